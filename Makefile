@@ -1,0 +1,55 @@
+# The front door. `make demo` shows what Incrowd does, `make test` checks that it is right.
+# Each does all its own set-up in .venv and is quick when nothing changed.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+OUT := build/demo
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format bench clean
+
+help: ## Show what can be made
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: $(VENV)/.run ## Set up, answer a planning question and reproduce paper A
+	@echo "== What k and beta does epsilon = 1, delta = 1e-6 ask for?"
+	@$(BIN)/incrowd plan --epsilon 1 --delta 1e-6
+	@echo
+	@echo "== And for sixteen releases of the same table?"
+	@$(BIN)/incrowd plan --epsilon 1 --delta 1e-6 --releases 16
+	@echo
+	@echo "== Paper A, computed again"
+	@$(BIN)/incrowd reproduce a -o $(OUT)/paper-a
+
+test: $(VENV)/.test ## Set up, then lint, check types and run all tests
+	@echo "== ruff"; $(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@echo "== mypy"; $(BIN)/mypy
+	@echo "== pytest"; $(BIN)/pytest
+
+lint: $(VENV)/.test ## Lint and check types only
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+format: $(VENV)/.test ## Format the code
+	$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+
+bench: $(VENV)/.test ## Time the calculus beside scipy's bare calls
+	$(BIN)/python benchmarks/plan.py
+
+clean: ## Remove everything that make made
+	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	@echo "== Setting up $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -c 'import sys; sys.exit("Incrowd needs Python 3.11 or later; say make PYTHON=...") if sys.version_info < (3, 11) else None'
+	@$(PYTHON) -m venv $(VENV) || (echo "== Installing python3-venv" && apt-get update -qq && apt-get install -y -qq python3-venv && $(PYTHON) -m venv --clear $(VENV))
+
+$(VENV)/.run: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "== Installing incrowd"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "== Installing incrowd with what its tests need"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	@touch $@ $(VENV)/.run

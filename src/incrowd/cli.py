@@ -1,0 +1,190 @@
+"""The command line: ``incrowd plan``, ``incrowd reproduce``. Thin; the work is elsewhere."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from incrowd import __version__, planning
+from incrowd.errors import IncrowdError, ParameterError, check_choice
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+app = typer.Typer(
+    name="incrowd",
+    help="Publish tables about people so that each person hides in a crowd, provably.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> None:
+    """Run the command line: 0 done, 1 the answer is no, 2 wrong use; errors in one line."""
+    try:
+        status = app(standalone_mode=False)
+    except IncrowdError as error:
+        status = _complain(str(error))
+    except OSError as error:
+        status = _complain(f"{error.strerror}: '{error.filename}'")
+    except Exception as error:
+        # The parser's own errors know their message; anything else is a fault of ours.
+        if not hasattr(error, "format_message"):
+            raise
+        status = _complain(error.format_message())
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _complain(message: str) -> int:
+    print(f"incrowd: {message}", file=sys.stderr)
+    return 2
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"incrowd {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Publish tables about people so that each person hides in a crowd, provably."""
+
+
+def _number(help_text: str) -> typer.models.OptionInfo:
+    """An option for a number; parsed by :func:`_parsed`, so that errors name the value."""
+    option: typer.models.OptionInfo = typer.Option(metavar="NUMBER", help=help_text)
+    return option
+
+
+def _parsed(name: str, text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        raise ParameterError(name, "be a number", text) from None
+
+
+@app.command()
+def plan(
+    epsilon: Annotated[str | None, _number("Privacy budget epsilon.")] = None,
+    delta: Annotated[str | None, _number("Privacy budget delta.")] = None,
+    k: Annotated[str | None, _number("Smallest number of alike rows kept.")] = None,
+    beta: Annotated[str | None, _number("Share of rows drawn at random.")] = None,
+    keep: Annotated[str | None, _number("Share of rows wanted; sets beta.")] = None,
+    releases: Annotated[str, _number("How many releases share the budget.")] = "1",
+    definition: Annotated[
+        str, typer.Option(help="tight: the smallest true delta; paper: Theorem 1 as printed.")
+    ] = "tight",
+    table: Annotated[
+        str | None, typer.Option(help="Print a grid of k, beta or epsilon to choose from.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Solve for k, beta, epsilon or delta: give three of them, or just epsilon and delta."""
+    known: dict[str, Any] = {
+        "epsilon": _parsed("epsilon", epsilon),
+        "delta": _parsed("delta", delta),
+        "k": _parsed("k", k),
+        "beta": _parsed("beta", beta),
+        "releases": _parsed("releases", releases),
+        "definition": definition,
+    }
+    if table is not None:
+        if keep is not None:
+            raise IncrowdError("The options --keep and --table exclude each other; drop one.")
+        grid = planning.plan_grid(table, **known)
+        _print_json(grid.as_dict()) if as_json else _print_grid(grid)
+        return
+    answer = planning.plan(keep=_parsed("keep", keep), **known)
+    _print_json(answer.as_dict()) if as_json else _print_plan(answer)
+
+
+@app.command()
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="Which paper: a.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
+) -> None:
+    """Compute a paper's tables and figures again and write them as a page."""
+    check_choice("paper", paper, ("a",))
+    from rich.progress import Progress
+
+    from incrowd.papers import paper_a
+
+    console = _console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("starting", total=paper_a.FIGURES)
+
+        def step(name: str) -> None:
+            bar.update(task, advance=1, description=name)
+
+        paper_a.reproduce(output, progress=step)
+    print(f"Wrote {output / 'index.html'} and {paper_a.FIGURES} figures, each as SVG and PNG.")
+
+
+def _console(*, stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, soft_wrap=False)
+
+
+def _print_json(value: dict[str, Any]) -> None:
+    print(json.dumps(value, allow_nan=False))
+
+
+_MEANINGS = {
+    "k": "a tuple seen fewer times is dropped",
+    "beta": "share of the rows drawn at random",
+    "epsilon": "privacy loss allowed",
+    "delta": "chance that more is lost",
+    "definition": "how delta is computed",
+    "crowd": "k / beta, people alike in the table",
+    "releases": "that share the budget",
+}
+
+
+def _print_plan(answer: planning.Plan) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for name, value in answer.as_dict().items():
+        shown = value if isinstance(value, str) else f"{value:.6g}"
+        table.add_row(f"[bold]{name}[/bold]", shown, f"[dim]{_MEANINGS[name]}[/dim]")
+    console = _console()
+    console.print(table)
+    console.print()
+    console.print(answer.words())
+
+
+def _print_grid(grid: planning.Grid) -> None:
+    from rich.table import Table
+
+    shape = ",.0f" if grid.unknown == "k" else ".3g"
+    console = _console()
+    console.print(grid.words(), style="bold")
+    table = Table(box=None, padding=(0, 0, 0, 2), collapse_padding=True)
+    corner = f"{grid.rows_name} \\ {grid.columns_name}"
+    table.add_column(corner, justify="right", style="bold", no_wrap=True)
+    for column in grid.columns:
+        table.add_column(f"{column:g}", justify="right", no_wrap=True)
+    for row, cells in zip(grid.rows, grid.cells, strict=True):
+        shown = (f"{cell:{shape}}" if math.isfinite(cell) else "–" for cell in cells)
+        table.add_row(f"{row:g}", *shown)
+    console.print(table)

@@ -1,0 +1,86 @@
+"""What can go wrong, said once: which column or parameter, which value, and the way out.
+
+Every error that a user can cause is an :class:`IncrowdError`. The checks below turn a bad
+parameter into one sentence of one form, so that callers of the library and readers of the
+command line see the same words. They accept numbers and arrays, and return float64 arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+class IncrowdError(Exception):
+    """Something the user can put right; its text says what and how."""
+
+
+class ParameterError(IncrowdError, ValueError):
+    """A parameter has a value it cannot have."""
+
+    def __init__(self, name: str, requirement: str, value: object, way_out: str = "") -> None:
+        hint = f" {way_out}" if way_out else ""
+        super().__init__(f"The '{name}' parameter must {requirement}. Got {value!r} instead.{hint}")
+        self.name = name
+
+
+class OutsideDefinitionError(ParameterError):
+    """A parameter for which the paper's definition of delta says nothing."""
+
+
+class UnsolvableError(IncrowdError, ValueError):
+    """No value of the unknown satisfies what was asked."""
+
+
+def check_fraction(name: str, value: npt.ArrayLike) -> Floats:
+    """The value as floats, all strictly between 0 and 1."""
+    requirement = "lie strictly between 0 and 1"
+    array = _floats(name, value, requirement)
+    _refuse(name, requirement, value, array, ~((array > 0) & (array < 1)))
+    return array
+
+
+def check_at_least_zero(name: str, value: npt.ArrayLike) -> Floats:
+    """The value as floats, all finite and at least 0."""
+    requirement = "be a finite number of at least 0"
+    array = _floats(name, value, requirement)
+    _refuse(name, requirement, value, array, ~((array >= 0) & np.isfinite(array)))
+    return array
+
+
+def check_whole(name: str, value: npt.ArrayLike, least: int = 1) -> Floats:
+    """The value as floats, all of them whole numbers from ``least`` up to 2**53."""
+    requirement = f"be an integer of at least {least}"
+    array = _floats(name, value, requirement)
+    bad = ~((array >= least) & (array <= 2**53) & (array == np.floor(array)))
+    _refuse(name, requirement, value, array, bad)
+    return array
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
+    """The value, if it is one of the choices."""
+    if not isinstance(value, str) or value not in choices:
+        listed = " or ".join(repr(choice) for choice in choices)
+        raise ParameterError(name, f"be {listed}", value)
+    return value
+
+
+def _floats(name: str, value: npt.ArrayLike, requirement: str) -> Floats:
+    """The value as a float64 array; booleans, strings and None are no numbers."""
+    raw: npt.NDArray[Any] = np.asarray(value)
+    if raw.dtype.kind not in "iuf":
+        raise ParameterError(name, requirement, value)
+    return raw.astype(np.float64)
+
+
+def _refuse(
+    name: str, requirement: str, value: npt.ArrayLike, array: Floats, bad: npt.NDArray[np.bool_]
+) -> None:
+    if np.any(bad):
+        offender = value if array.ndim == 0 else np.asarray(value)[bad][0].item()
+        raise ParameterError(name, requirement, offender)

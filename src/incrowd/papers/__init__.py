@@ -1,0 +1,1 @@
+"""The two papers' evaluations, computed again."""

@@ -1,0 +1,289 @@
+"""Choose k and beta for a budget, or the budget for k and beta: :func:`plan`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from incrowd.errors import (
+    IncrowdError,
+    OutsideDefinitionError,
+    ParameterError,
+    UnsolvableError,
+    check_at_least_zero,
+    check_choice,
+    check_fraction,
+    check_whole,
+)
+from incrowd.privacy.binomial import Definition
+from incrowd.privacy.inverse import LARGEST_K
+from incrowd.privacy.solver import solver_for
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Parameters of ``releases`` safe releases that together satisfy (epsilon, delta).
+
+    Each release draws its own sample with rate ``beta`` and drops what occurs fewer than
+    ``k`` times.
+    """
+
+    k: int
+    beta: float
+    epsilon: float
+    delta: float
+    definition: Definition = "tight"
+    releases: int = 1
+
+    @property
+    def crowd(self) -> float:
+        """k / beta: the number of alike people in the table from which publishing is likely."""
+        return self.k / self.beta
+
+    def as_dict(self) -> dict[str, int | float | str]:
+        """The plan as plain values, for JSON."""
+        return {
+            "k": self.k,
+            "beta": self.beta,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "definition": self.definition,
+            "crowd": self.crowd,
+            "releases": self.releases,
+        }
+
+    def words(self) -> str:
+        """What the plan means for the people and the rows, in two sentences."""
+        each = "Each release keeps" if self.releases > 1 else "The release keeps"
+        together = (
+            f"All {self.releases} releases together satisfy"
+            if self.releases > 1
+            else ("It satisfies")
+        )
+        return (
+            f"{each} {self.beta:.1%} of the rows, drawn at random, and only where at least "
+            f"{self.k} of those drawn are alike: a crowd of {math.ceil(self.crowd - 1e-9)} people "
+            f"survives as often as not, a larger one more often. {together} "
+            f"({self.epsilon:.4g}, {self.delta:.3g})-differential privacy."
+        )
+
+    def __str__(self) -> str:
+        rows = [f"{name:<10}  {value}" for name, value in self._shown()]
+        return "\n".join([*rows, self.words()])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in self._shown())
+        return f"<table>{rows}</table><p>{self.words()}</p>"
+
+    def _shown(self) -> list[tuple[str, str]]:
+        return [
+            (name, value if isinstance(value, str) else f"{value:.6g}")
+            for name, value in self.as_dict().items()
+        ]
+
+
+def plan(
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    k: int | None = None,
+    beta: float | None = None,
+    keep: float | None = None,
+    releases: int = 1,
+    definition: Definition = "tight",
+) -> Plan:
+    """Solve for what is not given.
+
+    - Three of k, beta, epsilon and delta: the best value of the fourth (smallest k,
+      epsilon and delta, largest beta).
+    - epsilon and delta: the k and beta that make the crowd k / beta smallest.
+    - epsilon, delta and ``keep``: beta is that share of the rows, and k follows.
+
+    With ``releases`` the budget is for that many releases, all with the same k and beta;
+    the tight definition composes them by the accountant, the paper's by adding up.
+
+    >>> plan(epsilon=1, delta=1e-6, beta=0.2).k
+    12
+    >>> plan(epsilon=1, delta=1e-6).crowd < 56
+    True
+    """
+    check_choice("definition", definition, ("tight", "paper"))
+    if keep is not None:
+        if beta is not None or k is not None:
+            raise ParameterError("keep", "stand without beta and k, which it decides", keep)
+        beta = float(check_fraction("keep", keep))
+    task = _Task(
+        k=None if k is None else int(check_whole("k", k)),
+        beta=None if beta is None else float(check_fraction("beta", beta)),
+        epsilon=None if epsilon is None else float(check_at_least_zero("epsilon", epsilon)),
+        delta=None if delta is None else float(check_fraction("delta", delta)),
+        releases=int(check_whole("releases", releases)),
+        definition=definition,
+    )
+    return task.solve()
+
+
+@dataclass(frozen=True)
+class Grid:
+    """One unknown over a grid of two others, at a given delta; inf where there is no answer."""
+
+    unknown: str
+    rows_name: str
+    rows: tuple[float, ...]
+    columns_name: str
+    columns: tuple[float, ...]
+    cells: tuple[tuple[float, ...], ...]
+    delta: float
+    definition: Definition
+    releases: int
+
+    def words(self) -> str:
+        """The heading of the grid."""
+        kind = {"k": "Smallest k", "beta": "Largest beta", "epsilon": "Smallest epsilon"}
+        many = f" for {self.releases} releases together" if self.releases > 1 else ""
+        return f"{kind[self.unknown]} with delta <= {self.delta:g}{many} ({self.definition})"
+
+    def as_dict(self) -> dict[str, object]:
+        """The grid as plain values, for JSON; None where there is no answer."""
+        return {
+            "unknown": self.unknown,
+            "rows": {self.rows_name: list(self.rows)},
+            "columns": {self.columns_name: list(self.columns)},
+            "cells": [[x if math.isfinite(x) else None for x in row] for row in self.cells],
+            "delta": self.delta,
+            "definition": self.definition,
+            "releases": self.releases,
+        }
+
+
+_USUAL: dict[str, tuple[float, ...]] = {
+    "k": (5, 10, 20, 50, 100, 200, 500),
+    "beta": (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+    "epsilon": (0.1, 0.25, 0.5, 1, 2, 4),
+}
+
+
+def plan_grid(
+    unknown: str,
+    *,
+    delta: float | None,
+    epsilon: float | None = None,
+    k: int | None = None,
+    beta: float | None = None,
+    releases: int = 1,
+    definition: Definition = "tight",
+) -> Grid:
+    """The unknown (k, beta or epsilon) over usual values of the other two.
+
+    A value that is given joins the usual ones.
+    """
+    check_choice("table", unknown, ("k", "beta", "epsilon"))
+    if delta is None:
+        raise IncrowdError("A table needs delta. Give it, for example delta = 1e-6.")
+    rows_name, columns_name = (name for name in ("k", "beta", "epsilon") if name != unknown)
+    given = {"k": k, "beta": beta, "epsilon": epsilon}
+    axes = {
+        name: tuple(sorted({*_USUAL[name], *([value] if value is not None else [])}))
+        for name, value in given.items()
+    }
+
+    def cell(row: float, column: float) -> float:
+        known: dict[str, Any] = {rows_name: row, columns_name: column}
+        try:
+            answer = plan(**known, delta=delta, releases=releases, definition=definition)
+        except (UnsolvableError, OutsideDefinitionError):
+            return math.inf
+        return float(getattr(answer, unknown))
+
+    return Grid(
+        unknown=unknown,
+        rows_name=rows_name,
+        rows=axes[rows_name],
+        columns_name=columns_name,
+        columns=axes[columns_name],
+        cells=tuple(
+            tuple(cell(row, column) for column in axes[columns_name]) for row in axes[rows_name]
+        ),
+        delta=delta,
+        definition=definition,
+        releases=releases,
+    )
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is known and what is asked; None marks an unknown."""
+
+    k: int | None
+    beta: float | None
+    epsilon: float | None
+    delta: float | None
+    releases: int
+    definition: Definition
+
+    def solve(self) -> Plan:
+        solver = solver_for(self.releases, self.definition)
+        match self:
+            case _Task(int(k), float(beta), float(epsilon), None):
+                return self._plan(k, beta, epsilon, solver.delta(k, beta, epsilon))
+            case _Task(int(k), float(beta), None, float(delta)):
+                epsilon = self._finite_epsilon(solver.epsilon(k, beta, delta))
+                return self._plan(k, beta, epsilon, delta)
+            case _Task(int(k), None, float(epsilon), float(delta)):
+                return self._plan(k, solver.beta(k, epsilon, delta), epsilon, delta)
+            case _Task(None, float(beta), float(epsilon), float(delta)):
+                k = self._finite_k(solver.k(beta, epsilon, delta))
+                return self._plan(k, beta, epsilon, delta)
+            case _Task(None, None, float(epsilon), float(delta)):
+                size, rate = solver.least_crowd(epsilon, delta)
+                k, short = self._finite_k(size), _four_digits(rate)
+                # Four digits of beta are enough, unless the paper's sawtooth forbids it.
+                beta = short if solver.delta(k, short, epsilon) <= delta else rate
+                return self._plan(k, beta, epsilon, delta)
+        raise self._wrong_unknowns()
+
+    @property
+    def _count(self) -> str:
+        return "1 release" if self.releases == 1 else f"{self.releases} releases"
+
+    def _plan(self, k: int, beta: float, epsilon: float, delta: float) -> Plan:
+        return Plan(k, beta, epsilon, delta, self.definition, self.releases)
+
+    def _wrong_unknowns(self) -> IncrowdError:
+        names = ("k", "beta", "epsilon", "delta")
+        given = [name for name in names if getattr(self, name) is not None]
+        listed = ", ".join(given) or "none of them"
+        return IncrowdError(
+            "A plan needs epsilon and delta, or any three of k, beta, epsilon and delta. "
+            f"Got {listed}" + ("; leave out the one to solve for." if len(given) == 4 else ".")
+        )
+
+    def _finite_epsilon(self, epsilon: float) -> float:
+        if math.isinf(epsilon):
+            assert self.k is not None
+            assert self.beta is not None
+            floor = min(self.releases * self.beta**self.k, 1.0)
+            raise UnsolvableError(
+                f"No epsilon reaches delta = {self.delta:g} with k = {self.k}, beta = "
+                f"{self.beta:g} and {self._count}: a cell of exactly k rows is "
+                f"published whole with probability beta**k, so delta cannot fall below about "
+                f"{floor:.3g}. Use a larger k, a smaller beta or a larger delta."
+            )
+        return epsilon
+
+    def _finite_k(self, k: float) -> int:
+        if math.isinf(k):
+            raise UnsolvableError(
+                f"No k up to {LARGEST_K:,} reaches epsilon = {self.epsilon:g}, delta = "
+                f"{self.delta:g} with {self._count}"
+                + ("" if self.beta is None else f" and beta = {self.beta:g}")
+                + ". Use a larger epsilon or delta, or a smaller beta."
+            )
+        return int(k)
+
+
+def _four_digits(value: float) -> float:
+    """The value cut, not rounded, to four significant digits."""
+    scale = 10.0 ** (3 - math.floor(math.log10(value)))
+    return math.floor(value * scale) / scale

@@ -1,0 +1,1 @@
+"""The proofs in code: numbers and arrays only, no tables."""

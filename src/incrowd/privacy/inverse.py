@@ -1,0 +1,226 @@
+"""Any one of k, beta and epsilon of a safe release from the other two and delta.
+
+Each answer is the best one (smallest epsilon, smallest k, largest beta) that satisfies
+``delta(...) <= delta`` for the rounded-up delta of :mod:`incrowd.privacy.binomial`: a
+solved value has been evaluated before it is returned. Numbers give a number; arrays are
+broadcast and give an array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import overload
+
+import numpy as np
+import numpy.typing as npt
+
+from incrowd.errors import (
+    Floats,
+    OutsideDefinitionError,
+    check_at_least_zero,
+    check_choice,
+    check_fraction,
+    check_whole,
+)
+from incrowd.privacy.binomial import (
+    Definition,
+    as_given,
+    check_definition,
+    log_delta,
+    round_up,
+)
+
+LARGEST_K = 10_000_000
+_POINTS = 64
+# The last digit of a delta depends on what it is computed together with; aim just below.
+_MARGIN = 1 - 1e-12
+
+
+@overload
+def epsilon(*, k: float, beta: float, delta: float, definition: Definition = "tight") -> float: ...
+@overload
+def epsilon(
+    *,
+    k: npt.ArrayLike,
+    beta: npt.ArrayLike,
+    delta: npt.ArrayLike,
+    definition: Definition = "tight",
+) -> Floats: ...
+def epsilon(
+    *,
+    k: npt.ArrayLike,
+    beta: npt.ArrayLike,
+    delta: npt.ArrayLike,
+    definition: Definition = "tight",
+) -> float | Floats:
+    """The smallest epsilon at which a safe release reaches ``delta``; inf where none does.
+
+    None does where delta < beta**k: a cell of exactly k rows is then published whole too
+    often, and that tells of each of them with certainty.
+
+    >>> round(epsilon(k=20, beta=0.1, delta=1e-6), 3)
+    0.183
+    """
+    k, beta, delta = (
+        check_whole("k", k),
+        check_fraction("beta", beta),
+        check_fraction("delta", delta),
+    )
+    shape, (k, beta, delta) = _flat(k, beta, delta * _MARGIN)
+    least = -np.log1p(-beta) if definition == "paper" else np.zeros_like(beta)
+    check_definition(definition, beta=beta, epsilon=least)
+    # From ln(k + 1) on the worst n is k itself, and delta no longer falls.
+    low, high = least, np.maximum(np.log(k + 1), least) + 1
+
+    def reaches(x: Floats) -> npt.NDArray[np.bool_]:
+        return _delta(k, beta, x, definition) <= delta
+
+    never = ~reaches(high)
+    already = reaches(low)
+    for _ in range(10):
+        low, high = bracket(lambda x: ~reaches(x), low, high)
+    solved = np.where(already, least, high)
+    return as_given(np.where(never, np.inf, solved).reshape(shape))
+
+
+@overload
+def crowd_size(
+    *, beta: float, epsilon: float, delta: float, definition: Definition = "tight"
+) -> float: ...
+@overload
+def crowd_size(
+    *,
+    beta: npt.ArrayLike,
+    epsilon: npt.ArrayLike,
+    delta: npt.ArrayLike,
+    definition: Definition = "tight",
+) -> Floats: ...
+def crowd_size(
+    *,
+    beta: npt.ArrayLike,
+    epsilon: npt.ArrayLike,
+    delta: npt.ArrayLike,
+    definition: Definition = "tight",
+) -> float | Floats:
+    """The smallest k at which a safe release reaches ``delta``.
+
+    Inf where no k up to 10,000,000 reaches it (near epsilon = 0).
+
+    >>> crowd_size(beta=0.1, epsilon=0.25, delta=1e-6)
+    16
+    >>> crowd_size(beta=0.1, epsilon=0.25, delta=1e-6, definition="paper")
+    23
+    """
+    beta, epsilon, delta = (
+        check_fraction("beta", beta),
+        check_at_least_zero("epsilon", epsilon),
+        check_fraction("delta", delta),
+    )
+    check_definition(definition, beta=beta, epsilon=epsilon)
+    shape, (beta, epsilon, delta) = _flat(beta, epsilon, delta * _MARGIN)
+    low, high = np.zeros_like(beta), np.ones_like(beta)  # k = low fails, k = high is tried
+    open_ = np.arange(beta.size)
+    while open_.size:
+        got = _delta(high[open_], beta[open_], epsilon[open_], definition)
+        open_ = open_[(got > delta[open_]) & (high[open_] < LARGEST_K)]
+        low[open_] = high[open_]
+        high[open_] = np.minimum(high[open_] * 2, LARGEST_K)
+    while np.any(high - low > 1):
+        middle = np.floor((low + high) / 2)
+        middle = np.where(high - low > 1, middle, high)
+        enough = _delta(middle, beta, epsilon, definition) <= delta
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    reached = _delta(high, beta, epsilon, definition) <= delta
+    answer = as_given(np.where(reached, high, np.inf).reshape(shape))
+    return int(answer) if isinstance(answer, float) and answer < np.inf else answer
+
+
+@overload
+def beta(*, k: float, epsilon: float, delta: float, definition: Definition = "tight") -> float: ...
+@overload
+def beta(
+    *,
+    k: npt.ArrayLike,
+    epsilon: npt.ArrayLike,
+    delta: npt.ArrayLike,
+    definition: Definition = "tight",
+) -> Floats: ...
+def beta(
+    *,
+    k: npt.ArrayLike,
+    epsilon: npt.ArrayLike,
+    delta: npt.ArrayLike,
+    definition: Definition = "tight",
+) -> float | Floats:
+    """The largest beta at which a safe release reaches ``delta``.
+
+    There always is one: a row that is drawn with probability delta at most satisfies
+    (0, delta). The paper's delta is a sawtooth in beta; there the answer is the largest
+    beta of a fine grid, and it is at most 1 - e^-epsilon.
+
+    >>> round(beta(k=20, epsilon=1.0, delta=1e-6), 4)
+    0.35
+    """
+    k, epsilon, delta = (
+        check_whole("k", k),
+        check_at_least_zero("epsilon", epsilon),
+        check_fraction("delta", delta),
+    )
+    shape, (k, epsilon, delta) = _flat(k, epsilon, delta * _MARGIN)
+    check_choice("definition", definition, ("tight", "paper"))
+    low, high, most = np.log(delta), np.full_like(delta, 36.0), np.ones_like(delta)
+    if definition == "paper":
+        if np.any(epsilon == 0):
+            raise OutsideDefinitionError(
+                "epsilon", "be above 0 under the paper's definition", 0.0, "Use the tight one."
+            )
+        # By Markov's inequality the paper's delta is at most beta / g, and g >= 1 - e^-epsilon.
+        low, high = low + np.log(-np.expm1(-epsilon)), np.log(np.expm1(epsilon))
+        most = -np.expm1(-epsilon) * (1 - 1e-12)
+
+    def rate(log_odds: Floats) -> Floats:
+        return np.minimum(1 / (1 + np.exp(-log_odds)), most)
+
+    def reaches(log_odds: Floats) -> npt.NDArray[np.bool_]:
+        return _delta(k, rate(log_odds), epsilon, definition) <= delta
+
+    low = low - 1e-9
+    if definition == "paper":
+        low, _ = bracket(reaches, low, high, 16 * _POINTS)
+        low, high = bracket(reaches, low, np.minimum(low + 0.3, high), 16 * _POINTS)
+    for _ in range(10):
+        low, high = bracket(reaches, low, high)
+    return as_given(rate(low).reshape(shape))
+
+
+def _delta(k: Floats, beta: Floats, epsilon: Floats, definition: str) -> Floats:
+    """The rounded-up delta for unchecked arguments of any broadcastable shapes."""
+    k, beta, epsilon = np.broadcast_arrays(k, beta, epsilon)
+    flat = log_delta(k.ravel(), beta.ravel(), epsilon.ravel(), definition)
+    return round_up(flat).reshape(k.shape)
+
+
+def _flat(*arrays: Floats) -> tuple[tuple[int, ...], list[Floats]]:
+    """The common shape, and the arrays broadcast to it and laid flat."""
+    shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    return shape, [np.broadcast_to(array, shape).ravel() for array in arrays]
+
+
+def bracket(
+    holds: Callable[[Floats], npt.NDArray[np.bool_]],
+    low: Floats,
+    high: Floats,
+    parts: int = _POINTS,
+) -> tuple[Floats, Floats]:
+    """One of many equal parts of [low, high], with ``holds`` true below and false above.
+
+    ``holds`` gets one row for each of the points to try; it is true at low and false at
+    high by assumption. Of several such parts the uppermost is taken.
+    """
+    steps = np.linspace(0, 1, parts + 1)[1:-1, None]
+    points = low + (high - low) * steps
+    true = holds(points)
+    last = np.where(true.any(axis=0), parts - 2 - np.argmax(true[::-1], axis=0), -1)
+    edges = np.vstack([low, points, high])
+    columns = np.arange(low.size)
+    return edges[last + 1, columns], edges[last + 2, columns]

@@ -1,0 +1,91 @@
+"""Privacy profiles: delta as a function of epsilon, for both directions of neighbouring.
+
+Let P and Q be the outputs on a table with a person's row and without it. A profile holds
+upper bounds on the two hockey-stick divergences at every epsilon >= 0,
+
+    present(epsilon) >= sup sum [P - e^epsilon Q]_+
+    absent(epsilon)  >= sup sum [Q - e^epsilon P]_+
+
+These two decide everything, negative epsilon included: for x > 0,
+sum [P - e^-x Q]_+ = 1 - e^-x + e^-x sum [Q - e^x P]_+. A profile that is attained for no
+single pair of tables is still that of some dominating pair (Zhu, Dong, Wang 2022), so
+profiles may be composed as if it were one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from incrowd.errors import Floats
+from incrowd.privacy.binomial import log_absent, log_present, round_up
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Upper bounds on delta at epsilon >= 0; from ``reach`` on neither falls any further."""
+
+    present: Callable[[Floats], Floats]
+    absent: Callable[[Floats], Floats]
+    reach: float
+
+    def reversed(self) -> Profile:
+        """The same mechanism with the two tables exchanged."""
+        return Profile(self.absent, self.present, self.reach)
+
+    def delta(self, epsilon: Floats) -> Floats:
+        """The larger of the two directions."""
+        return np.maximum(self.present(epsilon), self.absent(epsilon))
+
+
+def of_safe_release(k: int, beta: float) -> Profile:
+    """The tight profile of a safe release, each direction at its own worst cell size."""
+
+    def present(epsilon: Floats) -> Floats:
+        return round_up(log_present(np.full_like(epsilon, k), np.full_like(epsilon, beta), epsilon))
+
+    def absent(epsilon: Floats) -> Floats:
+        return round_up(log_absent(np.full_like(epsilon, k), np.full_like(epsilon, beta), epsilon))
+
+    # Past ln k the worst cell has exactly k rows (present); past -ln(1 - beta) absent is 0.
+    return Profile(present, absent, max(np.log(k), -np.log1p(-beta)) + 1e-9)
+
+
+def of_guarantee(epsilon: float, delta: float) -> Profile:
+    """The profile of the worst mechanism that satisfies (epsilon, delta).
+
+    That is randomised response: with probability delta it tells the truth in a way that
+    cannot be denied, otherwise with odds e^epsilon to 1 in favour of it.
+    """
+
+    def either(x: Floats) -> Floats:
+        odds: Floats = -np.expm1(np.minimum(x - epsilon, 0.0)) / (1 + np.exp(-epsilon))
+        return delta + (1 - delta) * odds
+
+    return Profile(either, either, epsilon)
+
+
+def sampled(profile: Profile, rate: float) -> Profile:
+    """The profile for a population of which the table is a sample with the given rate.
+
+    With M = (1 - rate) Q + rate P in place of P: M - e^x Q = rate (P - e^y Q) where
+    e^x = 1 + rate (e^y - 1), so present'(x) = rate present(y). For the other direction
+    take -x and -y and turn both sides round: absent'(x) = rate e^(x - y) absent(y), and 0
+    where e^-x <= 1 - rate. Both are exact for one pair of tables; over the samples that
+    the rest of the population may give, joint convexity keeps them upper bounds.
+    """
+
+    def present(x: Floats) -> Floats:
+        return rate * profile.present(np.log1p(np.expm1(x) / rate))
+
+    def absent(x: Floats) -> Floats:
+        share = -np.expm1(-x) / rate
+        y = -np.log1p(-np.minimum(share, 1 - 1e-15))
+        return np.where(share < 1, rate * np.exp(x - y) * profile.absent(y), 0.0)
+
+    reach = float(np.log1p(rate * np.expm1(profile.reach)))
+    return Profile(
+        present, absent, max(reach, float(-np.log1p(-rate * (1 - np.exp(-profile.reach)))))
+    )

@@ -1,0 +1,53 @@
+"""Amplification: what a guarantee is worth when the table is itself a random sample.
+
+If a mechanism satisfies (epsilon, delta) on every table, and the table holds each member of
+a population independently with probability ``rate``, unknown to the attacker, then for the
+population it satisfies (ln(1 + rate (e^epsilon - 1)), rate delta). In the words of the
+paper, from sampling rate beta_1 to a smaller beta_2 the rate is beta_2 / beta_1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from incrowd.errors import check_at_least_zero, check_fraction
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """(epsilon, delta)-differential privacy."""
+
+    epsilon: float
+    delta: float = 0.0
+
+
+def amplified(*, epsilon: float, rate: float, delta: float = 0.0) -> Guarantee:
+    """What (epsilon, delta) on the sample guarantees for the population.
+
+    >>> round(amplified(epsilon=1.0, rate=0.1).epsilon, 3)
+    0.159
+    """
+    epsilon, rate, delta = _checked(epsilon, rate, delta)
+    return Guarantee(float(np.log1p(rate * np.expm1(epsilon))), rate * delta)
+
+
+def allowed(*, epsilon: float, rate: float, delta: float = 0.0) -> Guarantee:
+    """What may be spent on the sample so that (epsilon, delta) holds for the population.
+
+    The inverse of :func:`amplified`.
+
+    >>> round(allowed(epsilon=0.1, rate=0.01).epsilon, 2)
+    2.44
+    """
+    epsilon, rate, delta = _checked(epsilon, rate, delta)
+    return Guarantee(float(np.log1p(np.expm1(epsilon) / rate)), min(delta / rate, 1.0))
+
+
+def _checked(epsilon: float, rate: float, delta: float) -> tuple[float, float, float]:
+    return (
+        float(check_at_least_zero("epsilon", epsilon)),
+        float(check_fraction("rate", rate)),
+        0.0 if delta == 0 else float(check_fraction("delta", delta)),
+    )

@@ -1,0 +1,211 @@
+"""Solve for k, beta, epsilon or delta of several safe releases that share one budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from incrowd.errors import Floats
+from incrowd.privacy import binomial, inverse
+from incrowd.privacy.accountant import Accountant
+from incrowd.privacy.binomial import Definition
+from incrowd.privacy.events import SafeRelease
+
+
+def solver_for(releases: int, definition: Definition) -> Solver:
+    """The tightest solver there is for so many releases under a definition."""
+    if definition == "tight" and releases > 1:
+        return Composed(releases)
+    return Added(releases, definition)
+
+
+class Solver(Protocol):
+    """Any one of the four from the other three, and (k, beta) for the smallest k / beta.
+
+    No answer is inf for epsilon and k; there always is a beta.
+    """
+
+    def delta(self, k: int, beta: float, epsilon: float) -> float: ...
+    def epsilon(self, k: int, beta: float, delta: float) -> float: ...
+    def k(self, beta: float, epsilon: float, delta: float) -> float: ...
+    def beta(self, k: int, epsilon: float, delta: float) -> float: ...
+    def least_crowd(self, epsilon: float, delta: float) -> tuple[float, float]: ...
+
+
+@dataclass(frozen=True)
+class Added:
+    """Releases whose epsilons and deltas are added up; exact for one release."""
+
+    releases: int
+    definition: Definition
+
+    def delta(self, k: int, beta: float, epsilon: float) -> float:
+        share = epsilon / self.releases
+        one = binomial.delta(k=k, beta=beta, epsilon=share, definition=self.definition)
+        return min(one * self.releases, 1.0)
+
+    def epsilon(self, k: int, beta: float, delta: float) -> float:
+        share = delta / self.releases
+        one = inverse.epsilon(k=k, beta=beta, delta=share, definition=self.definition)
+        return one * self.releases
+
+    def k(self, beta: float, epsilon: float, delta: float) -> float:
+        return float(self._sizes(np.array(beta), epsilon, delta))
+
+    def beta(self, k: int, epsilon: float, delta: float) -> float:
+        return float(self._rates(np.array(k), epsilon, delta))
+
+    def least_crowd(self, epsilon: float, delta: float) -> tuple[float, float]:
+        """The k near the best of a grid of betas whose largest beta makes the crowd least."""
+        limit = -math.expm1(-epsilon / self.releases) if self.definition == "paper" else 1.0
+        rates = np.minimum(1 / (1 + np.exp(-np.linspace(-14, 7, 33))), limit * (1 - 1e-12))
+        sizes = self._sizes(rates, epsilon, delta)
+        middle = float(sizes[np.argmin(sizes / rates)])
+        if math.isinf(middle):
+            return middle, math.nan
+        near = np.unique(np.linspace(max(middle / 1.6, 1.0), middle * 1.6 + 1, 64).round())
+        rates = self._rates(near, epsilon, delta)
+        best = int(np.argmin(near / rates))
+        return float(near[best]), float(rates[best])
+
+    def _sizes(self, beta: Floats, epsilon: float, delta: float) -> Floats:
+        return np.asarray(
+            inverse.crowd_size(
+                beta=beta,
+                epsilon=epsilon / self.releases,
+                delta=delta / self.releases,
+                definition=self.definition,
+            ),
+            dtype=np.float64,
+        )
+
+    def _rates(self, k: Floats, epsilon: float, delta: float) -> Floats:
+        return np.asarray(
+            inverse.beta(
+                k=k,
+                epsilon=epsilon / self.releases,
+                delta=delta / self.releases,
+                definition=self.definition,
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Composed:
+    """Releases composed by the accountant.
+
+    Searches start from one release at epsilon / sqrt(releases) and delta / releases, which
+    is close, because independent losses add like independent errors.
+    """
+
+    releases: int
+
+    def delta(self, k: int, beta: float, epsilon: float) -> float:
+        return self._accountant(k, beta).delta(epsilon=epsilon)
+
+    def epsilon(self, k: int, beta: float, delta: float) -> float:
+        return self._accountant(k, beta).epsilon(delta=delta)
+
+    def k(self, beta: float, epsilon: float, delta: float) -> float:
+        guess = self._one.k(beta, epsilon / math.sqrt(self.releases), delta / self.releases)
+        if math.isinf(guess):
+            return guess
+        return _smallest_whole(lambda k: self.epsilon(k, beta, delta) <= epsilon, int(guess))
+
+    def beta(self, k: int, epsilon: float, delta: float) -> float:
+        guess = self._one.beta(k, epsilon / math.sqrt(self.releases), delta / self.releases)
+        return _largest(lambda beta: self.epsilon(k, beta, delta), epsilon, guess, 1e-9)
+
+    def least_crowd(self, epsilon: float, delta: float) -> tuple[float, float]:
+        """Downhill in k, each with its largest beta on a rough grid; the last one exactly."""
+        one = self._one.least_crowd(epsilon / math.sqrt(self.releases), delta / self.releases)
+        if math.isinf(one[0]):
+            return one
+        rates: dict[int, float] = {}
+
+        def crowd(k: int, guess: float) -> float:
+            if k not in rates:
+                rates[k] = _largest(
+                    lambda beta: self._rough(k, beta).epsilon(delta=delta), epsilon, guess, 1e-4
+                )
+            return k / rates[k]
+
+        k = int(one[0])
+        best, step = crowd(k, one[1]), max(k // 4, 1)
+        while step:
+            near = [x for x in (k - step, k + step) if x >= 1]
+            nearest = min(near, key=lambda x: crowd(x, rates[k]))
+            if nearest / rates[nearest] < best:
+                k, best = nearest, nearest / rates[nearest]
+            else:
+                step //= 2
+        exact = _largest(lambda beta: self.epsilon(k, beta, delta), epsilon, rates[k], 1e-5)
+        return k, exact
+
+    @property
+    def _one(self) -> Added:
+        return Added(1, "tight")
+
+    def _accountant(self, k: int, beta: float) -> Accountant:
+        return Accountant([SafeRelease(k, beta)] * self.releases)
+
+    def _rough(self, k: int, beta: float) -> Accountant:
+        """The same on a grid of about an eighth of the spread of one loss: quick, and safe."""
+        spread = beta / math.sqrt((1 - beta) * k)
+        step = max(spread / 8, math.log(k + 1) / 3000)
+        return Accountant([SafeRelease(k, beta)] * self.releases, step=step)
+
+
+def _largest(cost: Callable[[float], float], most: float, guess: float, within: float) -> float:
+    """The largest rate whose cost is at most ``most``, to ``within`` of itself.
+
+    The cost grows with the rate, nearly as a power of it, so the crossing is looked for on
+    the straight line between two points in logarithms, a little to either side.
+    """
+    low, high = guess, guess
+    low_cost = high_cost = cost(guess)
+    while high_cost <= most:
+        low, low_cost = high, high_cost
+        high = min(high * 1.1, (high + 1) / 2)
+        high_cost = cost(high)
+    while low_cost > most:
+        high, high_cost = low, low_cost
+        low /= 1.1
+        low_cost = cost(low)
+    halve = False
+    while high - low > within * low:
+        share = 0.5
+        if not halve and low_cost > 0 and math.isfinite(high_cost):
+            share = math.log(most / low_cost) / math.log(high_cost / low_cost)
+        crossing = low * (high / low) ** share
+        for rate in (crossing * (1 - within / 3), crossing * (1 + within / 3)):
+            if low < rate < high:
+                spent = cost(rate)
+                if spent <= most:
+                    low, low_cost = rate, spent
+                else:
+                    high, high_cost = rate, spent
+        halve = not halve
+    return low
+
+
+def _smallest_whole(holds: Callable[[int], bool], guess: int) -> float:
+    """The smallest whole number from which on ``holds`` is true, looked for near a guess."""
+    low, high, width = 0, guess, max(guess // 8, 1)
+    while not holds(high):
+        if high >= inverse.LARGEST_K:
+            return math.inf
+        low, high, width = high, min(high + width, inverse.LARGEST_K), width * 2
+    if low == 0:
+        low = max(high - width, 0)
+        while low > 0 and holds(low):
+            high, width = low, width * 2
+            low = max(high - width, 0)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return float(high)

@@ -1,0 +1,292 @@
+"""The accountant against exact convolutions, an independent accountant, and known answers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from dp_accounting.pld import pld_pmf
+from exact import neighbours
+from hypothesis import given
+from hypothesis import strategies as st
+
+from incrowd.errors import Floats
+from incrowd.privacy import loss
+from incrowd.privacy.accountant import Accountant, BasicAccountant
+from incrowd.privacy.events import (
+    Composition,
+    Event,
+    Mechanism,
+    SafeRelease,
+    Sampled,
+    Selection,
+)
+from incrowd.privacy.profile import Profile, of_safe_release, sampled
+from incrowd.privacy.sampling import allowed, amplified
+
+RELEASE = SafeRelease(k=20, beta=0.1)
+Pair = tuple[Sequence[float], Sequence[float]]
+
+
+def divergence(p: Sequence[float], q: Sequence[float], epsilon: float) -> float:
+    return math.fsum(max(x - math.exp(epsilon) * y, 0) for x, y in zip(p, q, strict=True))
+
+
+def product(pairs: Sequence[Pair]) -> Pair:
+    """The exact convolution: all outcomes of all pairs together."""
+    p = [math.prod(x) for x in itertools.product(*(pair[0] for pair in pairs))]
+    q = [math.prod(x) for x in itertools.product(*(pair[1] for pair in pairs))]
+    return p, q
+
+
+def profile_of(pair: Pair) -> Profile:
+    p, q = pair
+
+    def side(x: Sequence[float], y: Sequence[float]) -> object:
+        return lambda epsilon: np.array([divergence(x, y, e) for e in epsilon])
+
+    reach = max(abs(math.log(x / y)) for x, y in zip(p, q, strict=True) if x and y)
+    return Profile(side(p, q), side(q, p), reach)  # type: ignore[arg-type]
+
+
+def cell(n: int, k: int, beta: str) -> Pair:
+    pair = neighbours(n, k, Fraction(beta))
+    return (
+        [x / pair.total for x in pair.present],
+        [x / pair.total for x in pair.absent],
+    )
+
+
+PAIRS: list[list[Pair]] = [
+    [cell(9, 3, "1/4")] * 3,
+    [cell(5, 2, "1/2"), cell(20, 2, "1/10"), cell(20, 2, "1/10")],
+    [([0.5, 0.3, 0.2], [0.2, 0.3, 0.5])] * 6,
+    [([0.7, 0.25, 0.05], [0.75, 0.25, 0.0])] * 4,
+    [([0.9, 0.1, 0.0], [0.6, 0.39, 0.01]), cell(12, 4, "3/10")],
+]
+
+
+@pytest.mark.parametrize("pairs", PAIRS)
+@pytest.mark.parametrize("turned", [False, True])
+def test_losses_are_never_below_exact_convolution_and_close(
+    pairs: list[Pair], turned: bool
+) -> None:
+    if turned:
+        pairs = [(q, p) for p, q in pairs]
+    p, q = product(pairs)
+    parts = [loss.discretise(profile_of(pair), 1e-3, 1e-12) for pair in pairs]
+    composed = parts[0]
+    for part in parts[1:]:
+        composed = loss.compose(composed, part, 1e-12)
+    for epsilon in (0.0, 0.1, 0.3, 0.7, 1.2, 2.0):
+        exact = divergence(p, q, epsilon)
+        got = float(composed.delta(np.array([epsilon]))[0])
+        assert exact <= got <= exact * 1.02 + 1e-8
+    for delta in (0.3, 0.1, 0.02):
+        got = composed.epsilon(delta)
+        if math.isfinite(got):
+            assert divergence(p, q, got) <= delta
+            if got > 0.01:
+                assert divergence(p, q, got * 0.98) > delta
+
+
+def test_the_grid_reproduces_a_profile_at_its_points() -> None:
+    profile = of_safe_release(20, 0.1)
+    grid = loss.discretise(profile, 1e-3, 1e-30)
+    points = np.arange(0.0, 900.0, 37.0, dtype=np.float64) * 1e-3
+    assert grid.delta(points) == pytest.approx(profile.present(points), rel=1e-6)
+    between = points + 5e-4
+    assert np.all(grid.delta(between) >= profile.present(between))
+    assert grid.masses.sum() + grid.infinite == pytest.approx(1.0, abs=1e-9)
+
+
+@pytest.mark.parametrize(("releases", "most"), [(1, 0.184), (4, 0.277), (16, 0.480), (64, 0.920)])
+@pytest.mark.parametrize("step", [None, 1e-3])
+def test_reference_values_of_many_releases(releases: int, most: float, step: float | None) -> None:
+    got = Accountant([RELEASE] * releases, step=step).epsilon(delta=1e-6)
+    assert most - 0.01 < got <= most
+
+
+@pytest.mark.parametrize(
+    ("releases", "by_adding"), [(1, 0.183), (4, 0.862), (16, 4.00), (64, 18.4)]
+)
+def test_reference_values_of_adding_up(releases: int, by_adding: float) -> None:
+    got = BasicAccountant([RELEASE] * releases).epsilon(delta=1e-6)
+    assert got == pytest.approx(by_adding, rel=2e-3)
+
+
+@pytest.mark.parametrize("m", [2, 3])
+@pytest.mark.parametrize(("k", "beta"), [(1, "1/10"), (2, "1/4"), (3, "1/2"), (4, "9/10")])
+def test_releases_cost_at_least_what_the_worst_single_cells_cost(k: int, beta: str, m: int) -> None:
+    """Whatever cell the row is in, both ways round, the exact product is covered."""
+    accountant = Accountant([SafeRelease(k, float(Fraction(beta)))] * m)
+    for epsilon in (0.0, 0.05, 0.4, 1.0, 2.5):
+        claimed = accountant.delta(epsilon=epsilon)
+        worst = 0.0
+        for n in (k, k + 1, k + 3, 2 * k + 4, 12, 16):
+            p, q = product([cell(n, k, beta)] * m)
+            worst = max(worst, divergence(p, q, epsilon), divergence(q, p, epsilon))
+        assert worst <= claimed * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("m", [4, 16, 64])
+def test_agreement_with_an_independent_accountant(m: int) -> None:
+    """The same dots through Google's dp-accounting, which composes by Fourier transforms."""
+    profile, step = of_safe_release(20, 0.1), 1e-3
+    top, bottom = 900, 110
+    grid = np.arange(-bottom, top + 1, dtype=np.float64) * step
+    below = profile.absent(-grid[:bottom])
+    deltas = np.append(
+        -np.expm1(grid[:bottom]) + np.exp(grid[:bottom]) * below, profile.present(grid[bottom:])
+    )
+    theirs = pld_pmf.create_pmf_pessimistic_connect_dots(
+        step, np.arange(-bottom, top + 1), np.minimum(deltas, 1.0)
+    ).self_compose(m)
+    ours = Accountant([RELEASE] * m, step=step)
+    for delta in (1e-4, 1e-6, 1e-8):
+        assert ours.epsilon(delta=delta) == pytest.approx(
+            theirs.get_epsilon_for_delta(delta), rel=1e-4
+        )
+
+
+def test_deltas_far_below_the_noise_of_a_fourier_transform() -> None:
+    """The exact product of the worst cells is covered, closely, where noise would be larger."""
+    k, beta = 16, "1/20"
+    accountant = Accountant([SafeRelease(k, 0.05)] * 2)
+    epsilon = 1.2
+    exact = max(divergence(*product([cell(n, k, beta)] * 2), epsilon) for n in range(k, 60))
+    assert exact < 1e-17
+    assert exact <= accountant.delta(epsilon=epsilon) <= 3 * exact
+
+
+def test_composing_selections_is_composing_randomised_responses() -> None:
+    each, m = 0.3, 5
+    truth = math.exp(each) / (1 + math.exp(each))
+    p, q = product([([truth, 1 - truth], [1 - truth, truth])] * m)
+    accountant = Accountant([Selection(each)] * m)
+    for epsilon in (0.0, 0.2, 0.5, 1.1):
+        exact = divergence(p, q, epsilon)
+        assert exact <= accountant.delta(epsilon=epsilon) <= exact * 1.01
+    assert accountant.delta(epsilon=1.5) == 0.0
+    assert accountant.epsilon(delta=0) == pytest.approx(1.5)
+    assert accountant.epsilon(delta=1e-3) < 1.5
+
+
+def test_a_selection_enters_the_same_composition() -> None:
+    together = Accountant([Selection(0.05), RELEASE]).epsilon(delta=1e-6)
+    alone = Accountant(RELEASE).epsilon(delta=1e-6)
+    assert alone < together < alone + 0.05
+
+
+def test_mechanisms_keep_their_own_delta() -> None:
+    accountant = Accountant([Mechanism(0.1, 1e-7)] * 3)
+    assert accountant.epsilon(delta=2e-7) == math.inf
+    assert accountant.epsilon(delta=1e-6) <= 0.3 + 1e-9
+    assert accountant.delta(epsilon=0.3) >= 3e-7 * (1 - 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "rate", "expected"),
+    [
+        (math.log(11), 0.1, math.log(2)),
+        (math.log(11), 0.01, math.log(1.1)),
+        (1, 0.1, 0.159),
+        (1, 0.01, 0.017),
+    ],
+)
+def test_amplification_of_pure_events(epsilon: float, rate: float, expected: float) -> None:
+    assert amplified(epsilon=epsilon, rate=rate).epsilon == pytest.approx(expected, abs=5e-4)
+    got = Accountant(Sampled(Selection(epsilon), rate))
+    assert got.epsilon(delta=0) == pytest.approx(amplified(epsilon=epsilon, rate=rate).epsilon)
+    assert got.delta(epsilon=amplified(epsilon=epsilon, rate=rate).epsilon * 0.999) > 0
+
+
+def test_amplification_of_delta_and_back() -> None:
+    assert amplified(epsilon=1.0, delta=1e-5, rate=0.1).delta == pytest.approx(1e-6)
+    assert allowed(epsilon=0.1, rate=0.01).epsilon == pytest.approx(2.44, abs=5e-3)
+    there = amplified(epsilon=0.7, delta=1e-7, rate=0.3)
+    back = allowed(epsilon=there.epsilon, delta=there.delta, rate=0.3)
+    assert (back.epsilon, back.delta) == pytest.approx((0.7, 1e-7))
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.5, 0.95])
+@pytest.mark.parametrize("pair", [cell(9, 3, "1/4"), ([0.7, 0.25, 0.05], [0.75, 0.25, 0.0])])
+def test_a_sampled_profile_equals_the_mixture(pair: Pair, rate: float) -> None:
+    p, q = pair
+    mixture = [rate * x + (1 - rate) * y for x, y in zip(p, q, strict=True)]
+    got = sampled(profile_of(pair), rate)
+    epsilons = np.array([0.0, 0.01, 0.1, 0.3, 1.0, 2.0])
+    exact_present = [divergence(mixture, q, e) for e in epsilons]
+    exact_absent = [divergence(q, mixture, e) for e in epsilons]
+    np.testing.assert_allclose(got.present(epsilons), exact_present, rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(got.absent(epsilons), exact_absent, rtol=1e-9, atol=1e-15)
+
+
+def test_a_sampled_release_is_a_release_with_a_smaller_beta() -> None:
+    got = Accountant(Sampled(SafeRelease(20, 0.2), 0.5)).epsilon(delta=1e-6)
+    assert got == pytest.approx(Accountant(RELEASE).epsilon(delta=1e-6), rel=1e-9)
+    crude = amplified(
+        epsilon=Accountant(SafeRelease(20, 0.2)).epsilon(delta=2e-6), rate=0.5
+    ).epsilon
+    assert got <= crude
+
+
+def test_a_shared_sample_amplifies_the_whole_and_costs_more_than_fresh_samples() -> None:
+    inner = [RELEASE] * 8
+    shared = Accountant(Sampled(Composition(inner), 0.2))
+    # never more than the closed formula applied to the composed guarantee
+    whole = Accountant(inner).epsilon(delta=5e-6)
+    assert shared.epsilon(delta=1e-6) <= amplified(epsilon=whole, rate=0.2).epsilon * 1.001
+    fresh = Accountant([Sampled(event, 0.2) for event in inner])
+    assert fresh.epsilon(delta=1e-6) < shared.epsilon(delta=1e-6)
+
+
+def test_nothing_costs_nothing() -> None:
+    for accountant in (Accountant([]), BasicAccountant([]), Accountant(Composition([]))):
+        assert accountant.epsilon(delta=1e-6) == 0.0
+        assert accountant.delta(epsilon=0.0) == 0.0
+
+
+events: st.SearchStrategy[Event] = st.one_of(
+    st.builds(SafeRelease, st.integers(2, 40), st.floats(0.01, 0.5)),
+    st.builds(Selection, st.floats(0, 0.5)),
+    st.builds(Mechanism, st.floats(0, 0.5), st.sampled_from([0.0, 1e-9])),
+)
+
+
+@given(first=events, second=events, delta=st.sampled_from([1e-3, 1e-5]))
+def test_composition_costs_more_than_its_parts_and_less_than_their_sum(
+    first: Event, second: Event, delta: float
+) -> None:
+    both = Accountant([first, second]).epsilon(delta=delta)
+    assert both <= BasicAccountant([first, second]).epsilon(delta=delta) * 1.01 + 1e-6
+    for part in (first, second):
+        assert Accountant(part).epsilon(delta=delta) <= both * (1 + 1e-6) + 1e-9
+
+
+@given(event=events, epsilon=st.floats(0.01, 2))
+def test_epsilon_and_delta_are_inverse(event: Event, epsilon: float) -> None:
+    accountant = Accountant([event, event])
+    delta = accountant.delta(epsilon=epsilon)
+    if 1e-12 < delta < 0.9:
+        back = accountant.epsilon(delta=delta * 1.001)
+        assert back <= epsilon * (1 + 1e-6) + 1e-9
+        assert accountant.delta(epsilon=back) <= delta * 1.002
+
+
+def floats(x: list[float]) -> Floats:
+    return np.array(x)
+
+
+def test_cut_mass_is_never_lost() -> None:
+    one = loss.Losses(0.1, -1, floats([0.2, 0.5, 0.3 - 1e-9, 1e-9]), 0.0)
+    cut = loss.compose(one, one, 1e-6)
+    assert cut.masses.sum() + cut.infinite == pytest.approx(1.0, abs=1e-15)
+    assert cut.infinite > 0
+    exact = loss.compose(one, one, 0.0)
+    grid = np.linspace(0, 0.6, 13)
+    assert np.all(cut.delta(grid) >= exact.delta(grid))

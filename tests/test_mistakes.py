@@ -1,0 +1,177 @@
+"""Mistakes that users make, and the one line each of them gets."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import incrowd as ic
+
+NEEDS = "A plan needs epsilon and delta, or any three of k, beta, epsilon and delta."
+FRACTION = "must lie strictly between 0 and 1. Got"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: ic.delta(k=20, beta=1.5, epsilon=1),
+            f"The 'beta' parameter {FRACTION} 1.5 instead.",
+        ),
+        (lambda: ic.delta(k=20, beta=0, epsilon=1), f"The 'beta' parameter {FRACTION} 0 instead."),
+        (
+            lambda: ic.delta(k=20, beta=1.0, epsilon=1),
+            f"The 'beta' parameter {FRACTION} 1.0 instead.",
+        ),
+        (
+            lambda: ic.delta(k=20, beta=math.nan, epsilon=1),
+            f"The 'beta' parameter {FRACTION} nan instead.",
+        ),
+        (
+            lambda: ic.delta(k=20, beta=np.array([0.1, 0.2, -3.0]), epsilon=1),
+            f"The 'beta' parameter {FRACTION} -3.0 instead.",
+        ),
+        (
+            lambda: ic.delta(k=20, beta="half", epsilon=1),
+            f"The 'beta' parameter {FRACTION} 'half' instead.",
+        ),
+        (
+            lambda: ic.delta(k=0, beta=0.1, epsilon=1),
+            "The 'k' parameter must be an integer of at least 1. Got 0 instead.",
+        ),
+        (
+            lambda: ic.delta(k=2.5, beta=0.1, epsilon=1),
+            "The 'k' parameter must be an integer of at least 1. Got 2.5 instead.",
+        ),
+        (
+            lambda: ic.delta(k=True, beta=0.1, epsilon=1),
+            "The 'k' parameter must be an integer of at least 1. Got True instead.",
+        ),
+        (
+            lambda: ic.delta(k=20, beta=0.1, epsilon=-1),
+            "The 'epsilon' parameter must be a finite number of at least 0. Got -1 instead.",
+        ),
+        (
+            lambda: ic.delta(k=20, beta=0.1, epsilon=math.inf),
+            "The 'epsilon' parameter must be a finite number of at least 0. Got inf instead.",
+        ),
+        (
+            lambda: ic.delta(k=20, beta=0.5, epsilon=0.25, definition="paper"),
+            (
+                "The 'epsilon' parameter must be at least -ln(1 - beta) = 0.693147 for beta = 0.5 "
+                "under the paper's definition. Got 0.25 instead. Use definition='tight', which has "
+                "no such limit, or a smaller beta."
+            ),
+        ),
+        (
+            lambda: ic.delta(k=20, beta=0.1, epsilon=1, definition="loose"),  # type: ignore[call-overload]
+            "The 'definition' parameter must be 'tight' or 'paper'. Got 'loose' instead.",
+        ),
+        (
+            lambda: ic.epsilon(k=20, beta=0.1, delta=1),
+            f"The 'delta' parameter {FRACTION} 1 instead.",
+        ),
+        (
+            lambda: ic.beta(k=20, epsilon=0, delta=1e-6, definition="paper"),
+            (
+                "The 'epsilon' parameter must be above 0 under the paper's definition. "
+                "Got 0.0 instead. Use the tight one."
+            ),
+        ),
+        (
+            lambda: ic.plan(epsilon=1),
+            f"{NEEDS} Got epsilon.",
+        ),
+        (
+            lambda: ic.plan(k=20, delta=1e-6),
+            f"{NEEDS} Got k, delta.",
+        ),
+        (
+            lambda: ic.plan(k=20, beta=0.1, epsilon=1, delta=1e-6),
+            f"{NEEDS} Got k, beta, epsilon, delta; leave out the one to solve for.",
+        ),
+        (
+            lambda: ic.plan(epsilon=1, delta=1e-6, keep=0.5, beta=0.5),
+            (
+                "The 'keep' parameter must stand without beta and k, which it decides. "
+                "Got 0.5 instead."
+            ),
+        ),
+        (
+            lambda: ic.plan(k=2, beta=0.5, delta=1e-6),
+            (
+                "No epsilon reaches delta = 1e-06 with k = 2, beta = 0.5 and 1 release: a cell of "
+                "exactly k rows is published whole with probability beta**k, so delta cannot fall "
+                "below about 0.25. Use a larger k, a smaller beta or a larger delta."
+            ),
+        ),
+        (
+            lambda: ic.plan(epsilon=1, delta=1e-6, releases=0),
+            "The 'releases' parameter must be an integer of at least 1. Got 0 instead.",
+        ),
+        (
+            lambda: ic.Accountant([ic.SafeRelease(20, 0.1), "release"]),  # type: ignore[list-item]
+            (
+                "The 'events' parameter must hold events such as SafeRelease(k=20, beta=0.1). "
+                "Got 'release' instead."
+            ),
+        ),
+        (
+            lambda: ic.Sampled(ic.Selection(1.0), 1.0),
+            f"The 'rate' parameter {FRACTION} 1.0 instead.",
+        ),
+    ],
+)
+def test_the_library_says_what_is_wrong(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(ic.IncrowdError) as error:
+        call()
+    assert str(error.value) == message
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "incrowd", *arguments], capture_output=True, text=True, timeout=60
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["plan", "--epsilon", "1", "--beta", "0", "--k", "20"], "The 'beta' parameter must lie"),
+        (["plan", "--epsilon", "1", "--beta", "1", "--k", "20"], "The 'beta' parameter must lie"),
+        (["plan", "--epsilon", "1", "--beta", "nan", "--k", "20"], "Got nan instead."),
+        (["plan", "--epsilon", "1", "--beta", "0.1", "--k", "0"], "Got 0 instead."),
+        (["plan", "--epsilon", "1", "--beta", "0.1", "--k", "2.5"], "Got 2.5 instead."),
+        (["plan", "--epsilon", "-1", "--delta", "1e-6"], "Got -1 instead."),
+        (["plan", "--epsilon", "1", "--delta", "1"], "The 'delta' parameter must lie"),
+        (
+            ["plan", "--epsilon", "one", "--delta", "1e-6"],
+            "The 'epsilon' parameter must be a number. Got 'one' instead.",
+        ),
+        (
+            ["plan", "--epsilon", "0.2", "--beta", "0.5", "--k", "9", "--definition", "paper"],
+            "must be at least -ln(1 - beta) = 0.693147",
+        ),
+        (["plan", "--epsilon", "1"], "A plan needs epsilon and delta"),
+        (["plan", "--epsilno", "1"], "No such option"),
+        (["plan", "--table", "k"], "A table needs delta"),
+        (["plan", "--table", "q", "--delta", "1e-6"], "must be 'k' or 'beta' or 'epsilon'"),
+        (["publisch"], "No such command"),
+        (["reproduce", "c", "-o", "x"], "must be 'a'. Got 'c' instead."),
+        (["reproduce", "a", "-o", __file__], "is a file"),
+        (["reproduce", "a", "-o", str(Path(__file__).parent)], "is not from an earlier run"),
+        (["reproduce", "a", "-o", "/proc/nowhere/x"], "Cannot write to"),
+    ],
+)
+def test_the_command_says_it_in_one_line(arguments: list[str], part: str) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert part in done.stderr
