@@ -164,9 +164,8 @@ def _print_plan(answer: planning.Plan) -> None:
     from rich.table import Table
 
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for name, value in answer.as_dict().items():
-        shown = value if isinstance(value, str) else f"{value:.6g}"
-        table.add_row(f"[bold]{name}[/bold]", shown, f"[dim]{_MEANINGS[name]}[/dim]")
+    for name, value in answer.shown():
+        table.add_row(f"[bold]{name}[/bold]", value, f"[dim]{_MEANINGS[name]}[/dim]")
     console = _console()
     console.print(table)
     console.print()
@@ -176,7 +175,6 @@ def _print_plan(answer: planning.Plan) -> None:
 def _print_grid(grid: planning.Grid) -> None:
     from rich.table import Table
 
-    shape = ",.0f" if grid.unknown == "k" else ".3g"
     console = _console()
     console.print(grid.words(), style="bold")
     table = Table(box=None, padding=(0, 0, 0, 2), collapse_padding=True)
@@ -185,6 +183,15 @@ def _print_grid(grid: planning.Grid) -> None:
     for column in grid.columns:
         table.add_column(f"{column:g}", justify="right", no_wrap=True)
     for row, cells in zip(grid.rows, grid.cells, strict=True):
-        shown = (f"{cell:{shape}}" if math.isfinite(cell) else "–" for cell in cells)
-        table.add_row(f"{row:g}", *shown)
+        table.add_row(f"{row:g}", *(_cell(grid.unknown, cell) for cell in cells))
     console.print(table)
+
+
+def _cell(unknown: str, value: float) -> str:
+    """A cell of a grid; epsilon is rounded up and beta down, so that what is shown holds."""
+    if math.isinf(value):
+        return "–"
+    if unknown == "k":
+        return f"{value:,.0f}"
+    whole = math.floor if unknown == "beta" else math.ceil
+    return f"{whole(value * 1000) / 1000:.3f}"

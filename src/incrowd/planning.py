@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -65,20 +66,22 @@ class Plan:
             f"{each} {self.beta:.1%} of the rows, drawn at random, and only where at least "
             f"{self.k} of those drawn are alike: a crowd of {math.ceil(self.crowd - 1e-9)} people "
             f"survives as often as not, a larger one more often. {together} "
-            f"({self.epsilon:.4g}, {self.delta:.3g})-differential privacy."
+            f"({rounded('epsilon', self.epsilon, 4)}, {rounded('delta', self.delta, 3)})"
+            "-differential privacy."
         )
 
     def __str__(self) -> str:
-        rows = [f"{name:<10}  {value}" for name, value in self._shown()]
+        rows = [f"{name:<10}  {value}" for name, value in self.shown()]
         return "\n".join([*rows, self.words()])
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in self._shown())
+        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in self.shown())
         return f"<table>{rows}</table><p>{self.words()}</p>"
 
-    def _shown(self) -> list[tuple[str, str]]:
+    def shown(self) -> list[tuple[str, str]]:
+        """Names and values for a reader: six digits, rounded against us."""
         return [
-            (name, value if isinstance(value, str) else f"{value:.6g}")
+            (name, value if isinstance(value, str) else rounded(name, value, 6))
             for name, value in self.as_dict().items()
         ]
 
@@ -237,7 +240,7 @@ class _Task:
                 return self._plan(k, beta, epsilon, delta)
             case _Task(None, None, float(epsilon), float(delta)):
                 size, rate = solver.least_crowd(epsilon, delta)
-                k, short = self._finite_k(size), _four_digits(rate)
+                k, short = self._finite_k(size), float(rounded("beta", rate, 4))
                 # Four digits of beta are enough, unless the paper's sawtooth forbids it.
                 beta = short if solver.delta(k, short, epsilon) <= delta else rate
                 return self._plan(k, beta, epsilon, delta)
@@ -283,7 +286,14 @@ class _Task:
         return int(k)
 
 
-def _four_digits(value: float) -> float:
-    """The value cut, not rounded, to four significant digits."""
-    scale = 10.0 ** (3 - math.floor(math.log10(value)))
-    return math.floor(value * scale) / scale
+def rounded(name: str, value: float, digits: int) -> str:
+    """A parameter with so many significant digits, never better than it is.
+
+    beta is rounded down and everything else up, so that what is shown holds.
+
+    >>> rounded("epsilon", 0.18298860, 3), rounded("beta", 0.25377, 4), rounded("delta", 1e-6, 3)
+    ('0.183', '0.2537', '1e-06')
+    """
+    way = decimal.ROUND_FLOOR if name == "beta" else decimal.ROUND_CEILING
+    exact = decimal.Context(prec=digits, rounding=way).create_decimal(repr(value))
+    return f"{float(exact):.{digits}g}"
