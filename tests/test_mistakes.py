@@ -123,6 +123,17 @@ FRACTION = "must lie strictly between 0 and 1. Got"
             ),
         ),
         (
+            lambda: ic.Accountant([ic.Selection(1.0)], step=0.0),
+            "The 'step' parameter must be a finite number above 0. Got 0.0 instead.",
+        ),
+        (
+            lambda: ic.plan(epsilon=0, delta=1e-6, definition="paper"),
+            (
+                "The 'epsilon' parameter must be above 0 under the paper's definition. "
+                "Got 0 instead. Use the tight one."
+            ),
+        ),
+        (
             lambda: ic.Sampled(ic.Selection(1.0), 1.0),
             f"The 'rate' parameter {FRACTION} 1.0 instead.",
         ),

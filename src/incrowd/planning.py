@@ -116,6 +116,10 @@ def plan(
         if beta is not None or k is not None:
             raise ParameterError("keep", "stand without beta and k, which it decides", keep)
         beta = float(check_fraction("keep", keep))
+    if definition == "paper" and epsilon == 0:
+        raise OutsideDefinitionError(
+            "epsilon", "be above 0 under the paper's definition", epsilon, "Use the tight one."
+        )
     task = _Task(
         k=None if k is None else int(check_whole("k", k)),
         beta=None if beta is None else float(check_fraction("beta", beta)),

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from dp_accounting.pld import pld_pmf
 from exact import neighbours
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from incrowd.errors import Floats
-from incrowd.privacy import loss
-from incrowd.privacy.accountant import Accountant, BasicAccountant
+from incrowd.privacy import inverse, loss
+from incrowd.privacy.accountant import Accountant, BasicAccountant, _leaves
 from incrowd.privacy.events import (
     Composition,
     Event,
@@ -258,6 +258,7 @@ events: st.SearchStrategy[Event] = st.one_of(
 )
 
 
+@example(first=SafeRelease(19, 0.01), second=Selection(0.5), delta=1e-5)
 @given(first=events, second=events, delta=st.sampled_from([1e-3, 1e-5]))
 def test_composition_costs_more_than_its_parts_and_less_than_their_sum(
     first: Event, second: Event, delta: float
@@ -278,6 +279,77 @@ def test_epsilon_and_delta_are_inverse(event: Event, epsilon: float) -> None:
         assert accountant.delta(epsilon=back) <= delta * 1.002
 
 
+@pytest.mark.parametrize(
+    ("events", "delta"),
+    [
+        ([SafeRelease(1, 0.5)] * 7, 1e-15),
+        ([SafeRelease(1, 1e-4)] * 7, 1e-12),
+        ([SafeRelease(2, 0.5)] * 2, 1e-80),
+        ([SafeRelease(1000, 1e-4)] * 2, 1e-290),
+        ([SafeRelease(20, 0.001)] * 3, 1e-80),
+        ([Selection(5.0)] * 300, 1e-300),
+    ],
+)
+def test_extreme_compositions_have_an_answer(events: list[Event], delta: float) -> None:
+    got = Accountant(events).epsilon(delta=delta)
+    own = sum(e.beta**e.k for e in events if isinstance(e, SafeRelease))
+    assert math.isinf(got) == (own * (1 - 1e-6) > delta)
+    if math.isfinite(got):
+        assert Accountant(events).delta(epsilon=got) <= delta * 1.001
+
+
+def test_the_absent_direction_can_decide_a_composition() -> None:
+    truth = 1 / (1 + math.exp(-2.0))
+    q, p = [1 - truth, truth], [truth, 1 - truth]
+    mixture = [0.3 * x + 0.7 * y for x, y in zip(p, q, strict=True)]
+    present, absent = product([(mixture, q)] * 3)
+    exact = divergence(absent, present, 0.5)
+    assert exact > 1.01 * divergence(present, absent, 0.5)
+    got = Accountant([Sampled(Selection(2.0), 0.3)] * 3).delta(epsilon=0.5)
+    assert exact <= got <= 1.01 * exact
+
+
+def test_unlike_events_share_a_grid_that_is_fine_enough_for_each() -> None:
+    for release, selection in ((SafeRelease(100, 0.01), 2.0), (SafeRelease(1000, 0.001), 5.0)):
+        both: list[Event] = [release, Selection(selection)]
+        alone = Accountant(release).epsilon(delta=1e-6)
+        assert Accountant(both).epsilon(delta=1e-6) <= selection + alone + 1e-9
+
+
+def test_a_sampled_mechanism_keeps_its_share_of_delta() -> None:
+    event = Sampled(Mechanism(0.1, 1e-6), 0.5)
+    assert Accountant(event).delta(epsilon=5.0) >= 5e-7
+    assert Accountant([event, event]).delta(epsilon=5.0) >= 1e-6 * (1 - 1e-6)
+
+
+def test_adding_up_inside_a_sample_uses_the_amplified_delta() -> None:
+    got = BasicAccountant(Sampled(Composition([RELEASE] * 2), 0.2)).epsilon(delta=1e-6)
+    inner = BasicAccountant([RELEASE] * 2).epsilon(delta=5e-6)
+    assert got == pytest.approx(amplified(epsilon=inner, rate=0.2).epsilon, rel=1e-9)
+
+
+def test_a_large_composition_inside_a_sample_is_not_cut_away() -> None:
+    inner = [SafeRelease(20, 0.01)] * 5000
+    shared = Accountant(Sampled(Composition(inner), 0.5)).delta(epsilon=1.5)
+    assert shared <= Accountant(inner).delta(epsilon=math.log1p(math.expm1(1.5) / 0.5))
+
+
+def test_a_product_of_rates_is_rounded_up() -> None:
+    for first, second in ((0.1, 0.3), (0.7, 0.1), (0.3, 0.3)):
+        (leaf,) = _leaves(Sampled(SafeRelease(20, first), second))
+        assert isinstance(leaf, SafeRelease)
+        assert Fraction(leaf.beta) >= Fraction(first) * Fraction(second)
+        (leaf,) = _leaves(Sampled(Sampled(Selection(1.0), first), second))
+        assert isinstance(leaf, Sampled)
+        assert Fraction(leaf.rate) >= Fraction(first) * Fraction(second)
+
+
+def test_one_release_is_answered_right_up_to_its_floor() -> None:
+    target = 0.1**20 * 1.01
+    exact = inverse.epsilon(k=20, beta=0.1, delta=target)
+    assert Accountant(RELEASE).epsilon(delta=target) == pytest.approx(exact, rel=1e-9)
+
+
 def floats(x: list[float]) -> Floats:
     return np.array(x)
 
@@ -287,6 +359,10 @@ def test_cut_mass_is_never_lost() -> None:
     cut = loss.compose(one, one, 1e-6)
     assert cut.masses.sum() + cut.infinite == pytest.approx(1.0, abs=1e-15)
     assert cut.infinite > 0
+    low = loss.Losses(0.1, -1, floats([1e-9, 0.5, 0.5 - 1e-9]), 0.0)
+    cut_below = loss.compose(low, low, 1e-6)
+    assert cut_below.masses.size < 5
+    assert cut_below.masses.sum() + cut_below.infinite == pytest.approx(1.0, abs=1e-15)
     exact = loss.compose(one, one, 0.0)
     grid = np.linspace(0, 0.6, 13)
     assert np.all(cut.delta(grid) >= exact.delta(grid))

@@ -148,6 +148,21 @@ def test_a_vanishing_delta_is_not_reported_as_nothing() -> None:
     assert delta(k=10_000, beta=1e-4, epsilon=20.0) == np.finfo(float).tiny
 
 
+def test_a_whole_g_n_of_the_paper_counts_although_rounding_would_drop_it() -> None:
+    """g = 0.6 and n = 5 up to rounding: P[Binomial(5, 0.2) >= 3] = 0.05792 counts."""
+    assert delta(k=3, beta=0.2, epsilon=math.log(2), definition="paper") >= 0.05792
+
+
+def test_far_outside_the_usual_range_nothing_breaks() -> None:
+    floor = delta(k=5, beta=0.1, epsilon=700.0)
+    assert delta(k=5, beta=0.1, epsilon=5000.0) == floor == pytest.approx(1e-5)
+    assert delta(k=10_000, beta=1e-40, epsilon=0.0) > 0
+    both = [np.array([1000.0]), np.array([1e-13]), np.array([0.0])]
+    assert log_absent(*both) == pytest.approx(log_present(*both), rel=1e-9)
+    for beta in (0.1, 0.2, 0.3):  # the paper's own limit, however it is rounded
+        delta(k=5, beta=beta, epsilon=-math.log(1 - beta), definition="paper")
+
+
 rates = st.floats(-9, 5).map(lambda x: 1 / (1 + math.exp(-x)))
 sizes = st.integers(1, 400)
 budgets = st.floats(0, 6)

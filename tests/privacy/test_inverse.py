@@ -95,6 +95,17 @@ def test_arrays_are_solved_element_by_element() -> None:
     assert solved[1] == pytest.approx(beta(k=40, epsilon=0.5, delta=1e-6), rel=1e-12)
 
 
+def test_extreme_targets_are_solved_too() -> None:
+    rate = beta(k=10_000, epsilon=0.0, delta=1e-50)
+    assert (
+        delta(k=10_000, beta=rate, epsilon=0.0)
+        <= 1e-50
+        < delta(k=10_000, beta=rate * 1.001, epsilon=0.0)
+    )
+    tiny = beta(k=3, epsilon=1e-9, delta=1e-300, definition="paper")
+    assert 0 < tiny < 1e-9
+
+
 def test_no_epsilon_and_no_k_are_inf() -> None:
     assert epsilon(k=2, beta=0.5, delta=1e-6) == math.inf
     assert crowd_size(beta=0.5, epsilon=0.0, delta=1e-9) == math.inf

@@ -51,4 +51,5 @@ def test_composition_adds_and_takes_the_larger_f() -> None:
 def test_delta_sampling_exposes_five_people_and_never_falls() -> None:
     warning = delta_sampling(delta=1e-7, epsilon=0.1)
     assert expected_failures(delta=1e-7, n=50_000_000) == pytest.approx(5.0)
-    assert np.all(np.equal(warning.delta_at([0.1, 1.0, 50.0]), 1e-7))
+    assert warning.delta_at([0.1, 1.0, 50.0]) == pytest.approx([1e-7] * 3)
+    assert delta_sampling(delta=1e-7, epsilon=0.0).delta_at(3.0) == pytest.approx(1e-7)

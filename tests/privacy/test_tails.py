@@ -9,7 +9,7 @@ from exact import mp_tail
 from scipy import stats
 
 from incrowd.errors import Floats
-from incrowd.privacy.tails import log_excess, log_pmf, log_survival
+from incrowd.privacy.tails import log_excess, log_pmf, log_shortfall, log_survival
 
 
 def one(x: float) -> Floats:
@@ -65,6 +65,22 @@ def test_log_excess_equals_the_sum_it_stands_for() -> None:
         )
         got = math.exp(log_excess(one(n), one(p), one(1 - p), one(g), one(1 - g))[0])
         assert math.isclose(got, exact, rel_tol=1e-11)
+
+
+def test_log_shortfall_equals_the_sum_it_stands_for() -> None:
+    for n, p, h in [(1, 0.3, 0.2), (7, 0.5, 0.5), (30, 0.4, 0.11), (50, 0.9, 0.6), (9, 0.2, 1e-9)]:
+        exact = sum(
+            math.comb(n, j) * p**j * (1 - p) ** (n - j) * max(h - j / n, 0.0) for j in range(n + 1)
+        )
+        got = math.exp(log_shortfall(one(n), one(p), one(1 - p), one(h))[0])
+        assert math.isclose(got, exact, rel_tol=1e-11)
+
+
+def test_log_shortfall_past_whole_floats_is_the_poisson_limit() -> None:
+    n, mean = 1e30, 12.0
+    got = math.exp(log_shortfall(one(n), one(mean / n), one(1.0), one(7.5 / n))[0])
+    exact = sum(math.exp(-mean) * mean**j / math.factorial(j) * (7.5 - j) / n for j in range(8))
+    assert math.isclose(got, exact, rel_tol=1e-11)
 
 
 def test_the_block_size_does_not_matter() -> None:

@@ -18,7 +18,7 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.errors import Floats, check_at_least_zero, check_fraction
+from incrowd.errors import Floats, ParameterError, check_at_least_zero, check_fraction
 from incrowd.privacy import loss
 from incrowd.privacy.binomial import SMALLEST
 from incrowd.privacy.events import (
@@ -39,8 +39,8 @@ class Accountant:
     """The tight cost of an event, or of several on the same table.
 
     A single event is answered from its profile. For several, privacy losses are put on a
-    grid ``step`` wide: by default about a thirtieth of the spread of an average event's
-    loss, which widens the sum by one part in ten thousand.
+    grid ``step`` wide: by default about a thirtieth of the spread of one event's loss, which
+    widens the sum by one part in ten thousand.
 
     >>> sixteen = Accountant([SafeRelease(k=20, beta=0.1)] * 16)
     >>> round(sixteen.epsilon(delta=1e-6), 3)
@@ -50,6 +50,8 @@ class Accountant:
     """
 
     def __init__(self, events: Event | Iterable[Event], *, step: float | None = None) -> None:
+        if step is not None and not 0 < step < math.inf:
+            raise ParameterError("step", "be a finite number above 0", step)
         self._counts = _count(events)
         self._step = step
 
@@ -62,11 +64,12 @@ class Accountant:
             return _basic_epsilon(self._counts, delta)
         tail = delta * 1e-5 / self._counts.total()
         if self._counts.total() == 1:
-            return _smallest_epsilon(_profile(*self._counts, tail=tail), delta)
+            (event,) = self._counts
+            return _smallest_epsilon(_profile(event, tail=tail), delta)
         answer = max(losses.epsilon(delta) for losses in self._losses(tail))
-        if any(_wants_delta(event) for event in self._counts):
+        if len(self._counts) == 1 and any(_wants_delta(event) for event in self._counts):
             return answer
-        # Of mechanisms known by two numbers only, the grid may say more than their sum.
+        # Between unlike events the grid may be too coarse for one of them; both bounds hold.
         return min(answer, _basic_epsilon(self._counts, delta))
 
     def delta(self, *, epsilon: float) -> float:
@@ -85,7 +88,8 @@ class Accountant:
 
     def _delta_at(self, epsilon: Floats, tail: float) -> float:
         if self._counts.total() == 1:
-            return float(_profile(*self._counts, tail=tail).delta(epsilon)[0])
+            (event,) = self._counts
+            return float(_profile(event, tail=tail).delta(epsilon)[0])
         return max(float(losses.delta(epsilon)[0]) for losses in self._losses(tail))
 
     def _losses(self, tail: float) -> Iterator[Losses]:
@@ -101,13 +105,14 @@ class Accountant:
             yield reduce(lambda one, other: loss.compose(one, other, tail), parts)
 
     def _fitting_step(self, profiles: dict[Event, Profile], tail: float) -> float:
-        """A thirtieth of the spread, but no more than 8,000 points for one event."""
-        variance = widest = 0.0
-        for event, count in self._counts.items():
-            rough = loss.discretise(profiles[event], max(profiles[event].reach, 1e-6) / 500, tail)
-            variance += count * rough.variance
-            widest = max(widest, rough.masses.size * rough.step)
-        return max(math.sqrt(variance / self._counts.total()) / 30, widest / 8000)
+        """A thirtieth of the smallest spread, but no more than 8,000 points for one event."""
+        rough = [
+            loss.discretise(profile, max(profile.reach, 1e-6) / 500, tail)
+            for profile in profiles.values()
+        ]
+        spread = min(math.sqrt(losses.variance) for losses in rough)
+        widest = max(losses.masses.size * losses.step for losses in rough)
+        return max(spread / 30, widest / 8000)
 
 
 class BasicAccountant:
@@ -192,7 +197,8 @@ def _profile(event: Event, *, tail: float) -> Profile:
         case Sampled(part, rate):
             return sampled(_profile(part, tail=tail), rate)
         case Composition():
-            present, absent = Accountant(event)._losses(tail)
+            inner = Accountant(event)
+            present, absent = inner._losses(tail / inner._counts.total())
             top = max(float(losses.values[-1]) for losses in (present, absent))
             return Profile(present.delta, absent.delta, max(top, 0.0))
 

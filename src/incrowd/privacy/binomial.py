@@ -61,7 +61,7 @@ from incrowd.errors import (
     check_fraction,
     check_whole,
 )
-from incrowd.privacy.tails import log_excess, log_survival
+from incrowd.privacy.tails import log_excess, log_shortfall, log_survival
 
 Definition: TypeAlias = Literal["tight", "paper"]
 
@@ -69,6 +69,10 @@ SMALLEST = float(np.finfo(np.float64).tiny)
 # ln(delta) is computed to about 1e-14 of its size plus 1e-14 (measured against 60 digits in
 # tests/privacy/test_tails.py). A hundred times that is added before anyone sees a delta.
 _ROUND_UP = 1e-12
+# Past it e^epsilon leaves the floats; delta only falls with epsilon, so this is an upper bound.
+_LARGEST_EPSILON = 700.0
+# Below it the worst n leaves the floats, and absent is far below the smallest float.
+_SMALLEST_H = 1e-280
 
 
 @overload
@@ -116,7 +120,7 @@ def check_definition(definition: str, *, beta: Floats, epsilon: Floats) -> None:
     if definition == "paper":
         least = -np.log1p(-beta)
         beta, least, epsilon = np.broadcast_arrays(beta, least, epsilon)
-        bad = epsilon < least
+        bad = epsilon < least * (1 - 1e-12)  # the bound itself, however rounded, is allowed
         if np.any(bad):
             bound, rate = float(least[bad][0]), float(beta[bad][0])
             raise OutsideDefinitionError(
@@ -149,24 +153,20 @@ def as_given(result: Floats) -> float | Floats:
 
 def log_present(k: Floats, beta: Floats, epsilon: Floats) -> Floats:
     """ln of the largest divergence of the release with the row from that without it."""
+    epsilon = np.minimum(epsilon, _LARGEST_EPSILON)
     complement = (1 - beta) * np.exp(-epsilon)
     g = beta - (1 - beta) * np.expm1(-epsilon)
-    n = np.maximum(np.ceil((k - 1) / g), 1.0)
+    n = np.maximum(np.ceil((k - 1) / g), k)  # g < 1, whatever rounding says
     return epsilon - np.log1p(-beta) + log_excess(n, beta, 1 - beta, g, complement)
 
 
 def log_absent(k: Floats, beta: Floats, epsilon: Floats) -> Floats:
-    """ln of the largest divergence of the release without the row from that with it.
-
-    In terms of the rows that are not drawn, E[(h - mean)_+] is again an excess. As h falls
-    to 0 the worst n leaves the range where floats count; the value, about e^(-n beta), is
-    then far below every present one and below every float, and counts as 0.
-    """
-    h = -np.expm1(epsilon + np.log1p(-beta))
-    possible = h > (k - 1) * 2.0**-50
+    """ln of the largest divergence of the release without the row from that with it."""
+    h = -np.expm1(np.minimum(epsilon + np.log1p(-beta), 1.0))
+    possible = h > k * _SMALLEST_H
     h = np.where(possible, h, beta)
-    n = np.maximum(np.ceil((k - 1) / h), 1.0)
-    log = log_excess(n, 1 - beta, beta, 1 - h, h) - np.log1p(-beta)
+    n = np.maximum(np.ceil((k - 1) / h), k)
+    log = log_shortfall(n, beta, 1 - beta, h) - np.log1p(-beta)
     return np.where(possible, log, -np.inf)
 
 

@@ -118,21 +118,28 @@ def crowd_size(
     )
     check_definition(definition, beta=beta, epsilon=epsilon)
     shape, (beta, epsilon, delta) = _flat(beta, epsilon, delta * _MARGIN)
+    answer = as_given(smallest_k(beta, epsilon, delta, definition).reshape(shape))
+    return int(answer) if isinstance(answer, float) and answer < np.inf else answer
+
+
+def smallest_k(
+    beta: Floats, epsilon: Floats, delta: Floats, definition: str, most: float = LARGEST_K
+) -> Floats:
+    """:func:`crowd_size` of flat, checked arrays; inf where more than ``most`` is needed."""
     low, high = np.zeros_like(beta), np.ones_like(beta)  # k = low fails, k = high is tried
     open_ = np.arange(beta.size)
     while open_.size:
         got = _delta(high[open_], beta[open_], epsilon[open_], definition)
-        open_ = open_[(got > delta[open_]) & (high[open_] < LARGEST_K)]
+        open_ = open_[(got > delta[open_]) & (high[open_] < most)]
         low[open_] = high[open_]
-        high[open_] = np.minimum(high[open_] * 2, LARGEST_K)
+        high[open_] = np.minimum(high[open_] * 2, most)
     while np.any(high - low > 1):
         middle = np.floor((low + high) / 2)
         middle = np.where(high - low > 1, middle, high)
         enough = _delta(middle, beta, epsilon, definition) <= delta
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     reached = _delta(high, beta, epsilon, definition) <= delta
-    answer = as_given(np.where(reached, high, np.inf).reshape(shape))
-    return int(answer) if isinstance(answer, float) and answer < np.inf else answer
+    return np.where(reached, high, np.inf)
 
 
 @overload
@@ -184,7 +191,7 @@ def beta(
     def reaches(log_odds: Floats) -> npt.NDArray[np.bool_]:
         return _delta(k, rate(log_odds), epsilon, definition) <= delta
 
-    low = low - 1e-9
+    low = np.maximum(low - 1e-9, -700.0)
     if definition == "paper":
         low, _ = bracket(reaches, low, high, 16 * _POINTS)
         low, high = bracket(reaches, low, np.minimum(low + 0.3, high), 16 * _POINTS)

@@ -25,7 +25,7 @@ from incrowd.privacy.binomial import log_absent, log_present, round_up
 
 @dataclass(frozen=True)
 class Profile:
-    """Upper bounds on delta at epsilon >= 0; from ``reach`` on neither falls any further."""
+    """Upper bounds on delta at epsilon >= 0; past ``reach`` they hardly fall any further."""
 
     present: Callable[[Floats], Floats]
     absent: Callable[[Floats], Floats]
@@ -62,7 +62,7 @@ def of_guarantee(epsilon: float, delta: float) -> Profile:
 
     def either(x: Floats) -> Floats:
         odds: Floats = -np.expm1(np.minimum(x - epsilon, 0.0)) / (1 + np.exp(-epsilon))
-        return delta + (1 - delta) * odds
+        return (delta + (1 - delta) * odds) * (1 + 1e-14)  # rounded up
 
     return Profile(either, either, epsilon)
 
@@ -78,7 +78,7 @@ def sampled(profile: Profile, rate: float) -> Profile:
     """
 
     def present(x: Floats) -> Floats:
-        return rate * profile.present(np.log1p(np.expm1(x) / rate))
+        return rate * profile.present(np.log1p(np.expm1(np.minimum(x, 700.0)) / rate))
 
     def absent(x: Floats) -> Floats:
         share = -np.expm1(-x) / rate

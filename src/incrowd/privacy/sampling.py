@@ -30,7 +30,8 @@ def amplified(*, epsilon: float, rate: float, delta: float = 0.0) -> Guarantee:
     0.159
     """
     epsilon, rate, delta = _checked(epsilon, rate, delta)
-    return Guarantee(float(np.log1p(rate * np.expm1(epsilon))), rate * delta)
+    up = 1 + 1e-15  # rounded up
+    return Guarantee(float(np.log1p(rate * np.expm1(epsilon))) * up, rate * delta * up)
 
 
 def allowed(*, epsilon: float, rate: float, delta: float = 0.0) -> Guarantee:
@@ -42,7 +43,10 @@ def allowed(*, epsilon: float, rate: float, delta: float = 0.0) -> Guarantee:
     2.44
     """
     epsilon, rate, delta = _checked(epsilon, rate, delta)
-    return Guarantee(float(np.log1p(np.expm1(epsilon) / rate)), min(delta / rate, 1.0))
+    down = 1 - 1e-15  # rounded down
+    return Guarantee(
+        float(np.log1p(np.expm1(epsilon) / rate)) * down, min(delta / rate * down, 1.0)
+    )
 
 
 def _checked(epsilon: float, rate: float, delta: float) -> tuple[float, float, float]:

@@ -33,7 +33,8 @@ class Smooth:
         if np.any(at < self.epsilon):
             requirement = f"be at least the bound's own epsilon, {self.epsilon:g}"
             raise ParameterError("epsilon", requirement, float(np.min(at)))
-        return as_given(np.maximum(self.delta * self.f(at / self.epsilon), SMALLEST))
+        z = at / self.epsilon if self.epsilon else np.ones_like(at)
+        return as_given(np.maximum(self.delta * self.f(z) * (1 + 1e-12), SMALLEST))
 
     def composed(self, other: Smooth) -> Smooth:
         """The bound for both algorithms on the same table (the paper's Theorem 5).

@@ -46,15 +46,15 @@ class Added:
     def delta(self, k: int, beta: float, epsilon: float) -> float:
         share = epsilon / self.releases
         one = binomial.delta(k=k, beta=beta, epsilon=share, definition=self.definition)
-        return min(one * self.releases, 1.0)
+        return min(math.nextafter(one * self.releases, 1.0), 1.0) if self.releases > 1 else one
 
     def epsilon(self, k: int, beta: float, delta: float) -> float:
         share = delta / self.releases
         one = inverse.epsilon(k=k, beta=beta, delta=share, definition=self.definition)
-        return one * self.releases
+        return math.nextafter(one * self.releases, math.inf) if self.releases > 1 else one
 
     def k(self, beta: float, epsilon: float, delta: float) -> float:
-        return float(self._sizes(np.array(beta), epsilon, delta))
+        return float(self._sizes(np.array([beta]), epsilon, delta)[0])
 
     def beta(self, k: int, epsilon: float, delta: float) -> float:
         return float(self._rates(np.array(k), epsilon, delta))
@@ -63,8 +63,13 @@ class Added:
         """The k near the best of a grid of betas whose largest beta makes the crowd least."""
         limit = -math.expm1(-epsilon / self.releases) if self.definition == "paper" else 1.0
         rates = np.minimum(1 / (1 + np.exp(-np.linspace(-14, 7, 33))), limit * (1 - 1e-12))
-        sizes = self._sizes(rates, epsilon, delta)
-        middle = float(sizes[np.argmin(sizes / rates)])
+        best = middle = math.inf
+        for rate in np.array_split(rates, 6):
+            # From the smallest rates up: a k above the best crowd so far cannot win.
+            sizes = self._sizes(rate, epsilon, delta, most=min(best, inverse.LARGEST_K))
+            at = int(np.argmin(sizes / rate))
+            if sizes[at] / rate[at] < best:
+                best, middle = float(sizes[at] / rate[at]), float(sizes[at])
         if math.isinf(middle):
             return middle, math.nan
         near = np.unique(np.linspace(max(middle / 1.6, 1.0), middle * 1.6 + 1, 64).round())
@@ -72,16 +77,13 @@ class Added:
         best = int(np.argmin(near / rates))
         return float(near[best]), float(rates[best])
 
-    def _sizes(self, beta: Floats, epsilon: float, delta: float) -> Floats:
-        return np.asarray(
-            inverse.crowd_size(
-                beta=beta,
-                epsilon=epsilon / self.releases,
-                delta=delta / self.releases,
-                definition=self.definition,
-            ),
-            dtype=np.float64,
-        )
+    def _sizes(
+        self, beta: Floats, epsilon: float, delta: float, most: float = inverse.LARGEST_K
+    ) -> Floats:
+        share = np.full_like(beta, epsilon / self.releases)
+        binomial.check_definition(self.definition, beta=beta, epsilon=share)
+        part = np.full_like(beta, delta / self.releases * (1 - 1e-12))
+        return inverse.smallest_k(beta, share, part, self.definition, math.floor(most))
 
     def _rates(self, k: Floats, epsilon: float, delta: float) -> Floats:
         return np.asarray(

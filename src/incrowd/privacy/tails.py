@@ -1,8 +1,9 @@
 """Binomial tails to full relative accuracy, in logarithms, elementwise on arrays.
 
-``n`` and ``j`` are whole numbers held in floats (exact below 2**53). A probability comes
-as the pair ``p``, ``q = 1 - p``: the caller knows the small one of the two exactly, and
-one of them is always small where accuracy is hard.
+``n`` and ``j`` are whole numbers held in floats; past 2**53 n is the nearest float, which
+shifts it by less than one part in 1e15. A probability comes as the pair ``p``, ``q = 1 - p``:
+the caller knows the small one of the two exactly, and one of them is always small where
+accuracy is hard.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def _log_of(p: Floats, q: Floats) -> Floats:
 
 def log_survival(j: Floats, n: Floats, p: Floats, q: Floats) -> Floats:
     """ln P[Binomial(n, p) >= j] for j > n p, rounded up by the truncated rest."""
-    sums, _ = _tail_sums(j, n, p, q)
+    sums, _ = _outward_sums(n - j, j, p / q)
     return log_pmf(j, n, p, q) + np.log(sums)
 
 
@@ -97,23 +98,36 @@ def log_excess(n: Floats, p: Floats, q: Floats, g: Floats, h: Floats) -> Floats:
     """
     j = np.minimum(np.floor(np.where(g < h, g * n, n - h * n)) + 1, n)
     above = np.where(g < h, j - g * n, h * n - (n - j))
-    sums, moments = _tail_sums(j, n, p, q)
+    sums, moments = _outward_sums(n - j, j, p / q)
     mean: Floats = (np.maximum(above, 0.0) * sums + moments) / n
     return log_pmf(j, n, p, q) + np.log(mean)
 
 
-def _tail_sums(j: Floats, n: Floats, p: Floats, q: Floats) -> tuple[Floats, Floats]:
-    """Upper bounds on sum_i f(j+i) / f(j) and sum_i i f(j+i) / f(j), i >= 0, for j >= n p.
+def log_shortfall(n: Floats, p: Floats, q: Floats, h: Floats) -> Floats:
+    """ln E[(h - mean)_+] for the mean of n Bernoulli(p) draws, where 0 < h <= p.
 
-    The ratio of neighbouring terms falls with i and is below 1, so the rest after any
-    term is at most geometric; that bound is added when the terms stop mattering.
+    The same, downwards from the last count below h n. The counts stay small however large
+    n is, so nothing is lost even where n itself is no longer exact.
     """
-    odds = p / q
-    last, total, moment = np.ones_like(j), np.ones_like(j), np.zeros_like(j)
+    j = np.maximum(np.ceil(h * n) - 1, 0.0)
+    below = h * n - j
+    sums, moments = _outward_sums(j, n - j, q / p)
+    mean: Floats = (below * sums + moments) / n
+    return log_pmf(j, n, p, q) + np.log(mean)
+
+
+def _outward_sums(left: Floats, gone: Floats, odds: Floats) -> tuple[Floats, Floats]:
+    """Upper bounds on sum_i r_1...r_i and sum_i i r_1...r_i over i >= 0.
+
+    r_i = (left - i + 1) / (gone + i) odds is the ratio of neighbouring binomial terms on the
+    way out from the mean. It falls with i and is below 1, so the rest after any term is at
+    most geometric; that bound is added when the terms stop mattering.
+    """
+    last, total, moment = np.ones_like(gone), np.ones_like(gone), np.zeros_like(gone)
     done, block = 0, 16
     while True:
         i = np.arange(done + 1, done + block + 1, dtype=np.float64)[:, None]
-        ratio = np.maximum(n - j - (i - 1), 0.0) / (j + i) * odds
+        ratio = np.maximum(left - (i - 1), 0.0) / (gone + i) * odds
         term = last * np.cumprod(ratio, axis=0)
         total = total + term.sum(axis=0)
         moment = moment + (i * term).sum(axis=0)
@@ -123,4 +137,4 @@ def _tail_sums(j: Floats, n: Floats, p: Floats, q: Floats) -> tuple[Floats, Floa
         rest_moment = rest * (done + 1 / (1 - step))
         if np.all((rest <= _NEGLIGIBLE * total) & (rest_moment <= _NEGLIGIBLE * (moment + total))):
             return total + rest, moment + rest_moment
-        block = min(2 * block, max(16, _BLOCK_CELLS // j.size))
+        block = min(2 * block, max(16, _BLOCK_CELLS // gone.size))
