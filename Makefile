@@ -33,8 +33,9 @@ lint: $(VENV)/.test ## Lint and check types only
 format: $(VENV)/.test ## Format the code
 	$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 
-bench: $(VENV)/.test ## Time the calculus beside scipy's bare calls
+bench: $(VENV)/.test ## Time the calculus and the counting beside bare calls
 	$(BIN)/python benchmarks/plan.py
+	$(BIN)/python benchmarks/count.py 30000000
 
 clean: ## Remove everything that make made
 	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,4 +1,4 @@
-"""The command line: ``incrowd plan``, ``incrowd reproduce``. Thin; the work is elsewhere."""
+"""The command line. Thin; the work is elsewhere."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from incrowd.errors import IncrowdError, ParameterError, check_choice
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from incrowd.previewing import Preview
 
 app = typer.Typer(
     name="incrowd",
@@ -69,7 +71,7 @@ def _number(help_text: str) -> typer.models.OptionInfo:
     return option
 
 
-def _parsed(name: str, text: str | None) -> float | None:
+def _parsed(name: str, text: str | None) -> Any:
     if text is None:
         return None
     try:
@@ -139,6 +141,128 @@ def reproduce(
     print(f"Wrote {output / 'index.html'} and {paper_a.FIGURES} figures, each as SVG and PNG.")
 
 
+@app.command()
+def init(
+    table: Annotated[str | None, typer.Argument(help="A file, or a PostgreSQL address.")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The spec.")] = Path("spec.yaml"),
+    arx: Annotated[
+        Path | None, typer.Option(help="A folder with NAME.csv and NAME_hierarchy_COLUMN.csv.")
+    ] = None,
+) -> None:
+    """Draft a spec: roles and hierarchies guessed from the table, to be confirmed by you."""
+    from incrowd import drafting
+    from incrowd.engine.source import open_table
+
+    if output.exists():
+        raise IncrowdError(f"'{output}' exists already. Name another file with -o.")
+    beside = output.absolute().parent
+    if table is not None and arx is None:
+        name = table if "://" in table else drafting.written(Path(table), beside)
+        draft = drafting.draft(open_table(table), name=name)
+    elif arx is not None and table is None:
+        draft = drafting.draft_from_arx(arx, beside=beside)
+    else:
+        raise IncrowdError("Name a table, or a folder of ARX files with --arx.")
+    output.write_text(draft.yaml(), encoding="utf-8")
+    print(f"Drafted {output} for {len(draft.guesses)} columns. Look at each:")
+    width = max(len(guess.column) for guess in draft.guesses)
+    for guess in draft.guesses:
+        print(f"  {guess.column:{width}}  {guess.role}: {guess.reason}")
+    found = [f"{kind} ({', '.join(columns)})" for kind, columns in draft.checklist() if columns]
+    print(f"HIPAA's identifiers that columns look like: {'; '.join(found) or 'none'}.")
+    print(f"Then: incrowd check {output}")
+
+
+@app.command()
+def check(
+    spec: Annotated[Path, typer.Argument(help="The spec.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Hold a spec against its table: everything wrong or doubtful, with counts."""
+    from incrowd import checking
+    from incrowd.specfile import load
+
+    findings = checking.check(load(spec))
+    wrong = any(finding.kind == "wrong" for finding in findings)
+    if as_json:
+        _print_json({"ok": not wrong, "findings": [vars(finding) for finding in findings]})
+        return int(wrong)
+    console = _console()
+    styles = {"wrong": "bold red", "doubtful": "yellow", "note": "dim"}
+    for finding in findings:
+        console.print(f"{finding.kind:>8}", style=styles[finding.kind], end="  ")
+        console.print(str(finding), markup=False)
+    console.print("The spec does not fit the table." if wrong else "The spec fits the table.")
+    return int(wrong)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of the spec, for editors."""
+    from incrowd.spec import json_schema
+
+    print(json.dumps(json_schema(), indent=2))
+
+
+@app.command()
+def sample(
+    kind: Annotated[str, typer.Argument(help="voters, patients or census.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help=".parquet, .csv or .arrow.")],
+    rows: Annotated[str | None, _number("How many rows.")] = None,
+    seed: Annotated[str, _number("Decides the table.")] = "1",
+) -> None:
+    """Write a sample table of people who do not exist."""
+    from incrowd.samples import sample as make
+
+    table = make(kind, rows=_parsed("rows", rows), seed=_parsed("seed", seed))
+    table.write(output)
+    print(f"Wrote {table.rows():,} {kind} to {output}.")
+
+
+hierarchies = typer.Typer(help="Look at hierarchies and convert them.", no_args_is_help=True)
+app.add_typer(hierarchies, name="hierarchy")
+
+
+@hierarchies.command()
+def preview(
+    spec: Annotated[Path, typer.Argument(help="The spec.")],
+    column: Annotated[str, typer.Argument(help="The column.")],
+    counts: Annotated[bool, typer.Option("--counts", help="Count the table's rows.")] = False,
+    most: Annotated[int, typer.Option(help="Show so many values at most.")] = 40,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show a hierarchy: one row per value, one column per level."""
+    from incrowd.previewing import preview as look
+    from incrowd.specfile import load
+
+    shown = look(load(spec), column, counted=counts)
+    _print_json(shown.as_dict()) if as_json else _print_preview(shown, counts, most)
+
+
+@hierarchies.command()
+def convert(
+    source: Annotated[Path, typer.Argument(help="A spec, or a hierarchy in ARX form (.csv).")],
+    column: Annotated[str | None, typer.Argument(help="The column of the spec.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The file.")] = None,
+    delimiter: Annotated[str, typer.Option(help="Between the levels.")] = ";",
+) -> None:
+    """Turn a column's hierarchy into ARX form, or an ARX file into YAML for a spec."""
+    from incrowd.builders import read_rows, write_rows
+    from incrowd.previewing import as_groups, hierarchy_of
+    from incrowd.specfile import load
+
+    if source.suffix == ".csv":
+        text = f"hierarchy: {as_groups(read_rows(source))}\n"
+    elif column is None:
+        raise IncrowdError("Name the column of the spec whose hierarchy is to be written.")
+    else:
+        text = write_rows(hierarchy_of(load(source), column), delimiter)
+    if output is None:
+        print(text, end="")
+    else:
+        output.write_text(text, encoding="utf-8")
+
+
 def _console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
@@ -195,3 +319,20 @@ def _cell(unknown: str, value: float) -> str:
         return f"{value:,.0f}"
     whole = math.floor if unknown == "beta" else math.ceil
     return f"{whole(value * 1000) / 1000:.3f}"
+
+
+def _print_preview(shown: Preview, counts: bool, most: int) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for level in range(shown.height):
+        table.add_column(f"level {level}")
+    if counts:
+        table.add_column("rows", justify="right")
+    for row, held in list(zip(shown.rows, shown.counts, strict=True))[:most]:
+        labels = ["null" if label is None else label for label in row]
+        table.add_row(*labels, *([f"{held:,}"] if counts else []))
+    console = _console()
+    console.print(table, markup=False)
+    if len(shown.rows) > most:
+        console.print(f"... and {len(shown.rows) - most:,} more; see them with --most")

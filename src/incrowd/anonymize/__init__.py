@@ -1,0 +1,1 @@
+"""Algorithms on codes and counts; no tables."""

@@ -1,0 +1,142 @@
+"""Hold a spec against its table: everything wrong or doubtful, in one go, with counts."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from incrowd.builders import build, is_open
+from incrowd.engine import Table, Tally
+from incrowd.engine.source import open_table
+from incrowd.errors import IncrowdError
+from incrowd.hierarchy import HierarchyError
+from incrowd.spec import Column, PersonId, Spec
+from incrowd.specfile import SpecFile
+from incrowd.values import canonical
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something the custodian should know about a column or the whole table.
+
+    ``wrong`` must be put right before publishing; ``doubtful`` must be looked at; ``note``
+    is good to know.
+    """
+
+    kind: Literal["wrong", "doubtful", "note"]
+    column: str | None
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.column}: {self.message}" if self.column else self.message
+
+
+def check(file: SpecFile, table: Table | None = None) -> list[Finding]:
+    """All findings, the wrong ones first. The table is read one column at a time.
+
+    Without a table, the one that the spec names is opened.
+    """
+    if table is None:
+        if file.spec.table is None:
+            raise IncrowdError("The spec names no table. Add 'table: FILE'.")
+        table = open_table(file.spec.table, folder=file.folder)
+    order = {"wrong": 0, "doubtful": 1, "note": 2}
+    return sorted(_findings(file, table), key=lambda finding: order[finding.kind])
+
+
+def _findings(file: SpecFile, table: Table) -> Iterator[Finding]:
+    spec = file.spec
+    yield from _names(spec, table)
+    yield from _unit(spec, table)
+    for name, column in spec.columns.items():
+        if column.confirm:
+            listed = ", ".join(column.confirm)
+            yield Finding("doubtful", name, f"read from the data, not confirmed: {listed}")
+        if column.hierarchy is None or name not in table.columns:
+            continue
+        try:
+            yield from _coverage(file, name, column, table)
+        except HierarchyError as error:
+            yield Finding("wrong", name, str(error))
+
+
+def _names(spec: Spec, table: Table) -> Iterator[Finding]:
+    for name in table.columns:
+        if name not in spec.columns:
+            close = difflib.get_close_matches(name, list(spec.columns), n=1)
+            hint = f" Did you mean '{close[0]}'?" if close else ""
+            yield Finding("wrong", name, f"is in the table but has no role in the spec.{hint}")
+    for name in spec.columns:
+        if name not in table.columns:
+            close = difflib.get_close_matches(name, list(table.columns), n=1)
+            hint = f" Did you mean '{close[0]}'?" if close else ""
+            yield Finding("wrong", name, f"is in the spec but not in the table.{hint}")
+
+
+def _unit(spec: Spec, table: Table) -> Iterator[Finding]:
+    """Whether a row is a person: repeated identifiers speak against it."""
+    rows = table.rows()
+    if isinstance(spec.unit, PersonId):
+        if spec.unit.id in table.columns:
+            people = table.values(spec.unit.id)
+            yield Finding("note", spec.unit.id, f"{len(people):,} people in {rows:,} rows")
+            missing = sum(1 for person in people if canonical(person) in (None, ""))
+            if missing:
+                message = "some rows have no id; together they count as one person"
+                yield Finding("doubtful", spec.unit.id, message)
+        return
+    identifiers = [name for name in spec.with_role("identifier") if name in table.columns]
+    if identifiers:
+        distinct = sum(len(tally.counts) for tally in table.tallies(identifiers))
+        if distinct < rows:
+            message = (
+                f"{rows - distinct:,} of {rows:,} rows repeat all identifiers of another "
+                f"({', '.join(identifiers)}). If several rows can belong to one person, say "
+                "'unit: {id: COLUMN}'."
+            )
+            yield Finding("doubtful", None, message)
+
+
+def _coverage(file: SpecFile, name: str, column: Column, table: Table) -> Iterator[Finding]:
+    """How the values of a column lie in its domain."""
+    tallies = list(table.tallies([name]))
+    met = [value for tally in tallies for value in tally.values[0]] if is_open(column) else ()
+    hierarchy = build(column, folder=file.folder, values=met)
+    release = file.spec.release
+    level = release.levels.get(name, 0) if release else 0
+    if level >= hierarchy.height:
+        message = f"level {level} is asked for, but the highest is {hierarchy.height - 1}"
+        yield Finding("wrong", name, message)
+    outside: dict[str, int] = {}
+    nulls = 0
+    for tally in tallies:
+        counts = _value_counts(tally)
+        codes = hierarchy.encode(tally.values[0])
+        nulls += int(counts[codes == hierarchy.null].sum())
+        for at in np.flatnonzero(codes == hierarchy.outside).tolist():
+            text = canonical(tally.values[0][at]) or ""
+            outside[text] = outside.get(text, 0) + int(counts[at])
+    if outside:
+        often = sorted(outside, key=lambda text: (-outside[text], text))
+        listed = ", ".join(f"'{text}' ({outside[text]:,})" for text in often[:_SHOWN])
+        more = f" and {len(often) - _SHOWN:,} more" if len(often) > _SHOWN else ""
+        to = f"'{column.other}'" if column.other else "the root"
+        message = (
+            f"{sum(outside.values()):,} rows hold {len(outside):,} values outside the domain: "
+            f"{listed}{more}. They will be published as {to}."
+        )
+        yield Finding("doubtful", name, message)
+    if nulls:
+        yield Finding("note", name, f"{nulls:,} rows are null, which is a value of its own")
+
+
+def _value_counts(tally: Tally) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    counts = np.zeros(len(tally.values[0]), dtype=np.int64)
+    np.add.at(counts, tally.codes[:, 0], tally.counts)
+    return counts

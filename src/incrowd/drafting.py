@@ -1,0 +1,257 @@
+"""Draft a spec from a table: guesses, each marked with ``confirm`` until somebody looks.
+
+Only the first rows are looked at. Roles come from names and from what values look like;
+hierarchies from the range or the list of values met. All of that is read from the data, so
+a safe release refuses the draft until the custodian has confirmed it to be public knowledge.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+
+from incrowd.engine import Table
+from incrowd.engine.source import open_table
+from incrowd.errors import IncrowdError
+from incrowd.values import canonical, number
+
+ROWS = 200_000
+_FEW_TEXTS, _FEW_NUMBERS = 40, 12
+
+# The identifiers that HIPAA's safe-harbor rule names, and how columns that hold them are called.
+HIPAA: dict[str, str] = {
+    "names": r"(^|_)(name|first_?name|last_?name|surname|given_?name|full_?name)(_|$)",
+    "geographic subdivisions": (
+        r"(^|_)(address|street|city|town|zip|zipcode|postcode|postal_?code|plz)(_|$)"
+    ),
+    "dates": r"(^|_)(dob|birth_?date|date_?of_?birth|admission|discharge|death|date)(_|$)",
+    "telephone numbers": r"(^|_)(phone|telephone|tel|mobile|cell)(_|$)",
+    "fax numbers": r"(^|_)fax(_|$)",
+    "e-mail addresses": r"(^|_)e_?mail(_|$)",
+    "social security numbers": r"(^|_)(ssn|social_?security(_number)?)(_|$)",
+    "medical record numbers": r"(^|_)(mrn|medical_?record|chart)(_|$)",
+    "health plan numbers": r"(^|_)(insurance|policy|health_?plan|beneficiary)(_|$)",
+    "account numbers": r"(^|_)(account|iban)(_|$)",
+    "certificate and license numbers": r"(^|_)(license|licence|certificate|passport)(_|$)",
+    "vehicle identifiers": r"(^|_)(vin|plate|vehicle)(_|$)",
+    "device identifiers": r"(^|_)(device|serial|imei|mac)(_|$)",
+    "web addresses": r"(^|_)(url|website|homepage)(_|$)",
+    "network addresses": r"(^|_)(ip|ip_?address)(_|$)",
+    "biometric identifiers": r"(^|_)(fingerprint|voice_?print|biometric|iris)(_|$)",
+    "photographs": r"(^|_)(photo|image|picture|portrait)(_|$)",
+    "any other unique number": r"(^|_)(id|uuid|guid|identifier|number|no|key|code)$",
+}
+_GENERAL = ("geographic subdivisions", "dates")  # these can be generalised instead of dropped
+_SENSITIVE = r"diagnos|disease|condition|icd|medication|treatment|income|salary|religion|vote|party"
+_MAIL = re.compile(r"[^@\s]+@[^@\s]+\.[a-zA-Z]{2,}")
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What a column probably is: the YAML of its entry, why, and what came from the data."""
+
+    column: str
+    role: str
+    hierarchy: str | None
+    reason: str
+    confirm: tuple[str, ...]
+    hipaa: str | None = None
+
+    def yaml(self) -> str:
+        """One line of the spec."""
+        parts = [f"role: {self.role}"]
+        if self.hierarchy:
+            parts.append(f"hierarchy: {self.hierarchy}")
+        if self.confirm:
+            parts.append(f"confirm: [{', '.join(self.confirm)}]")
+        return f"  {quoted(self.column)}: {{{', '.join(parts)}}}  # {self.reason}"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A drafted spec and what to look at in it."""
+
+    table: str
+    guesses: tuple[Guess, ...]
+
+    def yaml(self) -> str:
+        """The text of the spec."""
+        lines = [
+            "# Drafted by `incrowd init`. What `confirm` names was read from the data: check it,",
+            "# put right what is wrong, and delete the `confirm` of what is public knowledge.",
+            f"table: {quoted(self.table)}",
+            "unit: one row per person  # or {id: COLUMN} if several rows can belong to one person",
+            "columns:",
+            *(guess.yaml() for guess in self.guesses),
+            "release: {method: safe, epsilon: 1.0, delta: 1.0e-6}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def checklist(self) -> list[tuple[str, tuple[str, ...]]]:
+        """HIPAA's identifiers, and the columns that look like each."""
+        return [
+            (kind, tuple(guess.column for guess in self.guesses if guess.hipaa == kind))
+            for kind in HIPAA
+        ]
+
+
+def draft(table: Table, *, name: str) -> Draft:
+    """Guess a role and a hierarchy for every column from the first rows."""
+    head = table.head(ROWS)
+    rows = head.rows()
+    return Draft(name, tuple(_guess(column, head.values(column), rows) for column in table.columns))
+
+
+def draft_from_arx(folder: Path, *, beside: Path) -> Draft:
+    """A draft for a folder of ARX files: NAME.csv and NAME_hierarchy_COLUMN.csv.
+
+    Paths in the draft are relative to the folder ``beside`` which the spec will lie in,
+    where that is possible.
+    """
+    names = {file.name.split("_hierarchy_")[0] for file in folder.glob("*_hierarchy_*.csv")}
+    tables = [folder / f"{name}.csv" for name in sorted(names) if (folder / f"{name}.csv").exists()]
+    if len(tables) != 1:
+        found = ", ".join(table.name for table in tables) or "none"
+        raise IncrowdError(
+            f"'{folder}' must hold one table NAME.csv with files NAME_hierarchy_COLUMN.csv beside "
+            f"it. Found: {found}."
+        )
+    (path,) = tables
+    table = open_table(path)
+    guesses = []
+    for column in table.columns:
+        file = folder / f"{path.stem}_hierarchy_{column}.csv"
+        if file.exists():
+            hierarchy = f"{{csv: {quoted(written(file, beside))}}}"
+            guesses.append(Guess(column, "quasi", hierarchy, "has a hierarchy", ("role",)))
+        else:
+            head = table.head(ROWS)
+            guesses.append(_guess(column, head.values(column), head.rows()))
+    return Draft(written(path, beside), tuple(guesses))
+
+
+def written(path: Path, beside: Path) -> str:
+    """A path as a spec in the folder ``beside`` writes it: relative where it lies below."""
+    absolute = path.absolute()
+    below = absolute.is_relative_to(beside.absolute())
+    return (absolute.relative_to(beside.absolute()) if below else absolute).as_posix()
+
+
+def quoted(text: str) -> str:
+    """Text as a YAML scalar, in quotes where it needs them."""
+    plain = re.fullmatch(r"[A-Za-z_][\w ./-]*", text) and not re.fullmatch(
+        r"(?i)(true|false|yes|no|on|off|null|y|n)", text
+    )
+    return text if plain and text == text.strip() else json.dumps(text, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What the rules look at: a column's name, simplified, and its different values as texts."""
+
+    column: str
+    simple: str
+    hipaa: str | None
+    texts: list[str]
+    rows: int
+
+    def guess(self, role: str, reason: str, hierarchy: str | None = None) -> Guess:
+        confirm = ("role", "hierarchy") if hierarchy else ("role",)
+        return Guess(self.column, role, hierarchy, reason, confirm, self.hipaa)
+
+
+def _guess(column: str, values: Sequence[object], rows: int) -> Guess:
+    simple = re.sub(r"\W+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column)).lower()
+    hipaa = next((kind for kind, names in HIPAA.items() if re.search(names, simple)), None)
+    texts = [text for value in values if (text := canonical(value))]
+    look = _Look(column, simple, hipaa, texts, rows)
+    for rule in (_nothing, _identifier, _postcode, _date, _few, _number):
+        if guess := rule(look):
+            return guess
+    return look.guess("drop", "too many different texts to generalise")
+
+
+def _nothing(look: _Look) -> Guess | None:
+    return None if look.texts else look.guess("drop", "holds nothing but nulls")
+
+
+def _identifier(look: _Look) -> Guess | None:
+    sample = look.texts[:200]
+    if all(_MAIL.fullmatch(text) for text in sample):
+        return replace(look, hipaa="e-mail addresses").guess("identifier", "e-mail addresses")
+    named = look.hipaa is not None and look.hipaa not in (*_GENERAL, "any other unique number")
+    street = re.search(r"address|street", look.simple)
+    if (named or street) and len(look.texts) > 2:
+        return look.guess("identifier", f"called like {look.hipaa}")
+    unique = look.rows >= 20 and len(look.texts) > 0.9 * look.rows
+    decimals = any("." in text for text in sample if number(text) is not None)
+    if unique and not decimals and not _days(look.texts):
+        return look.guess("identifier", "almost every row has its own")
+    return None
+
+
+def _postcode(look: _Look) -> Guess | None:
+    if not re.search(r"zip|post_?code|postal|plz", look.simple):
+        return None
+    length = max(len(text) for text in look.texts)
+    if length > 12 or not all(text.isdigit() for text in look.texts):
+        return None
+    length = max(length, 5) if "zip" in look.simple else length
+    return look.guess("quasi", "a postal code", f"{{mask: {{length: {length}}}}}")
+
+
+def _date(look: _Look) -> Guess | None:
+    days = _days(look.texts)
+    if not days:
+        return None
+    low, high = min(days).year // 10 * 10, max(days).year // 10 * 10 + 9
+    hierarchy = f"{{dates: {{from: {low:04}-01-01, to: {high:04}-12-31}}}}"
+    reason = "dates; the range is that of the data, rounded to decades"
+    return replace(look, hipaa="dates").guess("quasi", reason, hierarchy)
+
+
+def _few(look: _Look) -> Guess | None:
+    numbers = all(number(text) is not None for text in look.texts)
+    if len(look.texts) > (_FEW_NUMBERS if numbers else _FEW_TEXTS):
+        return None
+    listed = ", ".join(quoted(text) for text in sorted(look.texts))
+    role = "sensitive" if re.search(_SENSITIVE, look.simple) else "quasi"
+    reason = f"{len(look.texts)} different values"
+    return look.guess(role, reason, f"{{flat: {{values: [{listed}]}}}}")
+
+
+def _number(look: _Look) -> Guess | None:
+    numbers = [x for text in look.texts if (x := number(text)) is not None]
+    if len(numbers) < len(look.texts):
+        return None
+    places = max(-int(x.as_tuple().exponent) for x in numbers)
+    spread = max(numbers) - min(numbers)
+    finest = Decimal(1).scaleb(-max(places, 0))
+    # At most a hundred thousand steps, and ends that are round for the size of the numbers.
+    step = max(finest, Decimal(1).scaleb(math.ceil(math.log10(max(spread, finest))) - 5))
+    unit = max(step, Decimal(1).scaleb(math.floor(math.log10(max(spread, finest)))))
+    low, high = (min(numbers) // unit) * unit, (max(numbers) // unit + 1) * unit
+    widths = [width for width in (5, 10, 50, 100) if step * width < (high - low) / 2]
+    listed = ", ".join(_plain(step * width) for width in widths)
+    steps = "" if step == 1 else f"step: {_plain(step)}, "
+    fields = f"from: {_plain(low)}, to: {_plain(high)}, {steps}widths: [{listed}]"
+    reason = "numbers; the range is that of the data, rounded outwards"
+    return look.guess("quasi", reason, f"{{intervals: {{{fields}}}}}")
+
+
+def _plain(x: Decimal) -> str:
+    return canonical(x) or "0"
+
+
+def _days(texts: Sequence[str]) -> list[dt.date]:
+    """All values as dates, or none at all."""
+    try:
+        return [dt.date.fromisoformat(text[:10]) for text in texts]
+    except ValueError:
+        return []

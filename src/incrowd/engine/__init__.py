@@ -1,0 +1,78 @@
+"""The only place that touches tables: a small protocol, and one implementation per engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from incrowd.anonymize.frequency import Counts
+from incrowd.errors import IncrowdError
+from incrowd.hierarchy import Codes
+from incrowd.privacy.randomness import Randomness
+
+
+class TableError(IncrowdError):
+    """A table that cannot be read, or does not hold what it should."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Distinct tuples of raw values with counts.
+
+    ``values[c]`` lists the distinct raw values of column c; ``codes[:, c]`` points into it.
+    """
+
+    values: tuple[Sequence[object], ...]
+    codes: Codes
+    counts: Counts
+
+
+@dataclass(frozen=True, eq=False)
+class Recoding:
+    """What each raw value of a column is replaced by."""
+
+    values: Sequence[object]
+    labels: Sequence[str | None]
+
+
+class Table(Protocol):
+    """A table of whatever engine. Nothing is read before it is needed."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        ...
+
+    def rows(self) -> int:
+        """The number of rows."""
+        ...
+
+    def head(self, rows: int) -> Table:
+        """The first rows."""
+        ...
+
+    def values(self, column: str) -> Sequence[object]:
+        """The distinct values of a column, null among them."""
+        ...
+
+    def tallies(self, columns: Sequence[str]) -> Iterator[Tally]:
+        """Distinct tuples with counts, in one or several parts of the table."""
+        ...
+
+    def one_row_each(self, column: str, bits: Randomness) -> Table:
+        """One row, chosen at random, for each distinct value of a column."""
+        ...
+
+    def recoded(self, recodings: Mapping[str, Recoding]) -> Table:
+        """The recoded columns and no others."""
+        ...
+
+    def keeping(self, columns: Sequence[str], classes: Sequence[Sequence[str | None]]) -> Table:
+        """The rows whose values in these columns are among the classes."""
+        ...
+
+    def write(self, path: Path) -> None:
+        """Write Parquet, CSV or Arrow by the ending of the name; whole or not at all."""
+        ...

@@ -1,0 +1,186 @@
+"""Tables on this machine, by Polars. Larger than memory works: everything streams."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from incrowd.engine import Recoding, Table, TableError, Tally
+from incrowd.privacy.randomness import Randomness
+
+_PART_ROWS = 4_000_000
+_PROBES = (200_000, 2_000_000)
+
+
+class LocalTable:
+    """A lazy frame. NaN counts as null; both are values like any other."""
+
+    def __init__(self, frame: pl.LazyFrame) -> None:
+        schema = frame.collect_schema()
+        floats = [name for name, kind in schema.items() if kind.is_float()]
+        self._frame = frame.with_columns(pl.col(floats).fill_nan(None)) if floats else frame
+        self._columns = tuple(schema.names())
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self._columns
+
+    def rows(self) -> int:
+        """The number of rows."""
+        return int(self._frame.select(pl.len()).collect(engine="streaming").item())
+
+    def head(self, rows: int) -> Table:
+        """The first rows."""
+        return LocalTable(self._frame.head(rows))
+
+    def values(self, column: str) -> Sequence[object]:
+        """The distinct values of a column, null among them."""
+        self._refuse_missing([column])
+        frame = self._frame.select(pl.col(column).unique()).collect(engine="streaming")
+        return frame.get_column(column).to_list()
+
+    def tallies(self, columns: Sequence[str]) -> Iterator[Tally]:
+        """Distinct tuples with counts.
+
+        One streaming pass where tuples repeat. Where hardly any do, even among millions of
+        rows, grouping the whole table would hold most of it in memory, so it is done in
+        parts.
+        """
+        self._refuse_missing(columns)
+        frame = self._frame.select(columns)
+        if any(_mostly_repeats(frame, rows) for rows in _PROBES):
+            yield _tally(frame, columns)
+            return
+        for start in range(0, self.rows(), _PART_ROWS):
+            yield _tally(frame.slice(start, _PART_ROWS), columns)
+
+    def one_row_each(self, column: str, bits: Randomness) -> Table:
+        """One row, chosen at random, for each distinct value of a column.
+
+        Every row draws 64 random bits and the smallest wins. (Two rows of one person tie
+        with probability 2**-64.) The numbers of the chosen rows are held in memory, so that
+        the choice is made once, however often the table is read. Rows without an id count
+        as one person.
+        """
+        self._refuse_missing([column])
+        number, draw = "number", "draw"
+        people = self._frame.select(pl.col(column).alias("id")).collect(engine="streaming")
+        chosen = (
+            people.with_row_index(number)
+            .with_columns(pl.Series(draw, bits.words(len(people)), dtype=pl.UInt64))
+            .group_by("id")
+            .agg(pl.col(number).get(pl.col(draw).arg_min()))
+            .select(number)
+        )
+        index = _free_name(self._columns)
+        kept = self._frame.with_row_index(index).join(
+            chosen.lazy().select(pl.col(number).alias(index)), on=index, how="semi"
+        )
+        return LocalTable(kept.drop(index))
+
+    def recoded(self, recodings: Mapping[str, Recoding]) -> Table:
+        """The recoded columns and no others."""
+        self._refuse_missing(list(recodings))
+        schema = self._frame.collect_schema()
+        frame = self._frame.select(list(recodings))
+        for name, recoding in recodings.items():
+            label = _free_name([*recodings, name])
+            lookup = pl.LazyFrame(
+                {
+                    name: pl.Series(recoding.values, dtype=schema[name], strict=False),
+                    label: pl.Series(recoding.labels, dtype=pl.String),
+                }
+            )
+            frame = (
+                frame.join(lookup, on=name, how="left", nulls_equal=True)
+                .with_columns(pl.col(label).alias(name))
+                .drop(label)
+            )
+        return LocalTable(frame.select(list(recodings)))
+
+    def keeping(self, columns: Sequence[str], classes: Sequence[Sequence[str | None]]) -> Table:
+        """The rows whose values in these columns are among the classes."""
+        self._refuse_missing(columns)
+        kept = pl.LazyFrame(
+            {name: [row[at] for row in classes] for at, name in enumerate(columns)},
+            schema=dict.fromkeys(columns, pl.String),
+        )
+        return LocalTable(self._frame.join(kept, on=list(columns), how="semi", nulls_equal=True))
+
+    def write(self, path: Path) -> None:
+        """Write Parquet, CSV or Arrow by the ending of the name; whole or not at all."""
+        sinks: dict[str, Callable[[Path], object]] = {
+            ".parquet": self._frame.sink_parquet,
+            ".csv": self._frame.sink_csv,
+            ".arrow": self._frame.sink_ipc,
+        }
+        if path.suffix not in sinks:
+            raise TableError(
+                f"Cannot write '{path.name}': the name must end in {', '.join(sinks)}."
+            )
+        draft = path.with_name(f".{path.name}.part")
+        try:
+            sinks[path.suffix](draft)
+            os.replace(draft, path)
+        except OSError as error:
+            raise TableError(f"Cannot write '{path}': {error.strerror or error}.") from error
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def _refuse_missing(self, columns: Sequence[str]) -> None:
+        for name in columns:
+            if name not in self._columns:
+                raise TableError(f"The table has no column '{name}'.")
+
+
+def from_columns(columns: Mapping[str, Sequence[object] | np.ndarray[Any, Any]]) -> Table:
+    """A table held in memory, from its columns."""
+    return LocalTable(pl.LazyFrame(columns))
+
+
+def _mostly_repeats(frame: pl.LazyFrame, rows: int) -> bool:
+    """Whether a fifth of the first rows, or the table's end, comes before new tuples do."""
+    probe = frame.head(rows).collect(engine="streaming")
+    return len(probe) < rows or probe.n_unique() < 0.8 * rows
+
+
+def _tally(frame: pl.LazyFrame, columns: Sequence[str]) -> Tally:
+    """Group by codes of the texts rather than by the texts: they are compared far faster."""
+    count = _free_name(columns)
+    schema = frame.collect_schema()
+    texts = [name for name in columns if schema[name] == pl.String]
+    coded = frame.with_columns(
+        pl.col(name).cast(pl.Categorical(pl.Categories.random())) for name in texts
+    )
+    grouped = coded.group_by(columns).agg(pl.len().alias(count)).collect(engine="streaming")
+    values, codes = [], []
+    for name in columns:
+        distinct = grouped.select(pl.col(name).unique())
+        found = grouped.select(name).join(
+            distinct.with_row_index(count),
+            on=name,
+            how="left",
+            nulls_equal=True,
+            maintain_order="left",
+        )
+        values.append(distinct.get_column(name).to_list())
+        codes.append(found.get_column(count).to_numpy())
+    return Tally(
+        tuple(values),
+        np.column_stack(codes).astype(np.int32),
+        grouped.get_column(count).to_numpy().astype(np.int64),
+    )
+
+
+def _free_name(taken: Sequence[str]) -> str:
+    """A column name that is not in use."""
+    name = "_incrowd"
+    while name in taken:
+        name += "_"
+    return name

@@ -1,0 +1,261 @@
+"""Open whatever a custodian has as a local table: files, databases, data frames.
+
+Text files are read as text: no type is guessed, so a ZIP code keeps its zeros. What is
+wrong with a file is said before anything else happens.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from incrowd.engine import Table, TableError
+from incrowd.engine.local import LocalTable
+
+_IN_MEMORY_BYTES = 1 << 29
+_BLOCK_BYTES = 1 << 26
+_TEXT = {".csv", ".tsv", ".txt", ".tab"}
+_EXCEL = {".xlsx", ".xls", ".xlsb", ".ods"}
+_ARROW = {".arrow", ".ipc", ".feather"}
+
+
+def open_table(source: Any, *, folder: Path = Path()) -> Table:
+    """A table from a path, a PostgreSQL address, or a Polars, pandas or Arrow object.
+
+    Text, Parquet, Arrow and Excel files go by the ending of their names. A relative path
+    is relative to ``folder``. ``postgresql://user@host/database#schema.table`` names a
+    table of a database.
+    """
+    if isinstance(source, pl.LazyFrame):
+        return LocalTable(source)
+    if isinstance(source, pl.DataFrame):
+        return LocalTable(source.lazy())
+    if isinstance(source, str) and source.startswith(("postgresql://", "postgres://")):
+        return LocalTable(_postgres(source).lazy())
+    if isinstance(source, str | os.PathLike):
+        return _open_path(folder / source)
+    kind = f"{type(source).__module__.split('.')[0]}.{type(source).__name__}"
+    if kind == "pandas.DataFrame":
+        _refuse_duplicates([str(name) for name in source.columns], "The data frame")
+        return LocalTable(pl.from_pandas(source.reset_index(drop=True)).lazy())
+    if kind.startswith("pyarrow."):
+        frame = pl.from_arrow(source)
+        if isinstance(frame, pl.DataFrame):
+            return LocalTable(frame.lazy())
+    raise TableError(
+        f"Cannot read a table from a {kind}. Give a path, a PostgreSQL address, or a Polars, "
+        "pandas or Arrow table."
+    )
+
+
+def _open_path(path: Path) -> Table:
+    if path.is_dir():
+        raise TableError(f"'{path}' is a folder. Name the file that holds the table.")
+    try:
+        with path.open("rb") as file:
+            empty = not file.read(1)
+    except OSError as error:
+        raise TableError(f"Cannot read '{path}': {error.strerror}.") from error
+    if empty:
+        raise TableError(f"The file '{path.name}' is empty.")
+    ending = path.suffix.lower()
+    try:
+        if ending in _TEXT:
+            frame = _open_text(path)
+        elif ending == ".parquet":
+            frame = pl.scan_parquet(path)
+        elif ending in _ARROW:
+            frame = pl.scan_ipc(path)
+        elif ending in _EXCEL:
+            frame = _open_excel(path)
+        else:
+            known = ", ".join(sorted({*_TEXT, ".parquet", *_ARROW, *_EXCEL}))
+            raise TableError(f"Cannot tell what '{path.name}' is; the name must end in {known}.")
+        table = LocalTable(frame)
+    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise TableError(f"Cannot read '{path.name}' as {ending[1:]}: {reason}") from error
+    if not table._frame.head(1).collect().height:
+        raise TableError(f"The file '{path.name}' has a header but no rows.")
+    return table
+
+
+def _open_excel(path: Path) -> pl.LazyFrame:
+    try:
+        return pl.read_excel(path, infer_schema_length=0).lazy()
+    except Exception as error:  # the reader's errors have no common base
+        reason = str(error).splitlines()[0]
+        raise TableError(f"Cannot read '{path.name}' as {path.suffix[1:]}: {reason}") from error
+
+
+# Text files ------------------------------------------------------------------------------
+
+
+def _open_text(path: Path) -> pl.LazyFrame:
+    """A checked text file: every row has as many fields as the header.
+
+    A small one is held in memory; a large one in UTF-8 is checked in one pass and then
+    scanned. (Polars alone would fill a short row up with nulls.)
+    """
+    encoding = _encoding(path)
+    with path.open(encoding=encoding, newline="") as file:
+        head = file.readline(1 << 24)
+    delimiter = _delimiter(head)
+    names = next(csv.reader(io.StringIO(head), delimiter=delimiter), [])
+    _refuse_duplicates(names, f"The file '{path.name}'")
+    if path.stat().st_size <= _IN_MEMORY_BYTES or encoding not in ("utf-8", "utf-8-sig"):
+        frame = pl.from_arrow(_strict(path, names, delimiter, encoding).read_all())
+        assert isinstance(frame, pl.DataFrame)
+        return frame.lazy()
+    for _ in _strict(path, names, delimiter, encoding):
+        pass
+    return pl.scan_csv(path, separator=delimiter, infer_schema=False)
+
+
+def _strict(path: Path, names: list[str], delimiter: str, encoding: str) -> Any:
+    """A reader of record batches that stops at the first row of another length."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    ragged: list[str] = []
+
+    def refuse(row: Any) -> str:
+        where = f"Row {row.number}" if row.number else "A row"
+        ragged.append(
+            f"{where} of '{path.name}' has {row.actual_columns} fields, but the header has "
+            f"{row.expected_columns}. Is a delimiter unquoted, or '{delimiter}' the wrong one?"
+        )
+        return "error"
+
+    def batches() -> Any:
+        reader = arrow_csv.open_csv(
+            path,
+            read_options=arrow_csv.ReadOptions(
+                encoding="utf8" if encoding.startswith("utf-8") else encoding,
+                block_size=_BLOCK_BYTES,
+                use_threads=False,
+            ),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=delimiter, newlines_in_values=True, invalid_row_handler=refuse
+            ),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                strings_can_be_null=True,
+                null_values=[""],
+                quoted_strings_can_be_null=True,
+            ),
+        )
+        yield from reader
+
+    schema = pa.schema([(name, pa.string()) for name in names])
+    return _Batches(batches(), schema, path.name, ragged)
+
+
+class _Batches:
+    """Record batches whose errors come in our words."""
+
+    def __init__(self, batches: Any, schema: Any, name: str, ragged: list[str]) -> None:
+        self._batches, self._schema, self._name, self._ragged = batches, schema, name, ragged
+
+    def __iter__(self) -> Any:
+        import pyarrow as pa
+
+        try:
+            yield from self._batches
+        except pa.ArrowInvalid as error:
+            if self._ragged:
+                raise TableError(self._ragged[0]) from error
+            text = str(error)
+            if "straddling" in text or "block" in text:
+                raise TableError(
+                    f"A row of '{self._name}' is longer than {_BLOCK_BYTES >> 20} MB. Is a quote "
+                    "left open?"
+                ) from error
+            raise TableError(f"Cannot read '{self._name}': {text.splitlines()[0]}") from error
+
+    def read_all(self) -> Any:
+        import pyarrow as pa
+
+        return pa.Table.from_batches(list(self), schema=self._schema)
+
+
+def _encoding(path: Path) -> str:
+    """UTF-8 (with or without a mark), UTF-16 with a mark, or else Windows' Western European."""
+    with path.open("rb") as file:
+        start = file.read(4)
+        if start.startswith(codecs.BOM_UTF8):
+            return "utf-8-sig"
+        if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return "utf-16"
+        file.seek(0)
+        decoders = {name: codecs.getincrementaldecoder(name)() for name in ("utf-8", "cp1252")}
+        while decoders:
+            chunk = file.read(1 << 22)
+            if b"\0" in chunk:
+                break
+            for name, decoder in list(decoders.items()):
+                try:
+                    decoder.decode(chunk, final=not chunk)
+                except UnicodeDecodeError:
+                    del decoders[name]
+            if not chunk and decoders:
+                return next(iter(decoders))
+    raise TableError(
+        f"The file '{path.name}' is no text in UTF-8, UTF-16 or Windows-1252. Save it as UTF-8."
+    )
+
+
+def _delimiter(head: str) -> str:
+    """The one of , ; tab | that splits the header most often; text in quotes does not count."""
+    parts = {mark: len(next(csv.reader(io.StringIO(head), delimiter=mark), [])) for mark in ",;\t|"}
+    return max(parts, key=lambda mark: parts[mark])
+
+
+def _refuse_duplicates(names: list[str], what: str) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise TableError(f"{what} has the column '{twice[0]}' twice. Rename one of them.")
+    if "" in names:
+        raise TableError(f"{what} has a column without a name, number {names.index('') + 1}.")
+
+
+# Databases -------------------------------------------------------------------------------
+
+
+def _postgres(address: str) -> pl.DataFrame:
+    """All rows of a table; its name is quoted, so that it can be nothing but a name."""
+    try:
+        from adbc_driver_manager import Error
+        from adbc_driver_postgresql import dbapi
+    except ImportError as error:
+        raise TableError("Reading PostgreSQL needs: pip install 'incrowd[postgres]'.") from error
+    uri, _, name = address.partition("#")
+    if not name:
+        raise TableError(
+            "A PostgreSQL address must name a table after '#', as in "
+            "postgresql://user@host/database#schema.table."
+        )
+    quoted = ".".join('"' + part.replace('"', '""') + '"' for part in _name_parts(name))
+    try:
+        with dbapi.connect(uri) as connection, connection.cursor() as cursor:
+            cursor.execute(f"SELECT * FROM {quoted}")  # noqa: S608
+            frame = pl.from_arrow(cursor.fetch_arrow_table())
+    except Error as error:
+        reason = str(error).splitlines()[0]
+        raise TableError(f"Cannot read the table {name} from PostgreSQL: {reason}") from error
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def _name_parts(name: str) -> list[str]:
+    """schema.table in two parts; a quoted name is one part whatever it holds."""
+    if name.startswith('"') and name.endswith('"') and len(name) > 1:
+        return [name[1:-1].replace('""', '"')]
+    return name.split(".", 1)

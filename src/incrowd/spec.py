@@ -1,0 +1,270 @@
+"""The spec: what every column of a table is, said once, in YAML.
+
+Models are frozen and know nothing of data. Reading a spec lists all problems together, each
+with its line, its place and, where a name looks mistyped, a suggestion.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+NOISY_UNDER_SAFE = (
+    "a safe release cannot publish a noisy column; make it quasi with a hierarchy, drop it, or "
+    "use method 'k-epsilon'"
+)
+
+Role: TypeAlias = Literal["identifier", "quasi", "noisy", "sensitive", "drop"]
+
+
+def _exact(value: Any) -> Any:
+    """A number as it is written, not as a binary float: 0.1 is a tenth."""
+    return Decimal(repr(value)) if isinstance(value, float) else value
+
+
+def _text(value: Any) -> Any:
+    """A YAML scalar as text: 39 and true may be values of a column."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+Number = Annotated[Decimal, BeforeValidator(_exact)]
+Text = Annotated[str, BeforeValidator(_text)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class Intervals(_Model):
+    """Numbers from ``from`` to ``to`` (both included) in steps, merged into wider intervals.
+
+    Level 0 holds the steps; then one level for each of ``widths``, counted from ``from``, or
+    for each list of ``cuts`` (the points where a new interval begins). ``open`` adds an
+    interval for everything below, above, or both.
+    """
+
+    low: Number = Field(alias="from")
+    high: Number = Field(alias="to")
+    step: Annotated[Number, Field(gt=0)] = Decimal(1)
+    widths: tuple[Annotated[Number, Field(gt=0)], ...] = ()
+    cuts: tuple[tuple[Number, ...], ...] = ()
+    open: Literal["none", "lower", "upper", "both"] = "none"
+
+    @model_validator(mode="after")
+    def _sensible(self) -> Intervals:
+        if self.high < self.low:
+            raise ValueError(f"'to' ({self.high}) must not be below 'from' ({self.low})")
+        if (self.high - self.low) / self.step > 5_000_000:
+            raise ValueError("more than five million steps; use a larger 'step'")
+        if self.widths and self.cuts:
+            raise ValueError("give 'widths' or 'cuts', not both")
+        return self
+
+
+class Mask(_Model):
+    """Text of a fixed length whose characters are hidden one by one, from one side."""
+
+    length: Annotated[int, Field(ge=1, le=64)]
+    hide: Literal["right", "left"] = "right"
+    alphabet: Annotated[Text, Field(min_length=1)] = "0123456789"
+
+
+class Dates(_Model):
+    """Dates from ``from`` to ``to`` (both included), by day, month, quarter, year, decade."""
+
+    low: dt.date = Field(alias="from")
+    high: dt.date = Field(alias="to")
+    levels: tuple[Literal["day", "month", "quarter", "year", "decade"], ...] = (
+        "day", "month", "quarter", "year", "decade",
+    )  # fmt: skip
+    format: str = "%Y-%m-%d"
+
+    @model_validator(mode="after")
+    def _sensible(self) -> Dates:
+        if self.high < self.low:
+            raise ValueError(f"'to' ({self.high}) must not be before 'from' ({self.low})")
+        if not self.levels:
+            raise ValueError("'levels' must name at least one of day, month, quarter, year, decade")
+        return self
+
+
+class Order(_Model):
+    """Ordered categories, merged into runs of neighbours."""
+
+    values: Annotated[tuple[Text, ...], Field(min_length=1)]
+    runs: tuple[Annotated[int, Field(ge=2)], ...] = ()
+
+
+class CsvFile(_Model):
+    """A file in ARX form: value;level 1;...;*, one row per value, without a header."""
+
+    file: Path
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+
+
+class Flat(_Model):
+    """The value itself, or nothing of it. Without ``values`` the domain is open."""
+
+    values: tuple[Text, ...] = ()
+
+
+Groups: TypeAlias = dict[str, Any]
+Declaration: TypeAlias = Intervals | Mask | Groups | Dates | Order | CsvFile | Flat
+
+
+class Hierarchies(_Model):
+    """How a column is generalised: exactly one of these."""
+
+    intervals: Intervals | None = None
+    mask: Mask | None = None
+    groups: Annotated[Groups, Field(min_length=1)] | None = None
+    dates: Dates | None = None
+    order: Order | None = None
+    csv: Annotated[CsvFile, BeforeValidator(lambda x: {"file": x} if isinstance(x, str) else x)] | (
+        None
+    ) = None
+    flat: Annotated[Flat, BeforeValidator(lambda x: x or {})] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shorthand(cls, value: Any) -> Any:
+        if value == "flat":
+            return {"flat": {}}
+        if isinstance(value, dict) and value.get("flat", ...) is None:
+            return {**value, "flat": {}}
+        return value
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Hierarchies:
+        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if len(given) != 1:
+            kinds = ", ".join(type(self).model_fields)
+            raise ValueError(f"needs exactly one of {kinds}; got {', '.join(given) or 'none'}")
+        return self
+
+    @property
+    def declared(self) -> Declaration:
+        """The one that was given."""
+        (declared,) = (
+            value for name in type(self).model_fields if (value := getattr(self, name)) is not None
+        )
+        return declared  # type: ignore[no-any-return]
+
+
+class Column(_Model):
+    """One column: its role, and what its role needs.
+
+    ``confirm`` names the entries that a draft took from the data. A safe release refuses to
+    run until they are confirmed to be public knowledge, by removing them from the list.
+    """
+
+    role: Role
+    hierarchy: Hierarchies | None = None
+    other: Text | None = None
+    precision: Annotated[Number, Field(gt=0)] | None = None
+    bounds: tuple[Number, Number] | None = None
+    weight: Annotated[float, Field(gt=0)] = 1.0
+    confirm: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _fitting(self) -> Column:
+        general = self.role in ("quasi", "sensitive")
+        if self.role == "quasi" and self.hierarchy is None:
+            raise ValueError("a quasi column needs a hierarchy; 'hierarchy: flat' keeps or hides")
+        if self.hierarchy is not None and not general:
+            raise ValueError(f"a column with role '{self.role}' takes no hierarchy")
+        if self.other is not None and self.hierarchy is None:
+            raise ValueError("'other' needs a hierarchy")
+        for name in ("precision", "bounds"):
+            if getattr(self, name) is not None and self.role != "noisy":
+                raise ValueError(f"'{name}' belongs to role 'noisy', not '{self.role}'")
+        if self.bounds is not None and self.bounds[0] >= self.bounds[1]:
+            raise ValueError(f"'bounds' must rise; got {self.bounds[0]} and {self.bounds[1]}")
+        return self
+
+
+class PersonId(_Model):
+    """Several rows may belong to one person, told by this column; one of them is used."""
+
+    id: Text
+
+
+class Release(_Model):
+    """What is published and with which guarantee."""
+
+    method: Literal["safe", "k-epsilon", "k-anonymity"] = "safe"
+    epsilon: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    delta: Annotated[float, Field(gt=0, lt=1)] | None = None
+    k: Annotated[int, Field(ge=1)] | None = None
+    beta: Annotated[float, Field(gt=0, lt=1)] | None = None
+    keep: Annotated[float, Field(gt=0, lt=1)] | None = None
+    scheme: Literal["fixed", "search", "mondrian", "auto"] | None = None
+    levels: dict[Text, Annotated[int, Field(ge=0)]] = {}
+    slices: tuple[tuple[Text, ...], ...] = ()
+    already_sampled: Annotated[float, Field(gt=0, lt=1)] | None = None
+    algorithm: Literal["ola", "mondrian", "cluster", "duplicate"] | None = None
+    suppression: Annotated[float, Field(ge=0, le=1)] | None = None
+    noise: Literal["laplace", "gaussian"] | None = None
+    bounds: Literal["class", "declared"] | None = None
+    confidence: Annotated[float, Field(gt=0, lt=1)] | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Release:
+        foreign = {
+            "safe": ("algorithm", "suppression", "noise", "bounds", "confidence"),
+            "k-epsilon": ("beta", "keep", "scheme", "slices", "already_sampled"),
+            "k-anonymity": (
+                "epsilon", "delta", "beta", "keep", "scheme", "slices", "already_sampled",
+                "noise", "bounds", "confidence",
+            ),
+        }[self.method]  # fmt: skip
+        wrong = [name for name in foreign if getattr(self, name) not in (None, ())]
+        if wrong:
+            raise ValueError(f"'{wrong[0]}' does not belong to method '{self.method}'")
+        if self.keep is not None and self.beta is not None:
+            raise ValueError("'keep' and 'beta' both set the sampling rate; give one")
+        return self
+
+
+class Spec(_Model):
+    """A table, its unit, its columns and the release that is asked for."""
+
+    table: Text | None = None
+    unit: PersonId | Literal["one row per person"] = "one row per person"
+    columns: Annotated[dict[Text, Column], Field(min_length=1)]
+    release: Release | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> Spec:
+        if isinstance(self.unit, PersonId) and self.unit.id not in self.columns:
+            raise ValueError(f"'unit' names the column '{self.unit.id}', which has no entry")
+        release = self.release
+        if release is None:
+            return self
+        for name in [*release.levels, *(name for part in release.slices for name in part)]:
+            if name not in self.columns:
+                raise ValueError(f"'release' names the column '{name}', which has no entry")
+        if release.method == "safe":
+            noisy = [name for name, column in self.columns.items() if column.role == "noisy"]
+            if noisy:
+                raise ValueError(f"column '{noisy[0]}': {NOISY_UNDER_SAFE}")
+        return self
+
+    def with_role(self, *roles: Role) -> tuple[str, ...]:
+        """The names of the columns with one of the roles, in the order of the spec."""
+        return tuple(name for name, column in self.columns.items() if column.role in roles)
+
+    @property
+    def unconfirmed(self) -> dict[str, tuple[str, ...]]:
+        """What a draft took from the data and nobody has confirmed, by column."""
+        return {name: column.confirm for name, column in self.columns.items() if column.confirm}
+
+
+def json_schema() -> dict[str, Any]:
+    """A JSON Schema of the spec, for editors that complete and check while one types."""
+    schema = Spec.model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

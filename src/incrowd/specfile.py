@@ -1,0 +1,245 @@
+"""A spec in a YAML file: read with all its problems at once, written with its comments kept."""
+
+from __future__ import annotations
+
+import difflib
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from incrowd import spec as models
+from incrowd.errors import IncrowdError
+from incrowd.spec import NOISY_UNDER_SAFE, Spec
+
+Place = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with a spec, and where."""
+
+    place: str
+    message: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        where = f"line {self.line}, " if self.line else ""
+        return f"{where}{self.place}: {self.message}" if self.place else f"{where}{self.message}"
+
+
+class SpecError(IncrowdError):
+    """All problems of a spec, together."""
+
+    def __init__(self, source: str, problems: list[Problem]) -> None:
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        listed = "\n".join(f"  {problem}" for problem in problems)
+        super().__init__(f"{source} has {count}:\n{listed}")
+        self.problems = problems
+
+
+@dataclass(frozen=True, eq=False)
+class SpecFile:
+    """A spec together with the document it was read from, comments and all."""
+
+    path: Path | None
+    document: CommentedMap
+    spec: Spec
+
+    @property
+    def folder(self) -> Path:
+        """What the relative paths of the spec are relative to."""
+        return self.path.parent if self.path else Path()
+
+    def changed(self, place: Place, value: Any) -> SpecFile:
+        """The same file with one entry set (or, with None, removed); comments stay."""
+        document = _yaml().load(self.text())
+        *parents, last = place
+        node = document
+        for key in parents:
+            node = node[key]
+        if value is None:
+            node.pop(last, None)
+        else:
+            node[last] = value
+        return parse(_dump(document), path=self.path)
+
+    def text(self) -> str:
+        """The document as YAML."""
+        return _dump(self.document)
+
+
+def load(path: Path) -> SpecFile:
+    """Read a spec file; raises :class:`SpecError` with everything that is wrong."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise IncrowdError(f"'{path}' is not UTF-8 text, so it is no spec.") from error
+    except OSError as error:
+        raise IncrowdError(f"Cannot read the spec '{path}': {error.strerror}.") from error
+    return parse(text, path=path)
+
+
+def parse(text: str, *, path: Path | None = None) -> SpecFile:
+    """Read a spec from text; ``path`` is for messages and relative paths."""
+    source = f"The spec '{path.name}'" if path else "The spec"
+    try:
+        document = _yaml().load(text)
+    except MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else None
+        raise SpecError(source, [Problem("", f"not valid YAML: {error.problem}", line)]) from error
+    except YAMLError as error:
+        raise SpecError(source, [Problem("", f"not valid YAML: {error}")]) from error
+    if not isinstance(document, CommentedMap):
+        raise SpecError(source, [Problem("", "must be a mapping with 'columns' in it")])
+    plain = _plain(document)
+    problems = [
+        Problem(".".join(place), message, _line(document, place))
+        for place, message in across(plain)
+    ]
+    try:
+        spec = Spec.model_validate(plain)
+    except ValidationError as error:
+        details = [detail for detail in error.errors() if detail["loc"]]
+        problems = [*(_problem(document, detail) for detail in details), *problems]
+        raise SpecError(source, problems) from error
+    return SpecFile(path, document, spec)
+
+
+def across(plain: Any) -> list[tuple[tuple[str, ...], str]]:
+    """What does not fit together between parts of a spec, each with its place.
+
+    The models check this too, but only when every part is right by itself; here it is found
+    in any case, so that all problems can be listed together.
+    """
+    columns = plain.get("columns")
+    columns = columns if isinstance(columns, dict) else {}
+    release, unit = plain.get("release"), plain.get("unit")
+    found: list[tuple[tuple[str, ...], str]] = []
+
+    def missing(name: str, *place: str) -> None:
+        if name not in columns:
+            close = difflib.get_close_matches(name, list(columns), n=1)
+            hint = f"; did you mean '{close[0]}'?" if close else ""
+            found.append((place, f"names the column '{name}', which has no entry{hint}"))
+
+    if isinstance(unit, dict) and "id" in unit:
+        missing(str(unit["id"]), "unit", "id")
+    if not isinstance(release, dict):
+        return found
+    if isinstance(release.get("levels"), dict):
+        for name in release["levels"]:
+            missing(name, "release", "levels", name)
+    for part in release.get("slices") or ():
+        for name in part if isinstance(part, list) else ():
+            missing(str(name), "release", "slices")
+    if release.get("keep") is not None and release.get("beta") is not None:
+        found.append(
+            (("release", "keep"), "'keep' and 'beta' both set the sampling rate; give one")
+        )
+    if release.get("method", "safe") == "safe":
+        for name, column in columns.items():
+            if isinstance(column, dict) and column.get("role") == "noisy":
+                found.append((("columns", name, "role"), NOISY_UNDER_SAFE))
+    return found
+
+
+def _yaml() -> YAML:
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = 120
+    return yaml
+
+
+def _dump(document: CommentedMap) -> str:
+    buffer = io.StringIO()
+    _yaml().dump(document, buffer)
+    return buffer.getvalue()
+
+
+def _plain(node: Any) -> Any:
+    """The document as plain dictionaries and lists; whole keys as text."""
+    if isinstance(node, dict):
+        return {
+            str(key).lower() if isinstance(key, bool) else str(key): _plain(value)
+            for key, value in node.items()
+        }
+    if isinstance(node, list):
+        return [_plain(value) for value in node]
+    return node
+
+
+def _problem(document: CommentedMap, detail: Any) -> Problem:
+    """One validation error in our words, with the line it stands on."""
+    place: Place = tuple(detail["loc"])
+    message = detail["msg"].removeprefix("Value error, ")
+    context = detail.get("ctx", {})
+    given = detail["input"]
+    match detail["type"]:
+        case "extra_forbidden":
+            message = f"unknown key '{place[-1]}'" + _suggestion(str(place[-1]), _keys(place))
+        case "missing":
+            message = f"needs '{place[-1]}'"
+            place = place[:-1]
+        case "literal_error":
+            expected = context["expected"]
+            known = expected.replace("'", "").replace(" or ", ", ").split(", ")
+            close = difflib.get_close_matches(str(given), known, n=1)
+            message = f"must be {expected}; got {given!r}"
+            message += f"; did you mean '{close[0]}'?" if close else ""
+        case "value_error":
+            pass
+        case _:
+            message = f"{message[0].lower()}{message[1:]}; got {given!r}"
+    # Names of models and validators are ours, not the file's.
+    shown = (
+        place[:1] if place[:1] == ("unit",) else [part for part in place if "[" not in str(part)]
+    )
+    return Problem(".".join(str(part) for part in shown), message, _line(document, place))
+
+
+def _keys(place: Place) -> list[str]:
+    """The keys that would be known where an unknown one stands."""
+    fields: dict[str, list[str]] = {
+        "": list(Spec.model_fields),
+        "release": list(models.Release.model_fields),
+        "columns": list(models.Column.model_fields),
+        "hierarchy": list(models.Hierarchies.model_fields),
+        "intervals": ["from", "to", "step", "widths", "cuts", "open"],
+        "mask": list(models.Mask.model_fields),
+        "dates": ["from", "to", "levels", "format"],
+        "order": list(models.Order.model_fields),
+        "csv": list(models.CsvFile.model_fields),
+        "flat": list(models.Flat.model_fields),
+    }
+    parent = place[-2] if len(place) > 1 else ""
+    if len(place) == 3 and place[0] == "columns":
+        return fields["columns"]
+    return fields.get(str(parent), [])
+
+
+def _suggestion(word: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(word, known, n=1)
+    if close:
+        return f"; did you mean '{close[0]}'?"
+    return f"; known are {', '.join(known)}" if known else ""
+
+
+def _line(document: CommentedMap, place: Place) -> int | None:
+    """The line of the deepest part of a place that is in the document, from 1."""
+    node: Any = document
+    line: int | None = None
+    for part in place:
+        try:
+            mapping = isinstance(node, CommentedMap)
+            position = node.lc.key(part) if mapping else node.lc.item(part)
+            node = node[part]
+        except (KeyError, IndexError, AttributeError, TypeError):
+            continue
+        line = int(position[0]) + 1
+    return line

@@ -1,0 +1,61 @@
+"""One meaning for a value, however it is written.
+
+A table may hold 39, 39.0 or "39" for the same thing, depending on who wrote the file. Here
+every value gets one canonical text; hierarchies and tables meet in it. Null is None and
+stays None. Text keeps its leading zeros: "01234" is a ZIP code, not a number.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from decimal import Decimal
+
+_NUMERAL = re.compile(r"[+-]?(0|[1-9]\d*)(\.\d+)?")
+
+
+def canonical(value: object) -> str | None:
+    """The canonical text of a value, or None for null.
+
+    >>> [canonical(x) for x in (39, 39.0, "39", "39.00", " 39 ", None, "039", True, 2.5)]
+    ['39', '39', '39', '39', '39', None, '039', 'true', '2.5']
+    """
+    match value:
+        case None:
+            return None
+        case str():
+            return _canonical_text(value)
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case float() if math.isnan(value):
+            return None
+        case float() if value.is_integer():
+            return str(int(value))
+        case Decimal():
+            return _canonical_text(format(value, "f"))
+        case dt.datetime() if value.time() == dt.time():
+            return value.date().isoformat()
+        case dt.date() | dt.datetime():
+            return value.isoformat()
+        case _:
+            return str(value)
+
+
+def _canonical_text(text: str) -> str:
+    text = text.strip()
+    if not _NUMERAL.fullmatch(text):
+        return text
+    text = text.removeprefix("+")
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def number(text: str | None) -> Decimal | None:
+    """The number that a canonical text denotes, or None."""
+    if text is None or not _NUMERAL.fullmatch(text):
+        return None
+    return Decimal(text)

@@ -1,0 +1,123 @@
+"""PostgreSQL for real: a server of our own on loopback, in a temporary folder."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from adbc_driver_postgresql import dbapi
+
+from incrowd.engine import TableError
+from incrowd.engine.source import open_table
+
+
+def programs() -> Path | None:
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    on_path = shutil.which("initdb")
+    return found[-1].parent if found else Path(on_path).parent if on_path else None
+
+
+def install() -> None:
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        pytest.skip("no PostgreSQL here, and installing it takes root and apt-get")
+    quiet = {
+        "check": False,
+        "capture_output": True,
+        "env": {**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+    }
+    subprocess.run(["apt-get", "update", "-qq"], **quiet)  # type: ignore[call-overload]
+    done = subprocess.run(["apt-get", "install", "-y", "-qq", "postgresql"], **quiet)  # type: ignore[call-overload]
+    if done.returncode:
+        pytest.skip(f"PostgreSQL could not be installed: {done.stderr.decode()[-200:]}")
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """The address of a new, empty database."""
+    if programs() is None:
+        install()
+    binaries = programs()
+    assert binaries is not None
+    # The server refuses to run as root.
+    user = "postgres" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
+    run_as = {"user": user} if os.geteuid() == 0 else {}
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder) / "server"
+        home.mkdir()
+        Path(folder).chmod(0o755)
+        if run_as:
+            shutil.chown(home, user)
+        data = home / "data"
+        control = str(binaries / "pg_ctl")
+        options = f"-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories={home}"
+
+        def call(*command: str) -> None:
+            subprocess.run(command, check=True, capture_output=True, cwd=home, **run_as)  # type: ignore[call-overload]
+
+        initdb = str(binaries / "initdb")
+        call(initdb, "-D", str(data), "-A", "trust", "-U", "tester", "-E", "UTF8")
+        call(control, "-D", str(data), "-w", "-o", options, "-l", str(home / "log"), "start")
+        try:
+            yield f"postgresql://tester@127.0.0.1:{port}/postgres"
+        finally:
+            call(control, "-D", str(data), "-m", "immediate", "stop")
+
+
+def execute(address: str, *statements: str) -> None:
+    with dbapi.connect(address) as connection, connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+        connection.commit()
+
+
+def test_a_table_is_read_back(address: str) -> None:
+    execute(
+        address,
+        "CREATE SCHEMA clinic",
+        "CREATE TABLE clinic.patients (zip text, born date, weight double precision, visits int)",
+        "INSERT INTO clinic.patients VALUES ('01234', '1984-02-29', 70.5, 3)",
+        "INSERT INTO clinic.patients VALUES (NULL, NULL, NULL, 1)",
+    )
+    table = open_table(f"{address}#clinic.patients")
+    assert table.columns == ("zip", "born", "weight", "visits")
+    assert table.rows() == 2
+    assert set(table.values("zip")) == {"01234", None}
+    assert {str(day) for day in table.values("born")} == {"1984-02-29", "None"}
+    assert set(table.values("weight")) == {70.5, None}
+
+
+def test_a_name_can_be_nothing_but_a_name(address: str) -> None:
+    evil = 'x"; DROP TABLE victims; --'
+    doubled = evil.replace('"', '""')
+    execute(
+        address,
+        "CREATE TABLE victims (a int)",
+        f'CREATE TABLE "{doubled}" (b int)',
+        f'INSERT INTO "{doubled}" VALUES (5)',
+    )
+    assert open_table(f"{address}#{evil}").values("b") == [5]
+    with pytest.raises(TableError, match="Cannot read the table"):
+        open_table(f'{address}#nothing"; DROP TABLE victims; --')
+    assert open_table(f"{address}#victims").columns == ("a",)
+
+
+def test_what_is_wrong_is_said_in_one_line(address: str) -> None:
+    for source, part in (
+        (address, "must name a table after '#'"),
+        (f"{address}#missing", 'relation "missing" does not exist'),
+        ("postgresql://tester@127.0.0.1:1/postgres#t", "Connection refused"),
+    ):
+        with pytest.raises(TableError) as error:
+            open_table(source)
+        assert part in str(error.value)
+        assert "\n" not in str(error.value)

@@ -1,0 +1,165 @@
+"""Opening tables: what custodians have, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from incrowd.engine import TableError
+from incrowd.engine import source as source_module
+from incrowd.engine.source import open_table
+
+GOOD: dict[str, tuple[bytes, dict[str, list[str | None]]]] = {
+    "plain.csv": (b"a,b\n1,2\n", {"a": ["1"], "b": ["2"]}),
+    "bom_crlf.csv": (b"\xef\xbb\xbfa,b\r\n1,2\r\n", {"a": ["1"], "b": ["2"]}),
+    "semicolon.csv": (b"a;b\n1,5;2\n", {"a": ["1,5"], "b": ["2"]}),
+    "tab.tsv": (b"a\tb\n1\t2\n", {"a": ["1"], "b": ["2"]}),
+    "pipe.txt": (b"a|b\n1|2\n", {"a": ["1"], "b": ["2"]}),
+    "western.csv": ("a;b\nJürgen;é\n".encode("cp1252"), {"a": ["Jürgen"], "b": ["é"]}),
+    "utf16.csv": ("a\tb\n1\tü\n".encode("utf-16"), {"a": ["1"], "b": ["ü"]}),
+    "quotes.csv": (b'a,b\n"say ""hi"", now","x\ny"\n', {"a": ['say "hi", now'], "b": ["x\ny"]}),
+    "nulls.csv": (b'a,b\n,1\n"",2\n', {"a": [None, None], "b": ["1", "2"]}),
+    "zeros.csv": (b"zip,n\n01234,1\n1234,2.0\n", {"zip": ["01234", "1234"], "n": ["1", "2.0"]}),
+    "mixed.csv": (b"a\n1\nx\n2020-01-01\n", {"a": ["1", "x", "2020-01-01"]}),
+    "all_null.csv": (b"a,b\n,1\n,2\n", {"a": [None, None], "b": ["1", "2"]}),
+}
+
+BAD: dict[str, tuple[bytes, str]] = {
+    "empty.csv": (b"", "The file 'empty.csv' is empty."),
+    "header.csv": (b"a,b\n", "The file 'header.csv' has a header but no rows."),
+    "twice.csv": (
+        b"a,b,a\n1,2,3\n",
+        "The file 'twice.csv' has the column 'a' twice. Rename one of them.",
+    ),
+    "nameless.csv": (
+        b"a,,c\n1,2,3\n",
+        "The file 'nameless.csv' has a column without a name, number 2.",
+    ),
+    "short.csv": (
+        b"a,b\n1,2\n3\n",
+        "Row 3 of 'short.csv' has 1 fields, but the header has 2. Is a delimiter unquoted, or ',' "
+        "the wrong one?",
+    ),
+    "long.csv": (
+        b"a,b\n1,2\n3,4,5\n",
+        "Row 3 of 'long.csv' has 3 fields, but the header has 2. Is a delimiter unquoted, or ',' "
+        "the wrong one?",
+    ),
+    "binary.csv": (
+        b"a,b\n\x81\xff,\x00\n",
+        "The file 'binary.csv' is no text in UTF-8, UTF-16 or Windows-1252. Save it as UTF-8.",
+    ),
+    "odd.xyz": (b"hello", "Cannot tell what 'odd.xyz' is; the name must end in"),
+    "fake.parquet": (b"hello", "Cannot read 'fake.parquet' as parquet:"),
+    "fake.xlsx": (b"hello", "Cannot read 'fake.xlsx' as xlsx:"),
+    "fake.arrow": (b"hello", "Cannot read 'fake.arrow' as arrow:"),
+}
+
+
+def columns(path: object) -> dict[str, list[object]]:
+    table = open_table(path)
+    return {name: sorted(table.values(name), key=str) for name in table.columns}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_text_is_read_as_it_is_meant(tmp_path: Path, name: str) -> None:
+    content, expected = GOOD[name]
+    (tmp_path / name).write_bytes(content)
+    assert columns(tmp_path / name) == {
+        key: sorted(set(values), key=str) for key, values in expected.items()
+    }
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, name: str) -> None:
+    content, message = BAD[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(TableError) as error:
+        open_table(tmp_path / name)
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_large_file_is_checked_and_scanned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_module, "_IN_MEMORY_BYTES", 10)
+    good, bad = tmp_path / "good.csv", tmp_path / "bad.csv"
+    good.write_bytes(b'a;b\n"x;y";01\n' * 1 + b"z;\n" * 999)
+    table = open_table(good)
+    assert table.rows() == 1000
+    assert set(table.values("a")) == {"x;y", "z"}
+    assert set(table.values("b")) == {"01", None}
+    bad.write_bytes(b"a;b\nx;01\n" + b"z;2\n" * 999 + b"w\n")
+    with pytest.raises(TableError, match="Row 1002 of 'bad.csv' has 1 fields"):
+        open_table(bad)
+
+
+def test_a_huge_cell_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "huge.csv"
+    path.write_bytes(b"a,b\n" + b"x" * 200_000_000 + b",1\n")
+    with pytest.raises(TableError, match="longer than 64 MB. Is a quote left open"):
+        open_table(path)
+
+
+def test_two_thousand_columns(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    names = [f"c{i}" for i in range(2000)]
+    path.write_text(",".join(names) + "\n" + ",".join("7" * 2000) + "\n")
+    table = open_table(path)
+    assert table.columns == tuple(names)
+    assert table.values("c1999") == ["7"]
+
+
+def test_a_folder_and_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match="is a folder. Name the file"):
+        open_table(tmp_path)
+    with pytest.raises(TableError, match="No such file or directory"):
+        open_table(tmp_path / "none.csv")
+
+
+def test_a_file_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "secret.csv"
+    path.write_text("a\n1\n")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(TableError, match="Cannot read '.*secret.csv': Permission denied"):
+        open_table(path)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: pl.DataFrame({"a": [1, None], "b": ["x", "y"]}),
+        lambda: pl.LazyFrame({"a": [1, None], "b": ["x", "y"]}),
+        lambda: pd.DataFrame({"a": [1, None], "b": ["x", "y"]}, index=[7, 7]),
+        lambda: pa.table({"a": [1, None], "b": ["x", "y"]}),
+    ],
+)
+def test_tables_in_memory(make: Callable[[], object]) -> None:
+    table = open_table(make())
+    assert table.columns == ("a", "b")
+    assert set(table.values("a")) == {1, None}
+    assert set(table.values("b")) == {"x", "y"}
+
+
+def test_excel(tmp_path: Path) -> None:
+    path = tmp_path / "table.xlsx"
+    pl.DataFrame({"zip": ["01234", "x"], "n": [1, 2]}).write_excel(path)
+    table = open_table(path)
+    assert set(table.values("zip")) == {"01234", "x"}
+    assert set(table.values("n")) == {"1", "2"}
+
+
+def test_something_that_is_no_table() -> None:
+    with pytest.raises(TableError, match="Cannot read a table from a builtins.int"):
+        open_table(42)

@@ -1,0 +1,185 @@
+"""What every engine must do, whatever it is made of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from incrowd.anonymize.frequency import between
+from incrowd.engine import Recoding, Table, TableError, Tally, local
+from incrowd.engine.count import count
+from incrowd.engine.source import open_table
+from incrowd.hierarchy import Hierarchy
+from incrowd.privacy.randomness import SeededRandomness, SystemRandomness
+from incrowd.spec import Column
+
+MakeTable = Callable[[Mapping[str, Sequence[object]]], Table]
+
+PEOPLE: dict[str, Sequence[object]] = {
+    "zip": ["32001", "32002", "32001", None, "99999", "32001"],
+    "age": [39, 41, 39, 39, None, 120],
+    "score": [1.5, float("nan"), 1.5, 2.0, None, 1.5],
+}
+COLUMNS = {
+    "zip": Column.model_validate({"role": "quasi", "hierarchy": {"mask": {"length": 5}}}),
+    "age": Column.model_validate(
+        {"role": "quasi", "hierarchy": {"intervals": {"from": 0, "to": 99, "widths": [10, 50]}}}
+    ),
+}
+
+
+def tuples(tally: Tally) -> Counter[tuple[object, ...]]:
+    counted: Counter[tuple[object, ...]] = Counter()
+    for codes, rows in zip(tally.codes.tolist(), tally.counts.tolist(), strict=True):
+        counted[tuple(tally.values[at][code] for at, code in enumerate(codes))] += rows
+    return counted
+
+
+def rows_of(table: Table) -> Counter[tuple[object, ...]]:
+    total: Counter[tuple[object, ...]] = Counter()
+    for tally in table.tallies(table.columns):
+        total += tuples(tally)
+    return total
+
+
+def test_tallies_count_every_row_and_null_is_a_value(make_table: MakeTable) -> None:
+    table = make_table(PEOPLE)
+    assert table.columns == ("zip", "age", "score")
+    assert table.rows() == 6
+    assert rows_of(table) == {
+        ("32001", 39, 1.5): 2,
+        ("32002", 41, None): 1,
+        (None, 39, 2.0): 1,
+        ("99999", None, None): 1,
+        ("32001", 120, 1.5): 1,
+    }
+    assert set(table.values("score")) == {1.5, 2.0, None}
+    assert table.head(2).rows() == 2
+
+
+def test_tallies_in_parts_are_the_same(
+    make_table: MakeTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where hardly any tuple repeats, the table is counted in parts; nothing else changes."""
+    distinct: dict[str, Sequence[object]] = {
+        "a": list(range(50)),
+        "b": [f"x{i % 37:02}" for i in range(50)],
+    }
+    table = make_table(distinct)
+    whole = rows_of(table)
+    monkeypatch.setattr(local, "_PROBES", (10, 20))
+    monkeypatch.setattr(local, "_PART_ROWS", 7)
+    assert len(list(table.tallies(["a", "b"]))) == 8
+    assert rows_of(table) == whole
+    column = Column.model_validate({"role": "quasi", "hierarchy": "flat"})
+    counted = count(table, {"a": column, "b": column})
+    assert (len(counted.frequencies), counted.frequencies.total) == (50, 50)
+
+
+def test_counting_codes_equals_counting_values(make_table: MakeTable) -> None:
+    counted = count(make_table(PEOPLE), COLUMNS)
+    assert counted.frequencies.total == 6
+    assert len(counted.frequencies) == 5
+    labels = [
+        tuple(h.labels[0][code] for h, code in zip(counted.hierarchies, row, strict=True))
+        for row in counted.frequencies.codes.tolist()
+    ]
+    # 120 lies outside 0 to 99 and is shown as the root; null stays null.
+    assert dict(zip(labels, counted.frequencies.counts.tolist(), strict=True)) == {
+        ("32001", "39"): 2,
+        ("32002", "41"): 1,
+        (None, "39"): 1,
+        ("99999", None): 1,
+        ("32001", "*"): 1,
+    }
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(data=st.data())
+def test_recode_then_count_equals_count_then_roll_up(
+    make_table: MakeTable, data: st.DataObject
+) -> None:
+    n = data.draw(st.integers(1, 60))
+    ages = data.draw(st.lists(st.one_of(st.none(), st.integers(-5, 110)), min_size=n, max_size=n))
+    digits = st.text("0123", min_size=5, max_size=5)
+    zips = data.draw(st.lists(st.one_of(st.none(), digits), min_size=n, max_size=n))
+    table = make_table({"zip": ["00000", *zips], "age": [1, *ages]})
+    base = count(table, COLUMNS)
+    levels = [data.draw(st.integers(0, h.height - 1)) for h in base.hierarchies]
+
+    rolled = base.frequencies.rolled(between(base.hierarchies, [0, 0], levels))
+    direct = count(table, COLUMNS, levels=levels).frequencies
+    assert np.array_equal(rolled.codes, direct.codes)
+    assert np.array_equal(rolled.counts, direct.counts)
+
+    recoded = table.recoded(
+        {
+            name: recoding(table, name, hierarchy, level)
+            for name, hierarchy, level in zip(COLUMNS, base.hierarchies, levels, strict=True)
+        }
+    )
+    by_label = Counter[tuple[object, ...]]()
+    for codes, rows in zip(rolled.codes.tolist(), rolled.counts.tolist(), strict=True):
+        key = tuple(
+            h.labels[level][code]
+            for h, level, code in zip(base.hierarchies, levels, codes, strict=True)
+        )
+        by_label[key] += rows
+    assert rows_of(recoded) == by_label
+
+
+def recoding(table: Table, name: str, hierarchy: Hierarchy, level: int) -> Recoding:
+    values = table.values(name)
+    codes = hierarchy.groups[level][hierarchy.encode(values)]
+    return Recoding(values, [hierarchy.labels[level][code] for code in codes])
+
+
+def test_keeping_classes_keeps_nulls_too(make_table: MakeTable) -> None:
+    table = make_table({"a": ["x", "y", None, "x"], "b": ["1", "1", "2", "3"]})
+    kept = table.keeping(["a", "b"], [("x", "1"), (None, "2"), ("y", "9")])
+    assert rows_of(kept) == {("x", "1"): 1, (None, "2"): 1}
+    assert rows_of(table.keeping(["a"], [])) == {}
+
+
+def test_one_row_each_is_one_row_each_and_fair(make_table: MakeTable) -> None:
+    table = make_table({"id": [1, 1, 1, 2, None, None], "visit": list("abcdef")})
+    picked = Counter[object]()
+    for seed in range(300):
+        chosen = rows_of(table.one_row_each("id", SeededRandomness(seed)))
+        assert sorted(str(person) for person, _ in chosen) == ["1", "2", "None"]
+        picked.update(visit for person, visit in chosen if person == 1)
+    # Each of a, b, c has probability 1/3: outside 65 to 135 of 300 once in 50,000 runs.
+    assert set(picked) == {"a", "b", "c"}
+    assert all(65 <= count <= 135 for count in picked.values())
+    once = table.one_row_each("id", SystemRandomness())
+    assert rows_of(once) == rows_of(once)  # the choice is made once, however often it is read
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "arrow"])
+def test_what_is_written_is_read_back(make_table: MakeTable, tmp_path: Path, ending: str) -> None:
+    table = make_table({"a": ['say "hi", you', None, "ü;|\n"], "b": ["1", "2", "01"]})
+    path = tmp_path / f"table.{ending}"
+    table.write(path)
+    assert rows_of(open_table(path)) == rows_of(table)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_writing_fails_whole(make_table: MakeTable, tmp_path: Path) -> None:
+    table = make_table({"a": ["x"]})
+    with pytest.raises(TableError, match=r"must end in .parquet, .csv, .arrow"):
+        table.write(tmp_path / "table.xyz")
+    with pytest.raises(TableError, match="Cannot write"):
+        table.write(tmp_path / "nowhere" / "table.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_column_is_named(make_table: MakeTable) -> None:
+    table = make_table({"a": ["x"]})
+    with pytest.raises(TableError, match="has no column 'b'"):
+        list(table.tallies(["b"]))

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from incrowd.spec import json_schema
+from incrowd.specfile import SpecError, load, parse
+
+GOOD = """\
+table: patients.parquet  # where it lies
+unit: one row per person
+columns:
+  name: {role: identifier}
+  zip: {role: quasi, hierarchy: {mask: {length: 5}}}
+  sex: {role: quasi, hierarchy: {groups: {Person: [female, male]}}}
+  # the years that voters can be born in
+  birth_year: {role: quasi, hierarchy: {intervals: {from: 1900, to: 2026, widths: [2, 4, 8]}}}
+  race: {role: quasi, hierarchy: {csv: race.csv}}
+  diagnosis: {role: sensitive}
+release: {method: safe, epsilon: 1.0, delta: 1e-6}
+"""
+
+PROBLEMS = [
+    ("tabel: x\n" + GOOD, "line 1, tabel: unknown key 'tabel'; did you mean 'table'?"),
+    (
+        GOOD.replace("role: identifier", "role: identifer"),
+        "line 4, columns.name.role: must be 'identifier', 'quasi', 'noisy', 'sensitive' or 'drop'; "
+        "got 'identifer'; did you mean 'identifier'?",
+    ),
+    (GOOD.replace("length: 5", "lenght: 5"), "unknown key 'lenght'; did you mean 'length'?"),
+    (GOOD.replace("{role: sensitive}", "{}"), "line 10, columns.diagnosis: needs 'role'"),
+    (
+        GOOD.replace("hierarchy: {mask: {length: 5}}", "weight: 2"),
+        "columns.zip: a quasi column needs a hierarchy; 'hierarchy: flat' keeps or hides",
+    ),
+    (
+        GOOD.replace("{mask: {length: 5}}", "{mask: {length: 5}, flat: {}}"),
+        "needs exactly one of intervals, mask, groups, dates, order, csv, flat; got mask, flat",
+    ),
+    (GOOD.replace("from: 1900", "from: 2900"), "'to' (2026) must not be below 'from' (2900)"),
+    (
+        GOOD.replace("epsilon: 1.0", "epsilon: 1.0, levels: {birth_yaer: 2}"),
+        "line 11, release.levels.birth_yaer: names the column 'birth_yaer', which has no entry; "
+        "did you mean 'birth_year'?",
+    ),
+    (
+        GOOD.replace("one row per person", "{id: patient}"),
+        "line 2, unit.id: names the column 'patient', which has no entry",
+    ),
+    (
+        GOOD.replace("role: sensitive", "role: noisy"),
+        "line 10, columns.diagnosis.role: a safe release cannot publish a noisy column;",
+    ),
+    (GOOD.replace("epsilon: 1.0", "epsilon: -1"), "release.epsilon: input should be greater than"),
+    (
+        GOOD.replace("epsilon: 1.0", "keep: 0.5, beta: 0.5"),
+        "'keep' and 'beta' both set the sampling rate; give one",
+    ),
+    (
+        GOOD.replace("epsilon: 1.0", "suppression: 0.1"),
+        "'suppression' does not belong to method 'safe'",
+    ),
+    (
+        GOOD.replace("{role: identifier}", "{role: identifier, bounds: [1, 2]}"),
+        "'bounds' belongs to role 'noisy'",
+    ),
+    ("columns: [", "line 1, not valid YAML:"),
+    ("columns: {a: {role: drop}}\ncolumns: {}\n", "line 2, not valid YAML: found duplicate key"),
+    ("- 1\n", "must be a mapping with 'columns' in it"),
+    ("table: x\n", "needs 'columns'"),
+]
+
+
+@pytest.mark.parametrize(("text", "part"), PROBLEMS)
+def test_each_problem_has_its_place_and_a_way_out(text: str, part: str) -> None:
+    with pytest.raises(SpecError) as error:
+        parse(text)
+    assert part in str(error.value)
+
+
+def test_all_problems_are_listed_together() -> None:
+    text = GOOD.replace("role: identifier", "role: identifer").replace("length: 5", "length: 0")
+    text = text.replace("epsilon: 1.0", "epsilon: -1, levels: {sexx: 1}, keep: 0.5, beta: 0.5")
+    with pytest.raises(SpecError) as error:
+        parse(text)
+    assert len(error.value.problems) == 5
+    assert str(error.value).startswith("The spec has 5 problems:\n  line 4, columns.name.role")
+    assert all(problem.line for problem in error.value.problems)
+
+
+def test_comments_survive_a_change(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text(GOOD)
+    changed = load(path).changed(("release", "epsilon"), 2.0)
+    assert changed.spec.release is not None
+    assert changed.spec.release.epsilon == 2.0
+    assert changed.text() == GOOD.replace("epsilon: 1.0", "epsilon: 2.0")
+    assert parse(GOOD).changed(("columns", "race"), None).spec.with_role("quasi") == (
+        "zip", "sex", "birth_year",
+    )  # fmt: skip
+
+
+def test_columns_may_have_any_name() -> None:
+    got = parse(
+        "columns: {39: {role: drop}, true: {role: drop}, Age: {role: drop, confirm: [role]}}"
+    )
+    assert list(got.spec.columns) == ["39", "true", "Age"]
+    assert got.spec.unconfirmed == {"Age": ("role",)}
+    with pytest.raises(SpecError, match="columns.Age.role: must be"):
+        parse("columns: {Age: {role: dropp}}")
+
+
+def test_the_schema_knows_the_spec() -> None:
+    schema = json_schema()
+    assert schema["$schema"].endswith("2020-12/schema")
+    assert set(schema["properties"]) == {"table", "unit", "columns", "release"}
+    assert "from" in schema["$defs"]["Intervals"]["properties"]
+
+
+def test_a_file_that_is_no_spec(tmp_path: Path) -> None:
+    (tmp_path / "latin.yaml").write_bytes("columns: {größe: {role: drop}}".encode("latin-1"))
+    with pytest.raises(Exception, match="is not UTF-8 text"):
+        load(tmp_path / "latin.yaml")
+    with pytest.raises(Exception, match="Cannot read the spec '.*none.yaml': No such file"):
+        load(tmp_path / "none.yaml")
