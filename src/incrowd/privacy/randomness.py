@@ -1,38 +1,110 @@
-"""The one source of random bits."""
+"""The one source of random bits, and exact draws from them.
+
+Every random decision of a release comes from a stream of independent uniform 64-bit words:
+AES in counter mode under a key of the operating system. Draws are exact for the parameters
+that are accounted: nothing is approximated in floating point.
+"""
 
 from __future__ import annotations
 
+import math
 import os
+from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+from incrowd.errors import check_fraction
 
 Words = npt.NDArray[np.uint64]
+Counts = npt.NDArray[np.int64]
+
+_BLOCK = 1 << 22
 
 
 class Randomness(Protocol):
     """A stream of independent, uniform random bits."""
 
+    @property
+    def private(self) -> bool:
+        """Whether nobody can know the bits, so that a release may rest on them."""
+        ...
+
     def words(self, count: int) -> Words:
-        """That many random 64-bit words, never seen before."""
+        """That many random 64-bit words, never handed out before."""
         ...
 
 
-class SystemRandomness:
-    """Bits of the operating system's generator, fit for secrets."""
+class _KeyStream:
+    """The key stream of AES-256 in counter mode: indistinguishable from uniform bits."""
+
+    def __init__(self, key: bytes) -> None:
+        cipher = Cipher(algorithms.AES256(key), modes.CTR(bytes(16)))
+        self._encryptor = cipher.encryptor()
+        self._zeros = bytes(8 * _BLOCK)
 
     def words(self, count: int) -> Words:
-        """That many random 64-bit words, never seen before."""
-        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
+        """That many random 64-bit words, never handed out before."""
+        stream = bytearray(8 * count + 15)
+        view = memoryview(stream)
+        for start in range(0, 8 * count, len(self._zeros)):
+            size = min(len(self._zeros), 8 * count - start)
+            self._encryptor.update_into(
+                memoryview(self._zeros)[:size], view[start : start + size + 15]
+            )
+        return np.frombuffer(stream, dtype=np.uint64, count=count)
 
 
-class SeededRandomness:
-    """Bits that a seed decides: for tests and sample data, never for a release."""
+class SystemRandomness(_KeyStream):
+    """Bits under a fresh key of the operating system, fit for a release."""
+
+    private = True
+
+    def __init__(self) -> None:
+        super().__init__(os.urandom(32))
+
+
+class SeededRandomness(_KeyStream):
+    """Bits that a seed decides: for tests, never for a release."""
+
+    private = False
 
     def __init__(self, seed: int) -> None:
-        self._generator = np.random.default_rng(seed)
+        super().__init__(seed.to_bytes(32, "little"))
 
-    def words(self, count: int) -> Words:
-        """The next 64-bit words of the sequence that the seed decides."""
-        return self._generator.integers(0, 2**64, size=count, dtype=np.uint64)
+
+def realised(beta: float) -> float:
+    """The largest multiple of 2**-64 up to beta: the rate that draws have, and are accounted at.
+
+    A float of at least 2**-11 is one already.
+    """
+    threshold = math.floor(Fraction(float(check_fraction("beta", beta))) * 2**64)
+    if threshold == 0:
+        check_fraction("beta", 0.0)
+    return threshold / 2**64
+
+
+def thinned(counts: Counts, beta: float, bits: Randomness) -> Counts:
+    """An independent Binomial(count, beta) draw for each count, exactly.
+
+    Claim: each draw is the number of count independent Bernoulli(realised(beta)) bits that
+    are 1. A bit is 1 if a uniform 64-bit word is below realised(beta) 2**64, which has
+    exactly that probability; every bit has a word of its own.
+    """
+    threshold = np.uint64(int(Fraction(realised(beta)) * 2**64))
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    # successes[i] is how many of the words before a block boundary or a count's end were low
+    drawn = np.zeros(len(counts), dtype=np.int64)
+    first = 0
+    for start in range(0, total, _BLOCK):
+        stop = min(start + _BLOCK, total)
+        low = bits.words(stop - start) < threshold
+        last = int(np.searchsorted(ends, stop, side="left"))
+        edges = np.concatenate(([0], ends[first:last] - start, [stop - start]))
+        running = np.concatenate(([0], np.cumsum(low, dtype=np.int64)))
+        drawn[first : last + 1] += np.diff(running[edges])
+        first = last
+    return drawn

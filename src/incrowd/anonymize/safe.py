@@ -1,0 +1,24 @@
+"""Safe k-anonymization on counts: thin by beta, drop what is left fewer than k times.
+
+Claim. Let the frequencies count the tuples of a table at levels that do not depend on it.
+Then the result has the distribution of (k, beta)-SDGS (Li, Qardaji, Su, Algorithm 4): draw
+every row with probability beta, generalise, drop the tuples that occur fewer than k times.
+Rows of one cell are alike, so drawing them one by one and counting is one
+Binomial(count, beta) draw per cell; cells are drawn independently because rows are.
+Dropped cells leave no trace, and the order of the rest is that of their codes, which
+does not depend on the order of the table.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from incrowd.anonymize.frequency import Frequencies
+from incrowd.privacy.randomness import Randomness, thinned
+
+
+def safe(frequencies: Frequencies, *, k: int, beta: float, bits: Randomness) -> Frequencies:
+    """The cells that a safe release shows, with the number of rows shown of each."""
+    drawn = thinned(frequencies.counts, beta, bits)
+    kept = np.flatnonzero(drawn >= k)
+    return Frequencies(frequencies.codes[kept], drawn[kept])
