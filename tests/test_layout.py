@@ -9,12 +9,14 @@ import incrowd
 
 ROOT = Path(incrowd.__file__).parent
 LAYERS = [
-    {"errors", "values"},
+    {"errors", "values", "folder"},
     {"spec", "hierarchy"},
     {"specfile", "builders", "privacy", "anonymize"},
-    {"engine"},
-    {"planning", "checking", "drafting", "samples"},
-    {"previewing", "papers"},
+    {"engine", "certificate", "ledger"},
+    {"planning", "checking", "drafting", "samples", "evaluating"},
+    {"previewing", "papers", "report"},
+    {"release"},
+    {"verifying", "demo"},
     {"cli"},
     {"__main__"},
 ]

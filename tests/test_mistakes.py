@@ -123,6 +123,18 @@ FRACTION = "must lie strictly between 0 and 1. Got"
             ),
         ),
         (
+            lambda: ic.SafeRelease([14, 15], 0.1),  # type: ignore[arg-type]
+            "The 'k' parameter must be a single number. Got [14.0, 15.0] instead.",
+        ),
+        (
+            lambda: ic.plan(epsilon=[1, 2], delta=1e-6),  # type: ignore[arg-type]
+            "The 'epsilon' parameter must be a single number. Got [1.0, 2.0] instead.",
+        ),
+        (
+            lambda: ic.SafeRelease(10**9, 0.1),
+            "The 'k' parameter must be at most 10,000,000. Got 1000000000 instead.",
+        ),
+        (
             lambda: ic.Accountant([ic.Selection(1.0)], step=0.0),
             "The 'step' parameter must be a finite number above 0. Got 0.0 instead.",
         ),
@@ -176,7 +188,10 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["publisch"], "No such command"),
         (["reproduce", "c", "-o", "x"], "must be 'a'. Got 'c' instead."),
         (["reproduce", "a", "-o", __file__], "is a file"),
-        (["reproduce", "a", "-o", str(Path(__file__).parent)], "is not from an earlier run"),
+        (
+            ["reproduce", "a", "-o", str(Path(__file__).parent)],
+            "Name another folder; nothing was written.",
+        ),
         (["reproduce", "a", "-o", "/proc/nowhere/x"], "Cannot write to"),
     ],
 )

@@ -1,5 +1,8 @@
 """Incrowd publishes tables about people so that each person hides in a crowd, provably."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from incrowd.errors import IncrowdError, ParameterError, UnsolvableError
 from incrowd.planning import Plan, plan
 from incrowd.privacy.accountant import Accountant, BasicAccountant
@@ -11,6 +14,20 @@ from incrowd.privacy.smooth import Smooth, delta_sampling, expected_failures, sm
 
 __version__ = "0.1.0"
 
+
+def __getattr__(name: str) -> Any:
+    """Names that need tables are loaded when they are first used."""
+    homes = {"publish": "release", "verify": "verifying", "Ledger": "ledger"}
+    if name not in homes:
+        raise AttributeError(f"module 'incrowd' has no attribute '{name}'")
+    return getattr(import_module(f"incrowd.{homes[name]}"), name)
+
+
+if TYPE_CHECKING:
+    from incrowd.ledger import Ledger
+    from incrowd.release import publish
+    from incrowd.verifying import verify
+
 __all__ = [
     "Accountant",
     "BasicAccountant",
@@ -18,6 +35,7 @@ __all__ = [
     "Definition",
     "Guarantee",
     "IncrowdError",
+    "Ledger",
     "Mechanism",
     "ParameterError",
     "Plan",
@@ -35,5 +53,7 @@ __all__ = [
     "epsilon",
     "expected_failures",
     "plan",
+    "publish",
     "smooth_bound",
+    "verify",
 ]

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from incrowd import __version__, planning
-from incrowd.errors import IncrowdError, ParameterError, check_choice
+from incrowd.errors import IncrowdError, ParameterError, Refusal, check_choice, check_whole
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from incrowd.certificate import Certificate
+    from incrowd.evaluating import Evaluation
     from incrowd.previewing import Preview
 
 app = typer.Typer(
@@ -33,7 +37,8 @@ def main() -> None:
     try:
         status = app(standalone_mode=False)
     except IncrowdError as error:
-        status = _complain(str(error))
+        _complain(str(error))
+        status = 1 if isinstance(error, Refusal) else 2
     except OSError as error:
         status = _complain(f"{error.strerror}: '{error.filename}'")
     except Exception as error:
@@ -194,6 +199,169 @@ def check(
         console.print(str(finding), markup=False)
     console.print("The spec does not fit the table." if wrong else "The spec fits the table.")
     return int(wrong)
+
+
+@app.command()
+def publish(
+    spec: Annotated[Path, typer.Argument(help="The spec.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the release.")],
+    ledger: Annotated[Path | None, typer.Option(help="The budget of the table.")] = None,
+    sign: Annotated[Path | None, typer.Option(help="An Ed25519 private key (PEM).")] = None,
+    seed: Annotated[str | None, _number("For tests only: makes it NOT private.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Publish a safe release: data, certificate, scheme, and a private report."""
+    from incrowd.certificate import load_key
+    from incrowd.ledger import Ledger
+    from incrowd.privacy.randomness import SeededRandomness
+    from incrowd.release import publish as make
+    from incrowd.specfile import load
+
+    release = make(
+        None,
+        load(spec),
+        output=output,
+        ledger=Ledger(ledger) if ledger else None,
+        key=load_key(sign) if sign else None,
+        bits=SeededRandomness(int(check_whole("seed", _parsed("seed", seed), 0))) if seed else None,
+        step=_pause,
+    )
+    for warning in release.warnings:
+        print(f"incrowd: warning: {warning}", file=sys.stderr)
+    certificate = release.certificate
+    if as_json:
+        _print_json(certificate.model_dump(exclude_none=True))
+        return
+    rows, classes = certificate.release.rows, certificate.release.classes
+    print(f"Published {output}: {rows:,} rows in {classes:,} classes, each of at least")
+    print(f"{int(certificate.parameters['k'])} rows. It satisfies {_promise(certificate)}")
+    print(f"Private, for you alone: {output / 'curator' / 'report.html'}")
+    advice = _advice(release.evaluation)
+    if advice:
+        print(advice)
+
+
+def _pause(step: str) -> None:
+    """Where a test asks for it, wait at a step, so that the process can be killed there."""
+    if os.environ.get("INCROWD_PAUSE_AT") == step:
+        print(f"paused at {step}", flush=True)
+        time.sleep(600)
+
+
+def _promise(certificate: Certificate) -> str:
+    known = certificate.guarantee
+    epsilon = planning.rounded("epsilon", known.epsilon, 4)
+    return f"({epsilon}, {planning.rounded('delta', known.delta, 3)})-differential privacy."
+
+
+def _advice(evaluation: Evaluation) -> str:
+    """What to tell the curator when little survives; the figures are in the private report."""
+    if evaluation.rows_released and evaluation.likely_share > 0.5:
+        return ""
+    little = "Little" if evaluation.rows_released else "Nothing"
+    coarser = " or ".join(f"'{advice.column}'" for advice in evaluation.advice[:2])
+    return (
+        f"{little} survived: most rows lie in cells smaller than the crowd that is needed. A "
+        f"coarser level{f' of {coarser}' if coarser else ''}, a larger table or a larger budget "
+        "would change that; the private report says how much. Levels must not be chosen by "
+        "looking at the data."
+    )
+
+
+@app.command()
+def verify(
+    folder: Annotated[Path, typer.Argument(help="The folder of a release.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Check a release from its folder alone; exit status 1 if anything does not hold."""
+    from incrowd.verifying import read_certificate
+    from incrowd.verifying import verify as check_release
+
+    problems = check_release(folder)
+    if as_json:
+        _print_json({"ok": not problems, "problems": problems})
+        return int(bool(problems))
+    for problem in problems:
+        print(f"WRONG  {problem}")
+    if problems:
+        return 1
+    certificate = read_certificate(folder)
+    signed = certificate.signature
+    print("The release holds: hash, values, classes and guarantee are as certified.")
+    print(f"It satisfies {_promise(certificate)}")
+    print(f"Signed by {signed.public_key}." if signed else "It is not signed.")
+    if certificate.randomness != "system":
+        print("Its randomness was seeded: it is NOT private.")
+    return 0
+
+
+ledgers = typer.Typer(help="The privacy budget of a table.", no_args_is_help=True)
+app.add_typer(ledgers, name="ledger")
+
+
+@ledgers.command()
+def budget(
+    file: Annotated[Path, typer.Argument(help="The ledger; made if it is new.")],
+    epsilon: Annotated[str, _number("What may be spent in all: epsilon.")],
+    delta: Annotated[str, _number("What may be spent in all: delta.")],
+) -> None:
+    """Set the budget of a table; this makes its ledger."""
+    from incrowd.ledger import Ledger
+
+    Ledger(file).set_budget(epsilon=_parsed("epsilon", epsilon), delta=_parsed("delta", delta))
+    print(f"The budget of {file} is epsilon = {epsilon}, delta = {delta}.")
+
+
+@ledgers.command()
+def show(
+    file: Annotated[Path, typer.Argument(help="The ledger.")],
+    k: Annotated[str | None, _number("What would a further release with this k")] = None,
+    beta: Annotated[str | None, _number("... and this beta cost?")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show what was spent, what is left, and what a further release would cost."""
+    from incrowd.ledger import Ledger
+    from incrowd.privacy.events import SafeRelease, as_dict
+
+    book = Ledger(file)
+    allowed, spends, spent = book.budget(), book.spends(), book.spent()
+    further = None
+    if k is not None and beta is not None:
+        further = book.spent([SafeRelease(_parsed("k", k), _parsed("beta", beta))])
+    elif spends:
+        further = book.spent([spends[-1].event])
+    if as_json:
+        listed = [{"day": spend.day, "event": as_dict(spend.event)} for spend in spends]
+        _print_json(
+            {
+                "budget": vars(allowed),
+                "spent": spent,
+                "left": max(allowed.epsilon - spent, 0.0),
+                "with_one_more": None if further == math.inf else further,
+                "spends": listed,
+            }
+        )
+        return
+    for spend in spends:
+        print(f"{spend.number:4}  {spend.day}  {json.dumps(as_dict(spend.event))}")
+    print(f"Budget  epsilon = {allowed.epsilon:g} at delta = {allowed.delta:g}")
+    print(f"Spent   epsilon = {planning.rounded('epsilon', spent, 4)} by {len(spends)} release(s)")
+    print(f"Left    epsilon = {max(allowed.epsilon - spent, 0):.4g}")
+    if further is not None:
+        what = f"k = {k}, beta = {beta}" if k and beta else "the last one's parameters"
+        fits = "fits" if further <= allowed.epsilon else "does not fit"
+        total = "inf" if math.isinf(further) else planning.rounded("epsilon", further, 4)
+        print(f"A further release with {what} would bring it to {total}, which {fits}.")
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="A new folder.")] = Path("demo"),
+) -> int:
+    """Make a sample table, publish it, verify it, and show where to look."""
+    from incrowd.demo import demo as run
+
+    return run(output)
 
 
 @app.command()

@@ -20,6 +20,10 @@ class IncrowdError(Exception):
     """Something the user can put right; its text says what and how."""
 
 
+class Refusal(IncrowdError):  # noqa: N818 - it is an answer, not an error
+    """What was asked is understood, and the answer is no."""
+
+
 class ParameterError(IncrowdError, ValueError):
     """A parameter has a value it cannot have."""
 
@@ -60,6 +64,13 @@ def check_whole(name: str, value: npt.ArrayLike, least: int = 1) -> Floats:
     bad = ~((array >= least) & (array <= 2**53) & (array == np.floor(array)))
     _refuse(name, requirement, value, array, bad)
     return array
+
+
+def single(name: str, array: Floats) -> float:
+    """The one number that an array without dimensions holds; a list of numbers is refused."""
+    if array.ndim:
+        raise ParameterError(name, "be a single number", array.tolist())
+    return float(array)
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> str:

@@ -16,9 +16,10 @@ from incrowd.errors import (
     check_choice,
     check_fraction,
     check_whole,
+    single,
 )
 from incrowd.privacy.binomial import Definition
-from incrowd.privacy.inverse import LARGEST_K
+from incrowd.privacy.events import LARGEST_K
 from incrowd.privacy.solver import solver_for
 
 
@@ -115,17 +116,19 @@ def plan(
     if keep is not None:
         if beta is not None or k is not None:
             raise ParameterError("keep", "stand without beta and k, which it decides", keep)
-        beta = float(check_fraction("keep", keep))
+        beta = single("keep", check_fraction("keep", keep))
     if definition == "paper" and epsilon == 0:
         raise OutsideDefinitionError(
             "epsilon", "be above 0 under the paper's definition", epsilon, "Use the tight one."
         )
     task = _Task(
-        k=None if k is None else int(check_whole("k", k)),
-        beta=None if beta is None else float(check_fraction("beta", beta)),
-        epsilon=None if epsilon is None else float(check_at_least_zero("epsilon", epsilon)),
-        delta=None if delta is None else float(check_fraction("delta", delta)),
-        releases=int(check_whole("releases", releases)),
+        k=None if k is None else int(single("k", check_whole("k", k))),
+        beta=None if beta is None else single("beta", check_fraction("beta", beta)),
+        epsilon=None
+        if epsilon is None
+        else single("epsilon", check_at_least_zero("epsilon", epsilon)),
+        delta=None if delta is None else single("delta", check_fraction("delta", delta)),
+        releases=int(single("releases", check_whole("releases", releases))),
         definition=definition,
     )
     return task.solve()

@@ -205,6 +205,8 @@ class Release(_Model):
     scheme: Literal["fixed", "search", "mondrian", "auto"] | None = None
     levels: dict[Text, Annotated[int, Field(ge=0)]] = {}
     slices: tuple[tuple[Text, ...], ...] = ()
+    format: Literal["parquet", "csv"] = "parquet"
+    rows: Literal["expanded", "weighted"] = "expanded"
     already_sampled: Annotated[float, Field(gt=0, lt=1)] | None = None
     algorithm: Literal["ola", "mondrian", "cluster", "duplicate"] | None = None
     suppression: Annotated[float, Field(ge=0, le=1)] | None = None

@@ -121,7 +121,7 @@ def test_two_releases_share_no_sample() -> None:
         drawn = np.zeros(50_000)
         drawn[result.codes[:, 0]] = result.counts
         shown.append(drawn)
-    correlation = float(np.corrcoef(*shown)[0, 1])
+    correlation = float(np.corrcoef(shown[0], shown[1])[0, 1])
     assert abs(correlation) * math.sqrt(50_000) < 5
 
 

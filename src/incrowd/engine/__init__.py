@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from incrowd.anonymize.frequency import Counts
 from incrowd.errors import IncrowdError
@@ -71,6 +71,14 @@ class Table(Protocol):
 
     def keeping(self, columns: Sequence[str], classes: Sequence[Sequence[str | None]]) -> Table:
         """The rows whose values in these columns are among the classes."""
+        ...
+
+    def frame(self) -> Any:
+        """The rows as a data frame of the engine's own kind."""
+        ...
+
+    def fingerprint(self, key: bytes) -> str:
+        """A keyed hash by which the same table is recognised."""
         ...
 
     def write(self, path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hmac
+import io
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +12,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from incrowd.anonymize.frequency import Counts
 from incrowd.engine import Recoding, Table, TableError, Tally
+from incrowd.hierarchy import Codes
 from incrowd.privacy.randomness import Randomness
 
 _PART_ROWS = 4_000_000
@@ -20,7 +24,8 @@ _PROBES = (200_000, 2_000_000)
 class LocalTable:
     """A lazy frame. NaN counts as null; both are values like any other."""
 
-    def __init__(self, frame: pl.LazyFrame) -> None:
+    def __init__(self, frame: pl.LazyFrame, origin: Path | None = None) -> None:
+        self._origin = origin
         schema = frame.collect_schema()
         floats = [name for name, kind in schema.items() if kind.is_float()]
         self._frame = frame.with_columns(pl.col(floats).fill_nan(None)) if floats else frame
@@ -133,6 +138,23 @@ class LocalTable:
         finally:
             draft.unlink(missing_ok=True)
 
+    def frame(self) -> pl.DataFrame:
+        """The rows as a data frame of the engine's own kind."""
+        return self._frame.collect(engine="streaming")
+
+    def fingerprint(self, key: bytes) -> str:
+        """A keyed hash of the file, or of the rows of a table in memory."""
+        digest = hmac.new(key, digestmod="sha256")
+        if self._origin is not None:
+            with self._origin.open("rb") as file:
+                while chunk := file.read(1 << 22):
+                    digest.update(chunk)
+        else:
+            buffer = io.BytesIO()
+            self._frame.collect(engine="streaming").write_ipc(buffer)
+            digest.update(buffer.getbuffer())
+        return digest.hexdigest()
+
     def _refuse_missing(self, columns: Sequence[str]) -> None:
         for name in columns:
             if name not in self._columns:
@@ -142,6 +164,32 @@ class LocalTable:
 def from_columns(columns: Mapping[str, Sequence[object] | np.ndarray[Any, Any]]) -> Table:
     """A table held in memory, from its columns."""
     return LocalTable(pl.LazyFrame(columns))
+
+
+def from_cells(
+    labels: Mapping[str, tuple[Sequence[str | None], Codes]],
+    counts: Counts,
+    *,
+    weighted: str | None = None,
+) -> Table:
+    """A table of cells: for each column its labels and each cell's code, and how many rows.
+
+    Rows are repeated as often as they count; or, with a name for the column of counts,
+    written once with it. Only labels that occur in some cell are held: a file's dictionary
+    must not tell of others.
+    """
+    columns, shown = {}, []
+    for name, (texts, codes) in labels.items():
+        used, at = np.unique(codes, return_inverse=True)
+        kind = np.min_scalar_type(max(len(used) - 1, 0))
+        columns[name] = at.astype(kind) if weighted else np.repeat(at.astype(kind), counts)
+        known = [texts[code] for code in used.tolist()]
+        places = list(range(len(known)))
+        shown.append(pl.col(name).replace_strict(places, known, return_dtype=pl.String))
+    frame = pl.LazyFrame(columns).with_columns(shown)
+    if weighted:
+        frame = frame.with_columns(pl.lit(pl.Series(counts)).alias(weighted))
+    return LocalTable(frame)
 
 
 def _mostly_repeats(frame: pl.LazyFrame, rows: int) -> bool:

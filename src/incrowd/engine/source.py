@@ -26,12 +26,12 @@ _EXCEL = {".xlsx", ".xls", ".xlsb", ".ods"}
 _ARROW = {".arrow", ".ipc", ".feather"}
 
 
-def open_table(source: Any, *, folder: Path = Path()) -> Table:
+def open_table(source: Any, *, folder: Path = Path(), empty: bool = False) -> Table:
     """A table from a path, a PostgreSQL address, or a Polars, pandas or Arrow object.
 
     Text, Parquet, Arrow and Excel files go by the ending of their names. A relative path
     is relative to ``folder``. ``postgresql://user@host/database#schema.table`` names a
-    table of a database.
+    table of a database. A file without rows is refused unless ``empty`` allows it.
     """
     if isinstance(source, pl.LazyFrame):
         return LocalTable(source)
@@ -40,7 +40,7 @@ def open_table(source: Any, *, folder: Path = Path()) -> Table:
     if isinstance(source, str) and source.startswith(("postgresql://", "postgres://")):
         return LocalTable(_postgres(source).lazy())
     if isinstance(source, str | os.PathLike):
-        return _open_path(folder / source)
+        return _open_path(folder / source, empty)
     kind = f"{type(source).__module__.split('.')[0]}.{type(source).__name__}"
     if kind == "pandas.DataFrame":
         _refuse_duplicates([str(name) for name in source.columns], "The data frame")
@@ -55,15 +55,15 @@ def open_table(source: Any, *, folder: Path = Path()) -> Table:
     )
 
 
-def _open_path(path: Path) -> Table:
+def _open_path(path: Path, empty: bool) -> Table:
     if path.is_dir():
         raise TableError(f"'{path}' is a folder. Name the file that holds the table.")
     try:
         with path.open("rb") as file:
-            empty = not file.read(1)
+            nothing = not file.read(1)
     except OSError as error:
         raise TableError(f"Cannot read '{path}': {error.strerror}.") from error
-    if empty:
+    if nothing:
         raise TableError(f"The file '{path.name}' is empty.")
     ending = path.suffix.lower()
     try:
@@ -78,11 +78,11 @@ def _open_path(path: Path) -> Table:
         else:
             known = ", ".join(sorted({*_TEXT, ".parquet", *_ARROW, *_EXCEL}))
             raise TableError(f"Cannot tell what '{path.name}' is; the name must end in {known}.")
-        table = LocalTable(frame)
+        table = LocalTable(frame, origin=path)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise TableError(f"Cannot read '{path.name}' as {ending[1:]}: {reason}") from error
-    if not table._frame.head(1).collect().height:
+    if not empty and not table.head(1).rows():
         raise TableError(f"The file '{path.name}' has a header but no rows.")
     return table
 

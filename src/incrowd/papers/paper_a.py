@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incrowd.papers.folder import fill
+from incrowd.folder import fill
 from incrowd.privacy.binomial import delta
 from incrowd.privacy.sampling import allowed, amplified
 from incrowd.privacy.smooth import expected_failures
@@ -102,7 +102,7 @@ def reproduce(folder: Path, progress: Callable[[str], None] = lambda _: None) ->
     figures = paper_a_figures.FIGURES
     assert len(figures) == FIGURES
     names = [f"{figure.name}.{form}" for figure in figures for form in ("svg", "png")]
-    with fill(folder, names=[*names, "index.html"]) as draft:
+    with fill(folder, replacing=[*names, "index.html"]) as draft:
         for figure in figures:
             progress(figure.title)
             paper_a_figures.save(figure, draft)

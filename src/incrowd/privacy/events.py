@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from incrowd.errors import (
     ParameterError,
     check_at_least_zero,
     check_fraction,
     check_whole,
+    single,
 )
+
+LARGEST_K = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -28,8 +31,11 @@ class SafeRelease:
     beta: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", int(check_whole("k", self.k)))
-        object.__setattr__(self, "beta", float(check_fraction("beta", self.beta)))
+        k = int(single("k", check_whole("k", self.k)))
+        if k > LARGEST_K:
+            raise ParameterError("k", f"be at most {LARGEST_K:,}", k)
+        object.__setattr__(self, "k", k)
+        object.__setattr__(self, "beta", single("beta", check_fraction("beta", self.beta)))
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,9 @@ class Selection:
     epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", float(check_at_least_zero("epsilon", self.epsilon)))
+        object.__setattr__(
+            self, "epsilon", single("epsilon", check_at_least_zero("epsilon", self.epsilon))
+        )
 
 
 @dataclass(frozen=True)
@@ -50,9 +58,11 @@ class Mechanism:
     delta: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", float(check_at_least_zero("epsilon", self.epsilon)))
+        object.__setattr__(
+            self, "epsilon", single("epsilon", check_at_least_zero("epsilon", self.epsilon))
+        )
         if self.delta != 0:
-            object.__setattr__(self, "delta", float(check_fraction("delta", self.delta)))
+            object.__setattr__(self, "delta", single("delta", check_fraction("delta", self.delta)))
 
 
 @dataclass(frozen=True)
@@ -69,7 +79,7 @@ class Sampled:
 
     def __post_init__(self) -> None:
         _check_event("event", self.event)
-        object.__setattr__(self, "rate", float(check_fraction("rate", self.rate)))
+        object.__setattr__(self, "rate", single("rate", check_fraction("rate", self.rate)))
 
 
 @dataclass(frozen=True)
@@ -90,3 +100,39 @@ Event: TypeAlias = SafeRelease | Selection | Mechanism | Sampled | Composition
 def _check_event(name: str, event: object) -> None:
     if not isinstance(event, SafeRelease | Selection | Mechanism | Sampled | Composition):
         raise ParameterError(name, "hold events such as SafeRelease(k=20, beta=0.1)", event)
+
+
+def as_dict(event: Event) -> dict[str, Any]:
+    """An event as plain values, for certificates and ledgers."""
+    match event:
+        case SafeRelease(k, beta):
+            return {"kind": "safe release", "k": k, "beta": beta}
+        case Selection(epsilon):
+            return {"kind": "selection", "epsilon": epsilon}
+        case Mechanism(epsilon, delta):
+            return {"kind": "mechanism", "epsilon": epsilon, "delta": delta}
+        case Sampled(part, rate):
+            return {"kind": "sampled", "rate": rate, "event": as_dict(part)}
+        case Composition(events):
+            return {"kind": "composition", "events": [as_dict(part) for part in events]}
+
+
+def from_dict(value: object) -> Event:
+    """The event of :func:`as_dict`; raises :class:`ParameterError` for anything else."""
+    made: Event
+    match value:
+        case {"kind": "safe release", "k": k, "beta": beta, **rest}:
+            made = SafeRelease(k, beta)
+        case {"kind": "selection", "epsilon": epsilon, **rest}:
+            made = Selection(epsilon)
+        case {"kind": "mechanism", "epsilon": epsilon, "delta": delta, **rest}:
+            made = Mechanism(epsilon, delta)
+        case {"kind": "sampled", "rate": rate, "event": event, **rest}:
+            made = Sampled(from_dict(event), rate)
+        case {"kind": "composition", "events": list(events), **rest}:
+            made = Composition(from_dict(part) for part in events)
+        case _:
+            raise ParameterError("event", "be a known event", value)
+    if rest:
+        raise ParameterError("event", "hold nothing else", rest)
+    return made

@@ -29,8 +29,8 @@ from incrowd.privacy.binomial import (
     log_delta,
     round_up,
 )
+from incrowd.privacy.events import LARGEST_K
 
-LARGEST_K = 10_000_000
 _POINTS = 64
 # The last digit of a delta depends on what it is computed together with; aim just below.
 _MARGIN = 1 - 1e-12

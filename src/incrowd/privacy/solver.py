@@ -13,7 +13,7 @@ from incrowd.errors import Floats
 from incrowd.privacy import binomial, inverse
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.binomial import Definition
-from incrowd.privacy.events import SafeRelease
+from incrowd.privacy.events import LARGEST_K, SafeRelease
 
 
 def solver_for(releases: int, definition: Definition) -> Solver:
@@ -66,7 +66,7 @@ class Added:
         best = middle = math.inf
         for rate in np.array_split(rates, 6):
             # From the smallest rates up: a k above the best crowd so far cannot win.
-            sizes = self._sizes(rate, epsilon, delta, most=min(best, inverse.LARGEST_K))
+            sizes = self._sizes(rate, epsilon, delta, most=min(best, LARGEST_K))
             at = int(np.argmin(sizes / rate))
             if sizes[at] / rate[at] < best:
                 best, middle = float(sizes[at] / rate[at]), float(sizes[at])
@@ -77,9 +77,7 @@ class Added:
         best = int(np.argmin(near / rates))
         return float(near[best]), float(rates[best])
 
-    def _sizes(
-        self, beta: Floats, epsilon: float, delta: float, most: float = inverse.LARGEST_K
-    ) -> Floats:
+    def _sizes(self, beta: Floats, epsilon: float, delta: float, most: float = LARGEST_K) -> Floats:
         share = np.full_like(beta, epsilon / self.releases)
         binomial.check_definition(self.definition, beta=beta, epsilon=share)
         part = np.full_like(beta, delta / self.releases * (1 - 1e-12))
@@ -199,9 +197,9 @@ def _smallest_whole(holds: Callable[[int], bool], guess: int) -> float:
     """The smallest whole number from which on ``holds`` is true, looked for near a guess."""
     low, high, width = 0, guess, max(guess // 8, 1)
     while not holds(high):
-        if high >= inverse.LARGEST_K:
+        if high >= LARGEST_K:
             return math.inf
-        low, high, width = high, min(high + width, inverse.LARGEST_K), width * 2
+        low, high, width = high, min(high + width, LARGEST_K), width * 2
     if low == 0:
         low = max(high - width, 0)
         while low > 0 and holds(low):

@@ -1,0 +1,192 @@
+"""The privacy budget of one table, and every event spent from it, in an SQLite file.
+
+A spend is booked, durably, before the data are touched: after a crash the ledger may hold a
+spend that nobody has seen, but never misses one that somebody could have. Bookings are
+serialised by the database, so two publishers cannot both spend the last of a budget.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import secrets
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from incrowd.errors import IncrowdError, Refusal, check_at_least_zero, check_fraction
+from incrowd.privacy.accountant import Accountant
+from incrowd.privacy.events import Event, as_dict, from_dict
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS budgets
+    (number INTEGER PRIMARY KEY, day TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS spends
+    (number INTEGER PRIMARY KEY, day TEXT NOT NULL, event TEXT NOT NULL);
+"""
+
+
+class BudgetError(Refusal):
+    """The budget does not allow what was asked: the answer is no."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What may be spent on a table in all."""
+
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True)
+class Spend:
+    """One event that was booked."""
+
+    number: int
+    day: str
+    event: Event
+
+
+class Ledger:
+    """The budget and the spends of one table."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def set_budget(self, *, epsilon: float, delta: float) -> None:
+        """Decide what may be spent in all. Earlier decisions stay on record."""
+        known = (
+            float(check_at_least_zero("epsilon", epsilon)),
+            float(check_fraction("delta", delta)),
+        )
+        with self._writing(create=True) as database:
+            database.execute(
+                "INSERT INTO budgets (day, epsilon, delta) VALUES (?, ?, ?)", (_today(), *known)
+            )
+
+    def budget(self) -> Budget:
+        """What may be spent in all, by the latest decision."""
+        with self._open() as database:
+            return self._budget(database)
+
+    def spends(self) -> list[Spend]:
+        """Everything that was booked, the oldest first."""
+        with self._open() as database:
+            return self._spends(database)
+
+    def spent(self, more: Iterable[Event] = ()) -> float:
+        """The epsilon of all spends, and of some more events, at the budget's delta."""
+        events = [*(spend.event for spend in self.spends()), *more]
+        return Accountant(events).epsilon(delta=self.budget().delta)
+
+    def book(self, events: Iterable[Event]) -> None:
+        """Book events, or raise :class:`BudgetError` and book nothing."""
+        asked = list(events)
+        with self._writing() as database:
+            budget = self._budget(database)
+            past = [spend.event for spend in self._spends(database)]
+            total = Accountant([*past, *asked]).epsilon(delta=budget.delta)
+            if not total <= budget.epsilon:
+                spent = Accountant(past).epsilon(delta=budget.delta)
+                raise BudgetError(
+                    f"The budget of '{self.path.name}' does not allow it: with this release "
+                    f"epsilon would be {total:.4g} at delta = {budget.delta:g}, and "
+                    f"{budget.epsilon:g} is allowed. {spent:.4g} is spent by {len(past)} "
+                    f"release(s), so {max(budget.epsilon - spent, 0):.4g} is left. Nothing was "
+                    "released."
+                )
+            database.executemany(
+                "INSERT INTO spends (day, event) VALUES (?, ?)",
+                [(_today(), json.dumps(as_dict(event))) for event in asked],
+            )
+
+    def recognises(self, fingerprint_of: Callable[[bytes], str]) -> bool:
+        """Whether a table is the one that was released first under this ledger.
+
+        ``fingerprint_of`` makes a fingerprint from the ledger's own secret key; the first
+        one is remembered.
+        """
+        with self._writing() as database:
+            found = dict(database.execute("SELECT name, value FROM about").fetchall())
+            mark = fingerprint_of(bytes.fromhex(found["key"]))
+            if "fingerprint" not in found:
+                database.execute("INSERT INTO about VALUES ('fingerprint', ?)", (mark,))
+            return str(found.get("fingerprint", mark)) == mark
+
+    @contextmanager
+    def _open(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
+        if not create and not self.path.exists():
+            raise IncrowdError(
+                f"There is no ledger '{self.path}'. Make one: incrowd ledger budget {self.path} "
+                "--epsilon 1 --delta 1e-6"
+            )
+        try:
+            database = sqlite3.connect(self.path, timeout=120, isolation_level=None)
+            database.execute("PRAGMA synchronous = FULL")
+        except sqlite3.Error as error:
+            raise IncrowdError(f"Cannot open the ledger '{self.path}': {error}.") from error
+        try:
+            yield database
+        except sqlite3.DatabaseError as error:
+            raise IncrowdError(f"Cannot use '{self.path}' as a ledger: {error}.") from error
+        finally:
+            database.close()
+
+    @contextmanager
+    def _writing(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
+        """One transaction that excludes all other writers from its first step on."""
+        with self._open(create=create) as database:
+            database.execute("BEGIN IMMEDIATE")
+            try:
+                if create:
+                    for statement in _TABLES.split(";")[:-1]:
+                        database.execute(statement)
+                    database.execute(
+                        "INSERT OR IGNORE INTO about VALUES ('key', ?)", (secrets.token_hex(32),)
+                    )
+                yield database
+            except BaseException:
+                database.execute("ROLLBACK")
+                raise
+            database.execute("COMMIT")
+
+    def _budget(self, database: sqlite3.Connection) -> Budget:
+        row = database.execute(
+            "SELECT epsilon, delta FROM budgets ORDER BY number DESC LIMIT 1"
+        ).fetchone()
+        return Budget(*row)
+
+    def _spends(self, database: sqlite3.Connection) -> list[Spend]:
+        rows = database.execute("SELECT number, day, event FROM spends ORDER BY number")
+        return [Spend(number, day, from_dict(json.loads(event))) for number, day, event in rows]
+
+
+def seen_before(fingerprint_of: Callable[[bytes], str]) -> bool:
+    """Whether this user has released the table before without a ledger; remembers it.
+
+    The memory is a file in the user's state folder. Where there is none to be had, nothing
+    is remembered and the answer is no.
+    """
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    path = state / "incrowd" / "released.json"
+    try:
+        known = json.loads(path.read_text()) if path.exists() else {}
+        key = known.get("key") or secrets.token_hex(32)
+        mark = fingerprint_of(bytes.fromhex(key))
+        tables = set(known.get("tables", []))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(f".{os.getpid()}")
+        draft.write_text(json.dumps({"key": key, "tables": sorted({*tables, mark})}))
+        draft.chmod(0o600)
+        draft.replace(path)
+    except (OSError, ValueError, AttributeError):
+        return False
+    return mark in tables
+
+
+def _today() -> str:
+    return dt.datetime.now(dt.UTC).date().isoformat()
