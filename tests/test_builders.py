@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,29 @@ def test_groups_within_groups() -> None:
     assert path(built, "PL") == ["PL", "East", "Europe", "*"]
 
 
+def test_labels_of_awkward_numbers() -> None:
+    built = hierarchy({"intervals": {"from": -10, "to": 10.0, "widths": [5], "open": "both"}})
+    assert path(built, -7)[1] == "-10 to -6"
+    assert path(built, 1000)[0] == ">10"
+    small = hierarchy({"intervals": {"from": 0, "to": 1, "step": 0.00001}})
+    assert path(small, 5e-05)[0] == "0.00005"
+    assert path(small, ".5")[0] == "0.5"
+
+
+def test_numbers_of_any_kind_get_their_zeros_back() -> None:
+    for value in (501, 501.0, Decimal(501)):
+        assert path(hierarchy({"mask": {"length": 5}}, [value]), value)[0] == "00501"
+    dotted = hierarchy({"mask": {"length": 4, "alphabet": "0123456789."}}, ["1.50"])
+    assert path(dotted, "1.50")[0] == "1.50"
+
+
+def test_dates_are_understood_in_every_iso_form() -> None:
+    built = hierarchy({"dates": {"from": "2019-01-01", "to": "2021-12-31"}})
+    for text in ("2020-02-29 00:00:00", "20200229", "2020-02-29T10:00:00Z", "2020-02-29T01:02"):
+        assert path(built, text)[0] == "2020-02-29"
+    assert path(built, "2020-02-29abc")[0] == "*"
+
+
 @pytest.mark.parametrize(
     ("declared", "message"),
     [
@@ -136,6 +160,8 @@ def test_groups_within_groups() -> None:
             {"groups": {"A": ["x"], "B": {"C": ["y"]}}},
             "Row 2 of the hierarchy ('y') has 4 levels, but row 1 ('x') has 3.",
         ),
+        ({"groups": {"A": [["x", "y"]]}}, "The group 'A' holds ['x', 'y'], which is no value."),
+        ({"groups": {"A": [None]}}, "The group 'A' holds None, which is no value."),
         ({"groups": {"A": "x"}}, "The group 'A' must hold a list of values or further groups."),
         ({"intervals": {"from": 0, "to": 9, "cuts": [[5, 3]]}}, "The cuts 5, 3 must rise."),
         (
@@ -205,6 +231,7 @@ def test_an_arx_file_becomes_yaml_and_stays_the_same() -> None:
         [row[:2] for row in rows],
         [(row[0], "*") for row in rows],
         [(row[0], "Person") for row in rows],
+        [("x", "A", "*"), ("y", "A", "*")],
     ]
     for kept in (rows, *shorter):
         text = as_groups(kept)

@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
+from ruamel.yaml import YAML
 
+from incrowd.drafting import draft
+from incrowd.samples import sample
 from incrowd.spec import json_schema
 from incrowd.specfile import SpecError, load, parse
 
@@ -65,6 +70,44 @@ PROBLEMS = [
         GOOD.replace("{role: identifier}", "{role: identifier, bounds: [1, 2]}"),
         "'bounds' belongs to role 'noisy'",
     ),
+    (
+        GOOD.replace("widths: [2, 4, 8]", "step: 5, widths: [7]"),
+        "width 7 is no multiple of the",
+    ),
+    (
+        GOOD.replace("widths: [2, 4, 8]", "step: 5, cuts: [[18]]"),
+        "cut 18 does not lie on a step",
+    ),
+    (GOOD.replace("length: 5", "length: 5, alphabet: 0123456789"), "valid string; got 123456789"),
+    (
+        GOOD.replace("one row per person", "{idd: zip}"),
+        "unit: must be 'one row per person' or",
+    ),
+    (GOOD.replace("epsilon: 1.0", "slices: 5"), "release.slices: input should be a valid tuple"),
+    (GOOD.replace("{role: sensitive}", "{role: sensitive, other: [a]}"), "other: input should be"),
+    (
+        GOOD.replace("{mask: {length: 5}}", "{dates: {from: 2020-02-30, to: 2021-01-01}}"),
+        "not valid YAML: day is out of range for month",
+    ),
+    (
+        GOOD.replace("{mask: {length: 5}}", "{dates: {from: 0001-01-01, to: 9999-12-31}}"),
+        "more than a thousand years",
+    ),
+    (
+        GOOD.replace(
+            "{mask: {length: 5}}",
+            "{dates: {from: 2020-01-01, to: 2021-01-01, levels: [year, month]}}",
+        ),
+        "'levels' must go from fine to coarse: day, month, quarter, year, decade",
+    ),
+    (
+        GOOD.replace(
+            "{mask: {length: 5}}", "{dates: {from: 2020-01-01, to: 2021-01-01, format: '%Q'}}"
+        ),
+        "'format' is no format of a date: %Q",
+    ),
+    ("columns: {'height [cm]': {rol: drop}}", "columns.height [cm].rol: unknown key 'rol'"),
+    ("a: " + "[" * 3000 + "]" * 3000, "not valid YAML"),
     ("columns: [", "line 1, not valid YAML:"),
     ("columns: {a: {role: drop}}\ncolumns: {}\n", "line 2, not valid YAML: found duplicate key"),
     ("- 1\n", "must be a mapping with 'columns' in it"),
@@ -116,6 +159,41 @@ def test_the_schema_knows_the_spec() -> None:
     assert schema["$schema"].endswith("2020-12/schema")
     assert set(schema["properties"]) == {"table", "unit", "columns", "release"}
     assert "from" in schema["$defs"]["Intervals"]["properties"]
+
+
+def test_the_schema_accepts_what_is_good_and_refuses_what_is_not() -> None:
+    schema = Draft202012Validator(json_schema())
+    yaml = YAML(typ="safe")
+    guide = (Path(__file__).parents[1] / "docs" / "tables.md").read_text(encoding="utf-8")
+    example = guide.split("```yaml")[1].split("```")[0]
+    drafts = [draft(sample(kind, rows=500), name="x").yaml() for kind in ("voters", "census")]
+    for text in (GOOD, example, *drafts, "columns: {a: {role: quasi, hierarchy: flat, other: 99}}"):
+        parse(text)
+        schema.validate(json.loads(json.dumps(yaml.load(text), default=str)))
+    for text in (
+        "columns: {a: {role: quasi, hierarchy: {}}}",
+        "columns: {a: {role: quasi, hierarchy: {mask: {length: 5}, flat: {}}}}",
+        "columns: {a: {role: quasi}}",
+        "columns: {a: {role: drop, weigth: 1}}",
+    ):
+        assert not schema.is_valid(yaml.load(text))
+        with pytest.raises(SpecError):
+            parse(text)
+
+
+def test_aliases_cannot_explode() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 10)]
+    with pytest.raises(SpecError, match="holds more than 2,000,000 entries"):
+        parse("\n".join(lines))
+
+
+def test_numeric_keys_can_be_changed() -> None:
+    changed = parse("columns: {2020: {role: drop}}").changed(
+        ("columns", "2020", "role"), "identifier"
+    )
+    assert changed.spec.columns["2020"].role == "identifier"
+    assert list(changed.spec.columns) == ["2020"]
 
 
 def test_a_file_that_is_no_spec(tmp_path: Path) -> None:

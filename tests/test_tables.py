@@ -150,20 +150,53 @@ def test_check_lists_everything_at_once() -> None:
         ("doubtful", "age: read from the data, not confirmed: role"),
         (
             "doubtful",
-            "age: 1 rows hold 1 values outside the domain: 'abc' (1). They will be published as "
-            "the root.",
+            "age: 1 rows (33.3%) hold 1 values outside the domain: 'abc' (1). They will be "
+            "published as the root.",
         ),
         (
             "doubtful",
-            "zip: 1 rows hold 1 values outside the domain: '123' (1). They will be published as "
-            "'elsewhere'.",
+            "zip: 1 rows (33.3%) hold 1 values outside the domain: '123' (1). They will be "
+            "published as 'elsewhere'.",
         ),
         ("note", "age: 1 rows are null, which is a value of its own"),
     ]
 
 
+def test_a_column_wholly_outside_its_domain_is_wrong() -> None:
+    table = from_columns({"x": ["1", "2", None]})
+    file = spec("columns: {x: {role: quasi, hierarchy: {flat: {values: [a]}}}}")
+    assert [finding.kind for finding in check(file, table)] == ["wrong", "note"]
+
+
+def test_lists_and_bytes_are_not_generalised() -> None:
+    table = from_columns({"tags": [["a"], ["b"]], "raw": [b"x", b"y"]})
+    got = draft(table, name="t.parquet")
+    assert [guess.role for guess in got.guesses] == ["drop", "drop"]
+    file = spec("columns: {tags: {role: quasi, hierarchy: flat}, raw: {role: drop}}")
+    (finding,) = check(file, table)
+    assert finding.kind == "wrong"
+    assert "not single values" in finding.message
+
+
+def test_drafts_of_awkward_columns_fit_their_tables() -> None:
+    n = 60
+    table = from_columns(
+        {
+            "balance": [i - 57 for i in range(n)],
+            "code": ["250.00", "250.0", "401 "] * (n // 3),
+            "visited": [f"20{i % 20 + 10}-01-02 10:00:00" for i in range(n)],
+            "sentinel": ["0001-01-01", "2020-05-06"] * (n // 2),
+            "odd": ["\x7f", "a\x85b"] * (n // 2),
+        }
+    )
+    file = parse(draft(table, name="t.csv").yaml())
+    found = [finding for finding in check(file, table) if "not confirmed" not in str(finding)]
+    # the sentinel lies a thousand years before the other dates and stays outside
+    assert [finding.column for finding in found] == ["sentinel"]
+
+
 def test_check_counts_people() -> None:
-    table = from_columns({"id": [1, 1, 2, None], "x": ["a"] * 4})
+    table = from_columns({"id": ["1", "1.0 ", "2", None], "x": ["a"] * 4})
     file = spec("unit: {id: id}\ncolumns: {id: {role: identifier}, x: {role: drop}}")
     said = [str(finding) for finding in check(file, table)]
     assert said == [

@@ -19,9 +19,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from incrowd.errors import ParameterError
 from incrowd.hierarchy import ROOT, Hierarchy, HierarchyError, from_rows
 from incrowd.spec import Column, CsvFile, Dates, Flat, Intervals, Mask, Order
-from incrowd.values import canonical, number
+from incrowd.values import canonical, iso_day, number
 
 Rows = list[tuple[str, ...]]
 
@@ -74,7 +75,7 @@ def _intervals(declared: Intervals, other: str | None) -> Hierarchy:
         spans = _spans(edges, high, whole)
         columns.append([spans[bisect.bisect_right(edges, x) - 1] for x in starts])
     rows = [(*row, ROOT) for row in zip(*columns, strict=True)]
-    below, above = f"<{low}", f">{high}"
+    below, above = f"<{canonical(low)}", f">{canonical(high)}"
     if declared.open in ("lower", "both"):
         rows.insert(0, (*[below] * len(columns), ROOT))
     if declared.open in ("upper", "both"):
@@ -121,12 +122,18 @@ def _spans(edges: list[Decimal], high: Decimal, whole: bool) -> list[str]:
     if whole:
         lasts = [*(x - 1 for x in edges[1:]), high]
         return [
-            str(start) if start == last else f"{start}-{last}"
+            _span(canonical(start) or "", canonical(last) or "")
             for start, last in zip(edges, lasts, strict=True)
         ]
     texts = [canonical(x) for x in edges]
     inner = [f"[{start}, {end})" for start, end in itertools.pairwise(texts)]
     return [*inner, f"[{texts[-1]}, {canonical(high)}]"]
+
+
+def _span(start: str, last: str) -> str:
+    if start == last:
+        return start
+    return f"{start} to {last}" if start.startswith("-") else f"{start}-{last}"
 
 
 def _mask(declared: Mask, values: Iterable[object], other: str | None) -> Hierarchy:
@@ -135,15 +142,13 @@ def _mask(declared: Mask, values: Iterable[object], other: str | None) -> Hierar
     def locate(value: object) -> str | None:
         """Text as it is; a whole number gets back the leading zeros that it lost."""
         text = value.strip() if isinstance(value, str) else canonical(value)
-        if text is not None and isinstance(value, int) and not isinstance(value, bool):
-            text = text.zfill(declared.length)
-        return text
+        number_ = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+        return text.zfill(declared.length) if text is not None and number_ else text
 
     met = {text for value in values if (text := locate(value)) is not None}
     fitting = sorted(x for x in met if len(x) == declared.length and set(x) <= alphabet)
     rows = [_masked(declared, text) for text in fitting or [declared.alphabet[0] * declared.length]]
-    base = from_rows(rows, other=other, size=len(alphabet) ** declared.length)
-    # from_rows reads "00501" as text and "10001" as a number: both stay as they are written.
+    base = from_rows(rows, other=other, size=len(alphabet) ** declared.length, exact=True)
     return replace(base, locate=locate)
 
 
@@ -166,6 +171,8 @@ def _paths(node: object, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
             yield from _paths(inner, (*above, str(name)))
     elif isinstance(node, list):
         for value in node:
+            if value is None or isinstance(value, dict | list):
+                raise HierarchyError(f"The group '{above[-1]}' holds {value!r}, which is no value.")
             yield (*above, canonical(value) or "")
     else:
         raise HierarchyError(
@@ -195,12 +202,11 @@ def _dates(declared: Dates, other: str | None) -> Hierarchy:
         text = canonical(value)
         if text is None:
             return None
-        for form in (declared.format, "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"):
-            try:
-                return labels[0](dt.datetime.strptime(text, form).date())
-            except ValueError:
-                continue
-        return f"not a date: {text}"
+        try:
+            return labels[0](dt.datetime.strptime(text, declared.format).date())
+        except ValueError:
+            day = iso_day(text)
+        return labels[0](day) if day else f"not a date: {text}"
 
     return replace(from_rows([(*row, ROOT) for row in rows], other=other), locate=locate)
 
@@ -227,8 +233,11 @@ def read_rows(path: Path, delimiter: str | None = None) -> Rows:
         raise HierarchyError(f"Cannot read the hierarchy '{path}': {error.strerror}.") from error
     if not text.strip():
         raise HierarchyError(f"The hierarchy '{path.name}' is empty.")
-    delimiter = delimiter or _delimiter(text)
-    return [tuple(row) for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
+    try:
+        delimiter = delimiter or _delimiter(text)
+        return [tuple(row) for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
+    except csv.Error as error:
+        raise HierarchyError(f"Cannot read the hierarchy '{path.name}': {error}.") from error
 
 
 def _delimiter(text: str) -> str:
@@ -245,6 +254,8 @@ def _delimiter(text: str) -> str:
 
 def write_rows(hierarchy: Hierarchy, delimiter: str = ";") -> str:
     """A hierarchy as the text of a file in ARX form."""
+    if len(delimiter) != 1 or delimiter in '\r\n"':
+        raise ParameterError("delimiter", "be a single character", delimiter)
     buffer = io.StringIO()
     csv.writer(buffer, delimiter=delimiter, lineterminator="\n").writerows(hierarchy.rows())
     return buffer.getvalue()

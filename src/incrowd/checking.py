@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from incrowd.builders import build, is_open
-from incrowd.engine import Table, Tally
+from incrowd.engine import Table, TableError, Tally
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
 from incrowd.hierarchy import HierarchyError
@@ -62,7 +62,7 @@ def _findings(file: SpecFile, table: Table) -> Iterator[Finding]:
             continue
         try:
             yield from _coverage(file, name, column, table)
-        except HierarchyError as error:
+        except (HierarchyError, TableError) as error:
             yield Finding("wrong", name, str(error))
 
 
@@ -84,10 +84,9 @@ def _unit(spec: Spec, table: Table) -> Iterator[Finding]:
     rows = table.rows()
     if isinstance(spec.unit, PersonId):
         if spec.unit.id in table.columns:
-            people = table.values(spec.unit.id)
+            people = {canonical(person) or None for person in table.values(spec.unit.id)}
             yield Finding("note", spec.unit.id, f"{len(people):,} people in {rows:,} rows")
-            missing = sum(1 for person in people if canonical(person) in (None, ""))
-            if missing:
+            if None in people:
                 message = "some rows have no id; together they count as one person"
                 yield Finding("doubtful", spec.unit.id, message)
         return
@@ -127,11 +126,12 @@ def _coverage(file: SpecFile, name: str, column: Column, table: Table) -> Iterat
         listed = ", ".join(f"'{text}' ({outside[text]:,})" for text in often[:_SHOWN])
         more = f" and {len(often) - _SHOWN:,} more" if len(often) > _SHOWN else ""
         to = f"'{column.other}'" if column.other else "the root"
+        rows, held = sum(outside.values()), sum(int(tally.counts.sum()) for tally in tallies)
         message = (
-            f"{sum(outside.values()):,} rows hold {len(outside):,} values outside the domain: "
+            f"{rows:,} rows ({rows / held:.1%}) hold {len(outside):,} values outside the domain: "
             f"{listed}{more}. They will be published as {to}."
         )
-        yield Finding("doubtful", name, message)
+        yield Finding("wrong" if rows + nulls == held else "doubtful", name, message)
     if nulls:
         yield Finding("note", name, f"{nulls:,} rows are null, which is a value of its own")
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
 import time
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,7 +35,7 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run the command line: 0 done, 1 the answer is no, 2 wrong use; errors in one line."""
+    """Run the command line: 0 done, 1 the answer is no, 2 wrong use, 3 a fault of ours."""
     try:
         status = app(standalone_mode=False)
     except IncrowdError as error:
@@ -41,11 +43,13 @@ def main() -> None:
         status = 1 if isinstance(error, Refusal) else 2
     except OSError as error:
         status = _complain(f"{error.strerror}: '{error.filename}'")
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the last one to see it
         # The parser's own errors know their message; anything else is a fault of ours.
-        if not hasattr(error, "format_message"):
-            raise
-        status = _complain(error.format_message())
+        if hasattr(error, "format_message"):
+            status = _complain(error.format_message() or "Say what to do; --help lists it.")
+        else:
+            traceback.print_exc()
+            status = 3
     sys.exit(status if isinstance(status, int) else 0)
 
 
@@ -162,7 +166,9 @@ def init(
         raise IncrowdError(f"'{output}' exists already. Name another file with -o.")
     beside = output.absolute().parent
     if table is not None and arx is None:
-        name = table if "://" in table else drafting.written(Path(table), beside)
+        # A password does not belong in a file; PostgreSQL finds it in ~/.pgpass.
+        address = re.sub(r"(://[^:/@]*):[^@/]*@", r"\1@", table)
+        name = address if "://" in table else drafting.written(Path(table), beside)
         draft = drafting.draft(open_table(table), name=name)
     elif arx is not None and table is None:
         draft = drafting.draft_from_arx(arx, beside=beside)
@@ -196,7 +202,7 @@ def check(
     styles = {"wrong": "bold red", "doubtful": "yellow", "note": "dim"}
     for finding in findings:
         console.print(f"{finding.kind:>8}", style=styles[finding.kind], end="  ")
-        console.print(str(finding), markup=False)
+        console.print(str(finding), markup=False, soft_wrap=True)
     console.print("The spec does not fit the table." if wrong else "The spec fits the table.")
     return int(wrong)
 
@@ -419,7 +425,7 @@ def convert(
     from incrowd.previewing import as_groups, hierarchy_of
     from incrowd.specfile import load
 
-    if source.suffix == ".csv":
+    if source.suffix.lower() not in (".yaml", ".yml"):
         text = f"hierarchy: {as_groups(read_rows(source))}\n"
     elif column is None:
         raise IncrowdError("Name the column of the spec whose hierarchy is to be written.")
@@ -427,6 +433,8 @@ def convert(
         text = write_rows(hierarchy_of(load(source), column), delimiter)
     if output is None:
         print(text, end="")
+    elif output.exists():
+        raise IncrowdError(f"'{output}' exists already. Name another file with -o.")
     else:
         output.write_text(text, encoding="utf-8")
 
@@ -434,7 +442,7 @@ def convert(
 def _console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, soft_wrap=False)
+    return Console(stderr=stderr, highlight=False, emoji=False)
 
 
 def _print_json(value: dict[str, Any]) -> None:
@@ -497,6 +505,7 @@ def _print_preview(shown: Preview, counts: bool, most: int) -> None:
         table.add_column(f"level {level}")
     if counts:
         table.add_column("rows", justify="right")
+    most = max(most, 0)
     for row, held in list(zip(shown.rows, shown.counts, strict=True))[:most]:
         labels = ["null" if label is None else label for label in row]
         table.add_row(*labels, *([f"{held:,}"] if counts else []))

@@ -13,13 +13,13 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
 
-from incrowd.engine import Table
+from incrowd.engine import Table, TableError
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
-from incrowd.values import canonical, number
+from incrowd.values import canonical, iso_day, number
 
 ROWS = 200_000
 _FEW_TEXTS, _FEW_NUMBERS = 40, 12
@@ -104,8 +104,15 @@ class Draft:
 def draft(table: Table, *, name: str) -> Draft:
     """Guess a role and a hierarchy for every column from the first rows."""
     head = table.head(ROWS)
-    rows = head.rows()
-    return Draft(name, tuple(_guess(column, head.values(column), rows) for column in table.columns))
+    return Draft(name, tuple(_looked_at(head, column) for column in table.columns))
+
+
+def _looked_at(head: Table, column: str) -> Guess:
+    try:
+        values = head.values(column)
+    except TableError:
+        return Guess(column, "drop", None, "holds lists or bytes, not single values", ("role",))
+    return _guess(column, values, head.rows())
 
 
 def draft_from_arx(folder: Path, *, beside: Path) -> Draft:
@@ -131,8 +138,7 @@ def draft_from_arx(folder: Path, *, beside: Path) -> Draft:
             hierarchy = f"{{csv: {quoted(written(file, beside))}}}"
             guesses.append(Guess(column, "quasi", hierarchy, "has a hierarchy", ("role",)))
         else:
-            head = table.head(ROWS)
-            guesses.append(_guess(column, head.values(column), head.rows()))
+            guesses.append(_looked_at(table.head(ROWS), column))
     return Draft(written(path, beside), tuple(guesses))
 
 
@@ -148,7 +154,8 @@ def quoted(text: str) -> str:
     plain = re.fullmatch(r"[A-Za-z_][\w ./-]*", text) and not re.fullmatch(
         r"(?i)(true|false|yes|no|on|off|null|y|n)", text
     )
-    return text if plain and text == text.strip() else json.dumps(text, ensure_ascii=False)
+    quoted_text = json.dumps(text, ensure_ascii=not text.isprintable())
+    return text if plain and text == text.strip() else quoted_text.replace("\x7f", "\\x7F")
 
 
 @dataclass(frozen=True)
@@ -169,7 +176,7 @@ class _Look:
 def _guess(column: str, values: Sequence[object], rows: int) -> Guess:
     simple = re.sub(r"\W+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column)).lower()
     hipaa = next((kind for kind, names in HIPAA.items() if re.search(names, simple)), None)
-    texts = [text for value in values if (text := canonical(value))]
+    texts = list(dict.fromkeys(text for value in values if (text := canonical(value))))
     look = _Look(column, simple, hipaa, texts, rows)
     for rule in (_nothing, _identifier, _postcode, _date, _few, _number):
         if guess := rule(look):
@@ -210,7 +217,8 @@ def _date(look: _Look) -> Guess | None:
     days = _days(look.texts)
     if not days:
         return None
-    low, high = min(days).year // 10 * 10, max(days).year // 10 * 10 + 9
+    low = max(min(days).year // 10 * 10, 1, max(days).year - 1000)
+    high = min(max(days).year // 10 * 10 + 9, 9999)
     hierarchy = f"{{dates: {{from: {low:04}-01-01, to: {high:04}-12-31}}}}"
     reason = "dates; the range is that of the data, rounded to decades"
     return replace(look, hipaa="dates").guess("quasi", reason, hierarchy)
@@ -236,7 +244,8 @@ def _number(look: _Look) -> Guess | None:
     # At most a hundred thousand steps, and ends that are round for the size of the numbers.
     step = max(finest, Decimal(1).scaleb(math.ceil(math.log10(max(spread, finest))) - 5))
     unit = max(step, Decimal(1).scaleb(math.floor(math.log10(max(spread, finest)))))
-    low, high = (min(numbers) // unit) * unit, (max(numbers) // unit + 1) * unit
+    low = (min(numbers) / unit).to_integral_value(ROUND_FLOOR) * unit
+    high = (max(numbers) / unit).to_integral_value(ROUND_FLOOR) * unit + unit
     widths = [width for width in (5, 10, 50, 100) if step * width < (high - low) / 2]
     listed = ", ".join(_plain(step * width) for width in widths)
     steps = "" if step == 1 else f"step: {_plain(step)}, "
@@ -251,7 +260,5 @@ def _plain(x: Decimal) -> str:
 
 def _days(texts: Sequence[str]) -> list[dt.date]:
     """All values as dates, or none at all."""
-    try:
-        return [dt.date.fromisoformat(text[:10]) for text in texts]
-    except ValueError:
-        return []
+    days = [iso_day(text) for text in texts]
+    return [day for day in days if day] if all(days) else []

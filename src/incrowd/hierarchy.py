@@ -78,6 +78,13 @@ class Hierarchy:
             for code in range(len(self.values))
         ]
 
+    def by_label(self, level: int) -> Codes:
+        """For each code of a level the first code with the same label: what a reader sees."""
+        first: dict[str | None, int] = {}
+        for code, label in enumerate(self.labels[level]):
+            first.setdefault(label, code)
+        return np.array([first[label] for label in self.labels[level]], dtype=np.int32)
+
     def leaves(self, level: int) -> npt.NDArray[np.int64]:
         """How many values of the domain each code of a level covers."""
         covered = np.bincount(
@@ -87,10 +94,15 @@ class Hierarchy:
 
 
 def from_rows(
-    rows: Sequence[Sequence[str]], *, other: str | None = None, size: int | None = None
+    rows: Sequence[Sequence[str]],
+    *,
+    other: str | None = None,
+    size: int | None = None,
+    exact: bool = False,
 ) -> Hierarchy:
     """A hierarchy from one row per value: the value, its label at level 1, and so on.
 
+    Values are taken in their canonical form, or as they are written if ``exact``.
     Raises :class:`HierarchyError` if rows differ in length, a value occurs twice, or levels
     do not nest.
     """
@@ -103,7 +115,7 @@ def from_rows(
                 f"Row {number} of the hierarchy ('{row[0] if row else ''}') has {len(row)} levels, "
                 f"but row 1 ('{rows[0][0]}') has {height}. Give every value the same number."
             )
-    values = [canonical(row[0]) or "" for row in rows]
+    values = [row[0] if exact else canonical(row[0]) or "" for row in rows]
     _refuse_twice(values)
     columns = [values, *([row[level] for row in rows] for level in range(1, height))]
     _refuse_unnested(values, columns)
@@ -137,19 +149,26 @@ def _refuse_unnested(values: Sequence[str], columns: Sequence[Sequence[str]]) ->
 def _numbered(
     values: Sequence[str], columns: Sequence[Sequence[str]], *, other: str | None, size: int
 ) -> Hierarchy:
-    """Give codes to labels, in the order of their first value, with null and outside last."""
+    """Give codes to labels, in the order of their first value, with null and outside last.
+
+    Below the root, null and outside have codes of their own even where their label is that
+    of a group, so that each code has one parent.
+    """
     groups: list[Codes] = []
     labels: list[tuple[str | None, ...]] = []
     top = len(columns) - 1
-    root = columns[top][0] if len(set(columns[top])) == 1 else ROOT
+    single = top > 0 and len(set(columns[top])) == 1
+    root = columns[top][0] if single else ROOT
     for level, column in enumerate(columns):
-        numbers: dict[str | None, int] = {}
+        numbers: dict[str, int] = {}
         for label in column:
             numbers.setdefault(label, len(numbers))
-        null = numbers.setdefault(root if level == top and top > 0 else None, len(numbers))
-        beyond = root if other is None or (level == top and top > 0) else other
-        outside = numbers.setdefault(beyond, len(numbers))
-        codes = np.fromiter((numbers[label] for label in column), dtype=np.int32, count=len(values))
-        groups.append(np.append(codes, [null, outside]).astype(np.int32))
-        labels.append(tuple(numbers))
+        codes = np.fromiter((numbers[label] for label in column), np.int32, count=len(values))
+        if level == top and single:
+            groups.append(np.append(codes, [0, 0]).astype(np.int32))
+            labels.append(tuple(numbers))
+        else:
+            null = len(numbers)
+            groups.append(np.append(codes, [null, null + 1]).astype(np.int32))
+            labels.append((*numbers, None, root if other is None else other))
     return Hierarchy(tuple(values), tuple(groups), tuple(labels), size)

@@ -12,7 +12,7 @@ from incrowd.drafting import quoted
 from incrowd.engine.count import count
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
-from incrowd.hierarchy import Hierarchy, from_rows
+from incrowd.hierarchy import ROOT, Hierarchy, from_rows
 from incrowd.spec import Column
 from incrowd.specfile import SpecFile
 
@@ -71,7 +71,8 @@ def as_groups(rows: Rows) -> str:
     """
     hierarchy = from_rows(rows)  # checks that it is one
     named = [row[1:] for row in hierarchy.rows()]
-    if named and named[0] and {row[-1] for row in named} == {"*"}:
+    rootless = bool(named[0]) and {row[-1] for row in named} == {ROOT}
+    if rootless:
         named = [row[:-1] for row in named]
     values = [row[0] for row in hierarchy.rows()]
     if not named[0]:
@@ -82,6 +83,8 @@ def as_groups(rows: Rows) -> str:
         for label in reversed(groups[1:]):
             node = node.setdefault(label, {})
         node.setdefault(groups[0], []).append(value)
+    if rootless and len(tree) == 1:
+        tree = {ROOT: tree}  # a single group is taken for the root, so the root must be named
     return f"{{groups: {_flow(tree)}}}"
 
 

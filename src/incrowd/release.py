@@ -121,7 +121,7 @@ def publish(
         step("count")
         if isinstance(file.spec.unit, PersonId):
             source = source.one_row_each(file.spec.unit.id, bits)
-        counted = count(source, columns, folder=file.folder, levels=levels)
+        counted = count(source, columns, folder=file.folder, levels=levels).by_label()
         step("draw")
         known = parameters_of(events)
         k, beta = int(known["k"]), known["beta"]

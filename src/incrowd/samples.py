@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from incrowd.engine import Table
 from incrowd.engine.local import from_columns
-from incrowd.errors import check_choice, check_whole
+from incrowd.errors import ParameterError, check_choice, check_whole
 
 Columns = dict[str, npt.NDArray[Any]]
 
@@ -53,6 +53,8 @@ def sample(kind: str, *, rows: int | None = None, seed: int = 1) -> Table:
     check_choice("kind", kind, tuple(_KINDS))
     make, usual = _KINDS[kind]
     count = usual if rows is None else int(check_whole("rows", rows))
+    if count > 100_000_000:
+        raise ParameterError("rows", "be at most 100,000,000", count)
     start = int(check_whole("seed", seed, least=0))
     return from_columns(make(count, np.random.default_rng(start)))
 

@@ -11,7 +11,16 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import CoreSchema
 
 NOISY_UNDER_SAFE = (
     "a safe release cannot publish a noisy column; make it quasi with a hierarchy, drop it, or "
@@ -28,11 +37,16 @@ def _exact(value: Any) -> Any:
 
 def _text(value: Any) -> Any:
     """A YAML scalar as text: 39 and true may be values of a column."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float | Decimal | dt.date) else value
 
 
-Number = Annotated[Decimal, BeforeValidator(_exact)]
-Text = Annotated[str, BeforeValidator(_text)]
+_SCALAR = {"type": ["string", "number", "boolean"]}
+Number = Annotated[
+    Decimal, BeforeValidator(_exact), Field(allow_inf_nan=False), WithJsonSchema({"type": "number"})
+]
+Text = Annotated[str, BeforeValidator(_text), WithJsonSchema(_SCALAR)]
 
 
 class _Model(BaseModel):
@@ -58,10 +72,16 @@ class Intervals(_Model):
     def _sensible(self) -> Intervals:
         if self.high < self.low:
             raise ValueError(f"'to' ({self.high}) must not be below 'from' ({self.low})")
-        if (self.high - self.low) / self.step > 5_000_000:
-            raise ValueError("more than five million steps; use a larger 'step'")
+        if (self.high - self.low) / self.step > 1_000_000:
+            raise ValueError("more than a million steps; use a larger 'step'")
         if self.widths and self.cuts:
             raise ValueError("give 'widths' or 'cuts', not both")
+        for width in self.widths:
+            if width % self.step:
+                raise ValueError(f"the width {width} is no multiple of the step {self.step}")
+        for cut in (cut for cuts in self.cuts for cut in cuts):
+            if (cut - self.low) % self.step:
+                raise ValueError(f"the cut {cut} does not lie on a step from {self.low}")
         return self
 
 
@@ -70,7 +90,7 @@ class Mask(_Model):
 
     length: Annotated[int, Field(ge=1, le=64)]
     hide: Literal["right", "left"] = "right"
-    alphabet: Annotated[Text, Field(min_length=1)] = "0123456789"
+    alphabet: Annotated[str, Field(min_length=1)] = "0123456789"
 
 
 class Dates(_Model):
@@ -87,8 +107,15 @@ class Dates(_Model):
     def _sensible(self) -> Dates:
         if self.high < self.low:
             raise ValueError(f"'to' ({self.high}) must not be before 'from' ({self.low})")
-        if not self.levels:
-            raise ValueError("'levels' must name at least one of day, month, quarter, year, decade")
+        if (self.high - self.low).days > 400_000:
+            raise ValueError("more than a thousand years; use a closer 'from' and 'to'")
+        ladder = ("day", "month", "quarter", "year", "decade")
+        if not self.levels or sorted(set(self.levels), key=ladder.index) != list(self.levels):
+            raise ValueError(f"'levels' must go from fine to coarse: {', '.join(ladder)}")
+        try:
+            dt.datetime.strptime(self.high.strftime(self.format), self.format)
+        except ValueError as error:
+            raise ValueError(f"'format' is no format of a date: {self.format}") from error
         return self
 
 
@@ -103,7 +130,18 @@ class CsvFile(_Model):
     """A file in ARX form: value;level 1;...;*, one row per value, without a header."""
 
     file: Path
-    delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+    delimiter: Annotated[str, Field(pattern=r"^[^\r\n\"]$")] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shorthand(cls, value: Any) -> Any:
+        return {"file": value} if isinstance(value, str | Path) else value
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string"}, handler(schema)]}
 
 
 class Flat(_Model):
@@ -124,10 +162,16 @@ class Hierarchies(_Model):
     groups: Annotated[Groups, Field(min_length=1)] | None = None
     dates: Dates | None = None
     order: Order | None = None
-    csv: Annotated[CsvFile, BeforeValidator(lambda x: {"file": x} if isinstance(x, str) else x)] | (
-        None
-    ) = None
-    flat: Annotated[Flat, BeforeValidator(lambda x: x or {})] | None = None
+    csv: CsvFile | None = None
+    flat: Flat | None = None
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"anyOf": [{"const": "flat"}, handler(schema)]}
 
     @model_validator(mode="before")
     @classmethod
@@ -167,8 +211,15 @@ class Column(_Model):
     other: Text | None = None
     precision: Annotated[Number, Field(gt=0)] | None = None
     bounds: tuple[Number, Number] | None = None
-    weight: Annotated[float, Field(gt=0)] = 1.0
-    confirm: tuple[str, ...] = ()
+    weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    confirm: tuple[Literal["role", "hierarchy", "other", "precision", "bounds"], ...] = ()
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {"properties": {"role": {"const": "quasi"}}},
+            "then": {"required": ["hierarchy"]},
+        }
+    )
 
     @model_validator(mode="after")
     def _fitting(self) -> Column:

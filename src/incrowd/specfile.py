@@ -18,6 +18,7 @@ from incrowd.errors import IncrowdError
 from incrowd.spec import NOISY_UNDER_SAFE, Spec
 
 Place = tuple[str | int, ...]
+_MOST_ENTRIES = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -62,16 +63,22 @@ class SpecFile:
         *parents, last = place
         node = document
         for key in parents:
-            node = node[key]
+            node = node[_written(node, key)]
         if value is None:
-            node.pop(last, None)
+            node.pop(_written(node, last), None)
         else:
-            node[last] = value
+            node[_written(node, last)] = value
         return parse(_dump(document), path=self.path)
 
     def text(self) -> str:
         """The document as YAML."""
         return _dump(self.document)
+
+
+def _written(node: Any, key: str | int) -> Any:
+    """A key as the document writes it: 39 is the key of '39'."""
+    known = {_key(other): other for other in node} if isinstance(node, dict) else {}
+    return known.get(str(key), key)
 
 
 def load(path: Path) -> SpecFile:
@@ -93,11 +100,11 @@ def parse(text: str, *, path: Path | None = None) -> SpecFile:
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise SpecError(source, [Problem("", f"not valid YAML: {error.problem}", line)]) from error
-    except YAMLError as error:
+    except (YAMLError, ValueError, RecursionError) as error:
         raise SpecError(source, [Problem("", f"not valid YAML: {error}")]) from error
     if not isinstance(document, CommentedMap):
         raise SpecError(source, [Problem("", "must be a mapping with 'columns' in it")])
-    plain = _plain(document)
+    plain = _plain(document, [_MOST_ENTRIES], source)
     problems = [
         Problem(".".join(place), message, _line(document, place))
         for place, message in across(plain)
@@ -106,7 +113,8 @@ def parse(text: str, *, path: Path | None = None) -> SpecFile:
         spec = Spec.model_validate(plain)
     except ValidationError as error:
         details = [detail for detail in error.errors() if detail["loc"]]
-        problems = [*(_problem(document, detail) for detail in details), *problems]
+        found = dict.fromkeys(_problem(document, detail) for detail in details)
+        problems = [*found, *problems]
         raise SpecError(source, problems) from error
     return SpecFile(path, document, spec)
 
@@ -135,7 +143,8 @@ def across(plain: Any) -> list[tuple[tuple[str, ...], str]]:
     if isinstance(release.get("levels"), dict):
         for name in release["levels"]:
             missing(name, "release", "levels", name)
-    for part in release.get("slices") or ():
+    slices = release.get("slices")
+    for part in slices if isinstance(slices, list) else ():
         for name in part if isinstance(part, list) else ():
             missing(str(name), "release", "slices")
     if release.get("keep") is not None and release.get("beta") is not None:
@@ -162,21 +171,29 @@ def _dump(document: CommentedMap) -> str:
     return buffer.getvalue()
 
 
-def _plain(node: Any) -> Any:
-    """The document as plain dictionaries and lists; whole keys as text."""
+def _plain(node: Any, left: list[int], source: str) -> Any:
+    """The document as plain dictionaries and lists with text as keys; not too many of them."""
+    left[0] -= 1
+    if left[0] < 0:
+        message = f"holds more than {_MOST_ENTRIES:,} entries"
+        raise SpecError(source, [Problem("", message)])
     if isinstance(node, dict):
-        return {
-            str(key).lower() if isinstance(key, bool) else str(key): _plain(value)
-            for key, value in node.items()
-        }
+        return {_key(key): _plain(value, left, source) for key, value in node.items()}
     if isinstance(node, list):
-        return [_plain(value) for value in node]
+        return [_plain(value, left, source) for value in node]
     return node
+
+
+def _key(key: object) -> str:
+    return str(key).lower() if isinstance(key, bool) else str(key)
 
 
 def _problem(document: CommentedMap, detail: Any) -> Problem:
     """One validation error in our words, with the line it stands on."""
     place: Place = tuple(detail["loc"])
+    if place[:1] == ("unit",):  # one of two forms; say so once
+        message = "must be 'one row per person' or {id: COLUMN}"
+        return Problem("unit", message, _line(document, ("unit",)))
     message = detail["msg"].removeprefix("Value error, ")
     context = detail.get("ctx", {})
     given = detail["input"]
@@ -197,9 +214,7 @@ def _problem(document: CommentedMap, detail: Any) -> Problem:
         case _:
             message = f"{message[0].lower()}{message[1:]}; got {given!r}"
     # Names of models and validators are ours, not the file's.
-    shown = (
-        place[:1] if place[:1] == ("unit",) else [part for part in place if "[" not in str(part)]
-    )
+    shown = [part for part in place if not str(part).startswith(("function-", "literal["))]
     return Problem(".".join(str(part) for part in shown), message, _line(document, place))
 
 

@@ -12,14 +12,14 @@ import math
 import re
 from decimal import Decimal
 
-_NUMERAL = re.compile(r"[+-]?(0|[1-9]\d*)(\.\d+)?")
+_NUMERAL = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d+)?|\.\d+)")
 
 
 def canonical(value: object) -> str | None:
     """The canonical text of a value, or None for null.
 
-    >>> [canonical(x) for x in (39, 39.0, "39", "39.00", " 39 ", None, "039", True, 2.5)]
-    ['39', '39', '39', '39', '39', None, '039', 'true', '2.5']
+    >>> [canonical(x) for x in (39, 39.0, "39.00", " 39 ", None, "039", True, 2.5, 5e-05)]
+    ['39', '39', '39', '39', None, '039', 'true', '2.5', '0.00005']
     """
     match value:
         case None:
@@ -34,8 +34,8 @@ def canonical(value: object) -> str | None:
             return None
         case float() if value.is_integer():
             return str(int(value))
-        case Decimal():
-            return _canonical_text(format(value, "f"))
+        case float() | Decimal():
+            return _canonical_text(format(Decimal(str(value)), "f"))
         case dt.datetime() if value.time() == dt.time():
             return value.date().isoformat()
         case dt.date() | dt.datetime():
@@ -50,8 +50,9 @@ def _canonical_text(text: str) -> str:
         return text
     text = text.removeprefix("+")
     if "." in text:
-        text = text.rstrip("0").rstrip(".")
-    return "0" if text == "-0" else text
+        text = text.rstrip("0").rstrip(".").replace("-.", "-0.")
+        text = f"0{text}" if text.startswith(".") else text
+    return "0" if text in ("-0", "-", "") else text
 
 
 def number(text: str | None) -> Decimal | None:
@@ -59,3 +60,11 @@ def number(text: str | None) -> Decimal | None:
     if text is None or not _NUMERAL.fullmatch(text):
         return None
     return Decimal(text)
+
+
+def iso_day(text: str) -> dt.date | None:
+    """The day of an ISO date or time, in any of its forms, or None."""
+    try:
+        return dt.datetime.fromisoformat(text).date()
+    except ValueError:
+        return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from incrowd.engine import TableError
 from incrowd.engine import source as source_module
 from incrowd.engine.source import open_table
+from incrowd.values import canonical
 
 GOOD: dict[str, tuple[bytes, dict[str, list[str | None]]]] = {
     "plain.csv": (b"a,b\n1,2\n", {"a": ["1"], "b": ["2"]}),
@@ -26,6 +28,10 @@ GOOD: dict[str, tuple[bytes, dict[str, list[str | None]]]] = {
     "nulls.csv": (b'a,b\n,1\n"",2\n', {"a": [None, None], "b": ["1", "2"]}),
     "zeros.csv": (b"zip,n\n01234,1\n1234,2.0\n", {"zip": ["01234", "1234"], "n": ["1", "2.0"]}),
     "mixed.csv": (b"a\n1\nx\n2020-01-01\n", {"a": ["1", "x", "2020-01-01"]}),
+    "inches.csv": (b'a,b\n5" pipe,it"s\n', {"a": ['5" pipe'], "b": ['it"s']}),
+    "blank.csv": (b"\na,b\n\n1,2\n\n", {"a": ["1"], "b": ["2"]}),
+    "one.csv": (b"a\nx\n\ny\n", {"a": ["x", None, "y"]}),
+    "newline.csv": (b'"a\nz",b\n1,2\n', {"a\nz": ["1"], "b": ["2"]}),
     "all_null.csv": (b"a,b\n,1\n,2\n", {"a": [None, None], "b": ["1", "2"]}),
 }
 
@@ -66,9 +72,14 @@ def columns(path: object) -> dict[str, list[object]]:
     return {name: sorted(table.values(name), key=str) for name in table.columns}
 
 
+@pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("name", GOOD)
-def test_text_is_read_as_it_is_meant(tmp_path: Path, name: str) -> None:
+def test_text_is_read_as_it_is_meant_whatever_its_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, large: bool
+) -> None:
     content, expected = GOOD[name]
+    if large:
+        monkeypatch.setattr(source_module, "_IN_MEMORY_BYTES", -1)
     (tmp_path / name).write_bytes(content)
     assert columns(tmp_path / name) == {
         key: sorted(set(values), key=str) for key, values in expected.items()
@@ -84,6 +95,13 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, name: str) -> None:
     assert str(error.value).startswith(message)
     assert "\n" not in str(error.value)
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_awkward_tables_in_memory() -> None:
+    with pytest.raises(TableError, match="has the column 'a' twice"):
+        open_table(pa.table([[1], [2]], names=["a", "a"]))
+    with pytest.raises(TableError, match="Cannot read the pandas.DataFrame"):
+        open_table(pd.DataFrame({"a": [1, "1", None]}))
 
 
 def test_a_large_file_is_checked_and_scanned(
@@ -154,10 +172,12 @@ def test_tables_in_memory(make: Callable[[], object]) -> None:
 
 def test_excel(tmp_path: Path) -> None:
     path = tmp_path / "table.xlsx"
-    pl.DataFrame({"zip": ["01234", "x"], "n": [1, 2]}).write_excel(path)
+    days = [dt.date(2020, 2, 29), dt.date(2021, 1, 1)]
+    pl.DataFrame({"zip": ["01234", "x"], "n": [1, 2], "day": days}).write_excel(path)
     table = open_table(path)
     assert set(table.values("zip")) == {"01234", "x"}
-    assert set(table.values("n")) == {"1", "2"}
+    assert set(table.values("n")) == {1, 2}
+    assert {canonical(day) for day in table.values("day")} == {"2020-02-29", "2021-01-01"}
 
 
 def test_something_that_is_no_table() -> None:

@@ -18,6 +18,7 @@ from incrowd.engine.source import open_table
 from incrowd.hierarchy import Hierarchy
 from incrowd.privacy.randomness import SeededRandomness, SystemRandomness
 from incrowd.spec import Column
+from incrowd.values import canonical
 
 MakeTable = Callable[[Mapping[str, Sequence[object]]], Table]
 
@@ -138,6 +139,51 @@ def recoding(table: Table, name: str, hierarchy: Hierarchy, level: int) -> Recod
     values = table.values(name)
     codes = hierarchy.groups[level][hierarchy.encode(values)]
     return Recoding(values, [hierarchy.labels[level][code] for code in codes])
+
+
+def test_what_is_counted_is_what_is_recoded(make_table: MakeTable) -> None:
+    """Values that Python would change are made plain first, or rows would multiply or vanish."""
+    moment = np.datetime64("2020-01-01T00:00:00.000000001", "ns")
+    short = np.array([0.1, 0.7, 0.9], dtype=np.float32)
+    times = np.array([moment, moment + 1, moment + 2000])
+    table = make_table({"t": times, "x": short})  # type: ignore[dict-item]
+    assert sorted(str(x) for x in table.values("x")) == ["0.1", "0.7", "0.9"]
+    for name in ("t", "x"):
+        values = table.values(name)
+        labels = [str(value) for value in values]
+        assert table.recoded({name: Recoding(values, labels)}).rows() == 3
+        assert sum(rows_of(table.recoded({name: Recoding(values, labels)})).values()) == 3
+    with pytest.raises(TableError, match="twice"):
+        table.recoded({"x": Recoding([0.1, 0.1, 0.7, 0.9], ["a", "b", "c", "d"])})
+    with pytest.raises(Exception, match="incomplete mapping"):
+        rows_of(table.recoded({"x": Recoding([0.1, 0.7], ["a", "b"])}))
+
+
+def test_an_id_is_one_person_however_it_is_written(make_table: MakeTable) -> None:
+    texts = ["39", "39 ", "39.0", "+39", "039", ".5", "0.50", "-0", "0", "", None, "Ann", " Ann"]
+    table = make_table({"id": texts, "x": list("abcdefghijklm")})
+    people = {canonical(text) or None for text in texts}
+    assert table.one_row_each("id", SystemRandomness()).rows() == len(people) == 6
+
+
+def test_labels_that_coincide_keep_their_parents(make_table: MakeTable) -> None:
+    """'other' may be called like a group, and a value '*': rolled up or counted directly."""
+    column = Column.model_validate(
+        {
+            "role": "quasi",
+            "hierarchy": {"groups": {"AA": {"A": ["x", "y"]}, "BB": {"B": ["z", "*"]}}},
+            "other": "A",
+        }
+    )
+    table = make_table({"c": ["x", "y", "z", "q", "*", None]})
+    for low, high in ((0, 1), (0, 2), (1, 2), (1, 3), (2, 3)):
+        base = count(table, {"c": column}, levels=[low])
+        direct = count(table, {"c": column}, levels=[high]).frequencies
+        rolled = base.frequencies.rolled(between(base.hierarchies, [low], [high]))
+        assert rolled.codes.tolist() == direct.codes.tolist()
+        assert rolled.counts.tolist() == direct.counts.tolist()
+    seen = count(table, {"c": column}, levels=[1]).by_label().frequencies
+    assert sorted(seen.counts.tolist()) == [1, 2, 3]  # null; B of z and *; A of x, y and q
 
 
 def test_keeping_classes_keeps_nulls_too(make_table: MakeTable) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +24,11 @@ class Counted:
     hierarchies: tuple[Hierarchy, ...]
     levels: tuple[int, ...]
     frequencies: Frequencies
+
+    def by_label(self) -> Counted:
+        """With tuples that look the same to a reader counted as one."""
+        maps = [h.by_label(level) for h, level in zip(self.hierarchies, self.levels, strict=True)]
+        return replace(self, frequencies=self.frequencies.rolled(maps))
 
 
 def count(

@@ -22,13 +22,18 @@ _PROBES = (200_000, 2_000_000)
 
 
 class LocalTable:
-    """A lazy frame. NaN counts as null; both are values like any other."""
+    """A lazy frame. NaN counts as null; null is a value like any other.
+
+    Values that would change on their way through Python are made plain at once: times to
+    the microsecond, and small floats as they are written.
+    """
 
     def __init__(self, frame: pl.LazyFrame, origin: Path | None = None) -> None:
         self._origin = origin
         schema = frame.collect_schema()
-        floats = [name for name, kind in schema.items() if kind.is_float()]
-        self._frame = frame.with_columns(pl.col(floats).fill_nan(None)) if floats else frame
+        plainer = [_plainer(name, kind) for name, kind in schema.items()]
+        changes = [change for change in plainer if change is not None]
+        self._frame = frame.with_columns(changes) if changes else frame
         self._columns = tuple(schema.names())
 
     @property
@@ -70,12 +75,15 @@ class LocalTable:
 
         Every row draws 64 random bits and the smallest wins. (Two rows of one person tie
         with probability 2**-64.) The numbers of the chosen rows are held in memory, so that
-        the choice is made once, however often the table is read. Rows without an id count
-        as one person.
+        the choice is made once, however often the table is read. An id means the same
+        however it is written, and rows without one count as one person.
         """
         self._refuse_missing([column])
         number, draw = "number", "draw"
-        people = self._frame.select(pl.col(column).alias("id")).collect(engine="streaming")
+        identity = pl.col(column)
+        if self._frame.collect_schema()[column] == pl.String:
+            identity = _canonical(identity)
+        people = self._frame.select(identity.alias("id")).collect(engine="streaming")
         chosen = (
             people.with_row_index(number)
             .with_columns(pl.Series(draw, bits.words(len(people)), dtype=pl.UInt64))
@@ -93,21 +101,15 @@ class LocalTable:
         """The recoded columns and no others."""
         self._refuse_missing(list(recodings))
         schema = self._frame.collect_schema()
-        frame = self._frame.select(list(recodings))
+        shown = []
         for name, recoding in recodings.items():
-            label = _free_name([*recodings, name])
-            lookup = pl.LazyFrame(
-                {
-                    name: pl.Series(recoding.values, dtype=schema[name], strict=False),
-                    label: pl.Series(recoding.labels, dtype=pl.String),
-                }
-            )
-            frame = (
-                frame.join(lookup, on=name, how="left", nulls_equal=True)
-                .with_columns(pl.col(label).alias(name))
-                .drop(label)
-            )
-        return LocalTable(frame.select(list(recodings)))
+            raw = pl.Series(recoding.values, dtype=schema[name])
+            if raw.n_unique() < len(raw):
+                raise TableError(f"The recoding of '{name}' has a value twice.")
+            labels = pl.Series(recoding.labels, dtype=pl.String)
+            # Strict: a value that the recoding does not know is an error, never a null.
+            shown.append(pl.col(name).replace_strict(raw, labels, return_dtype=pl.String))
+        return LocalTable(self._frame.select(shown))
 
     def keeping(self, columns: Sequence[str], classes: Sequence[Sequence[str | None]]) -> Table:
         """The rows whose values in these columns are among the classes."""
@@ -133,8 +135,9 @@ class LocalTable:
         try:
             sinks[path.suffix](draft)
             os.replace(draft, path)
-        except OSError as error:
-            raise TableError(f"Cannot write '{path}': {error.strerror or error}.") from error
+        except (OSError, pl.exceptions.PolarsError) as error:
+            reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+            raise TableError(f"Cannot write '{path}': {reason}.") from error
         finally:
             draft.unlink(missing_ok=True)
 
@@ -156,9 +159,43 @@ class LocalTable:
         return digest.hexdigest()
 
     def _refuse_missing(self, columns: Sequence[str]) -> None:
+        schema = self._frame.collect_schema()
         for name in columns:
             if name not in self._columns:
                 raise TableError(f"The table has no column '{name}'.")
+            if schema[name].is_nested() or schema[name] in (pl.Binary, pl.Object):
+                raise TableError(
+                    f"The column '{name}' holds {schema[name]}, not single values. Drop it, or "
+                    "make columns of its parts."
+                )
+
+
+def _plainer(name: str, kind: pl.DataType) -> pl.Expr | None:
+    """How a column is made plain, if it must be."""
+    column = pl.col(name)
+    if kind == pl.Float32:  # 0.7 is 0.7, not 0.699999988079071
+        return column.cast(pl.String).cast(pl.Float64).fill_nan(None)
+    if kind.is_float():
+        return column.fill_nan(None)
+    if kind == pl.Time:
+        return column.cast(pl.String)
+    if kind in (pl.Datetime("ns"), pl.Duration("ns")):
+        return column.dt.cast_time_unit("us")
+    if isinstance(kind, pl.Datetime) and kind.time_unit == "ns":  # with a time zone
+        return column.dt.cast_time_unit("us")
+    return None
+
+
+def _canonical(column: pl.Expr) -> pl.Expr:
+    """What :func:`incrowd.values.canonical` makes of text, for a whole column; nothing is null."""
+    text = column.str.strip_chars()
+    numeral = text.str.contains(r"^[+-]?((0|[1-9]\d*)(\.\d+)?|\.\d+)$")
+    bare = text.str.strip_prefix("+")
+    short = bare.str.replace(r"0+$", "").str.replace(r"\.$", "").str.replace(r"^(-?)\.", "${1}0.")
+    short = pl.when(bare.str.contains(".", literal=True)).then(short).otherwise(bare)
+    short = pl.when(short.is_in(["-0", "-", ""])).then(pl.lit("0")).otherwise(short)
+    found = pl.when(numeral).then(short).otherwise(text)
+    return pl.when(text != "").then(found)
 
 
 def from_columns(columns: Mapping[str, Sequence[object] | np.ndarray[Any, Any]]) -> Table:

@@ -6,11 +6,15 @@ wrong with a file is said before anything else happens.
 
 from __future__ import annotations
 
+import atexit
 import codecs
 import csv
 import io
 import os
+import shutil
+import tempfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,15 +48,22 @@ def open_table(source: Any, *, folder: Path = Path(), empty: bool = False) -> Ta
     kind = f"{type(source).__module__.split('.')[0]}.{type(source).__name__}"
     if kind == "pandas.DataFrame":
         _refuse_duplicates([str(name) for name in source.columns], "The data frame")
-        return LocalTable(pl.from_pandas(source.reset_index(drop=True)).lazy())
-    if kind.startswith("pyarrow."):
-        frame = pl.from_arrow(source)
-        if isinstance(frame, pl.DataFrame):
-            return LocalTable(frame.lazy())
+        return _converted(lambda: pl.from_pandas(source.reset_index(drop=True)), kind)
+    if kind.startswith("pyarrow.") and hasattr(source, "schema"):
+        _refuse_duplicates(list(source.schema.names), "The Arrow table")
+        return _converted(lambda: pl.from_arrow(source), kind)
     raise TableError(
         f"Cannot read a table from a {kind}. Give a path, a PostgreSQL address, or a Polars, "
         "pandas or Arrow table."
     )
+
+
+def _converted(convert: Callable[[], Any], kind: str) -> Table:
+    try:
+        return LocalTable(convert().lazy())
+    except Exception as error:  # the converters' errors have no common base
+        reason = str(error).splitlines()[0]
+        raise TableError(f"Cannot read the {kind}: {reason}") from error
 
 
 def _open_path(path: Path, empty: bool) -> Table:
@@ -89,7 +100,7 @@ def _open_path(path: Path, empty: bool) -> Table:
 
 def _open_excel(path: Path) -> pl.LazyFrame:
     try:
-        return pl.read_excel(path, infer_schema_length=0).lazy()
+        return pl.read_excel(path, infer_schema_length=None).lazy()
     except Exception as error:  # the reader's errors have no common base
         reason = str(error).splitlines()[0]
         raise TableError(f"Cannot read '{path.name}' as {path.suffix[1:]}: {reason}") from error
@@ -101,22 +112,36 @@ def _open_excel(path: Path) -> pl.LazyFrame:
 def _open_text(path: Path) -> pl.LazyFrame:
     """A checked text file: every row has as many fields as the header.
 
-    A small one is held in memory; a large one in UTF-8 is checked in one pass and then
-    scanned. (Polars alone would fill a short row up with nulls.)
+    A small one is held in memory. A large one is laid out once, column by column, in a
+    temporary folder that only this user can read and that goes with the table, and is
+    scanned from there.
     """
+    import pyarrow as pa
+
     encoding = _encoding(path)
     with path.open(encoding=encoding, newline="") as file:
-        head = file.readline(1 << 24)
+        head = next((line for line in file if line.strip()), "")
     delimiter = _delimiter(head)
-    names = next(csv.reader(io.StringIO(head), delimiter=delimiter), [])
+    with path.open(encoding=encoding, newline="") as file:
+        try:
+            rows = csv.reader(file, delimiter=delimiter)
+            names = next((row for row in rows if row), [])
+        except csv.Error as error:
+            raise TableError(f"Cannot read the header of '{path.name}': {error}.") from error
     _refuse_duplicates(names, f"The file '{path.name}'")
-    if path.stat().st_size <= _IN_MEMORY_BYTES or encoding not in ("utf-8", "utf-8-sig"):
-        frame = pl.from_arrow(_strict(path, names, delimiter, encoding).read_all())
+    batches = _strict(path, names, delimiter, encoding)
+    if path.stat().st_size <= _IN_MEMORY_BYTES:
+        frame = pl.from_arrow(batches.read_all())
         assert isinstance(frame, pl.DataFrame)
         return frame.lazy()
-    for _ in _strict(path, names, delimiter, encoding):
-        pass
-    return pl.scan_csv(path, separator=delimiter, infer_schema=False)
+    folder = Path(tempfile.mkdtemp(prefix="incrowd-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    laid_out = folder / "table.arrow"
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.ipc.new_file(laid_out, batches.schema, options=options) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return pl.scan_ipc(laid_out)
 
 
 def _strict(path: Path, names: list[str], delimiter: str, encoding: str) -> Any:
@@ -143,7 +168,10 @@ def _strict(path: Path, names: list[str], delimiter: str, encoding: str) -> Any:
                 use_threads=False,
             ),
             parse_options=arrow_csv.ParseOptions(
-                delimiter=delimiter, newlines_in_values=True, invalid_row_handler=refuse
+                delimiter=delimiter,
+                newlines_in_values=True,
+                invalid_row_handler=refuse,
+                ignore_empty_lines=len(names) > 1,  # of one column an empty line is a null
             ),
             convert_options=arrow_csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()),
@@ -162,7 +190,7 @@ class _Batches:
     """Record batches whose errors come in our words."""
 
     def __init__(self, batches: Any, schema: Any, name: str, ragged: list[str]) -> None:
-        self._batches, self._schema, self._name, self._ragged = batches, schema, name, ragged
+        self._batches, self.schema, self._name, self._ragged = batches, schema, name, ragged
 
     def __iter__(self) -> Any:
         import pyarrow as pa
@@ -173,7 +201,7 @@ class _Batches:
             if self._ragged:
                 raise TableError(self._ragged[0]) from error
             text = str(error)
-            if "straddling" in text or "block" in text:
+            if "straddling" in text:
                 raise TableError(
                     f"A row of '{self._name}' is longer than {_BLOCK_BYTES >> 20} MB. Is a quote "
                     "left open?"
@@ -183,7 +211,7 @@ class _Batches:
     def read_all(self) -> Any:
         import pyarrow as pa
 
-        return pa.Table.from_batches(list(self), schema=self._schema)
+        return pa.Table.from_batches(list(self), schema=self.schema)
 
 
 def _encoding(path: Path) -> str:
