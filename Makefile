@@ -7,20 +7,17 @@ BIN := $(VENV)/bin
 OUT := build/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo paper test lint format bench clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-demo: $(VENV)/.run ## Set up, answer a planning question and reproduce paper A
-	@echo "== What k and beta does epsilon = 1, delta = 1e-6 ask for?"
-	@$(BIN)/incrowd plan --epsilon 1 --delta 1e-6
-	@echo
-	@echo "== And for sixteen releases of the same table?"
-	@$(BIN)/incrowd plan --epsilon 1 --delta 1e-6 --releases 16
-	@echo
-	@echo "== Paper A, computed again"
-	@$(BIN)/incrowd reproduce a -o $(OUT)/paper-a
+demo: $(VENV)/.run ## Set up, publish a sample table and verify it
+	@rm -rf $(OUT)
+	@$(BIN)/incrowd demo -o $(OUT)
+
+paper: $(VENV)/.run ## Compute the tables and figures of paper A again
+	@$(BIN)/incrowd reproduce a -o build/paper-a
 
 test: $(VENV)/.test ## Set up, then lint, check types and run all tests
 	@echo "== ruff"; $(BIN)/ruff check . && $(BIN)/ruff format --check .
@@ -36,6 +33,7 @@ format: $(VENV)/.test ## Format the code
 bench: $(VENV)/.test ## Time the calculus and the counting beside bare calls
 	$(BIN)/python benchmarks/plan.py
 	$(BIN)/python benchmarks/count.py 30000000
+	$(BIN)/python benchmarks/safe.py 30000000
 
 clean: ## Remove everything that make made
 	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -12,9 +12,11 @@ import hashlib
 import json
 import shutil
 import tempfile
+import threading
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -113,6 +115,8 @@ def publish(
         raise IncrowdError("The spec names no table. Add 'table: FILE'.")
     source = open_table(file.spec.table if table is None else table, folder=file.folder)
     _refuse_unknown(file.spec, source)
+    # Loading what draws the report takes a while; it can be had while the table is counted.
+    threading.Thread(target=import_module, args=("incrowd.report.curator",), daemon=True).start()
     with fill(output) as draft:
         warnings = _warnings(source, ledger, bits)
         if ledger is not None:

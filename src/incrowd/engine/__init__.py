@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from incrowd.anonymize.frequency import Counts
+from incrowd.anonymize.frequency import Counts, Frequencies
 from incrowd.errors import IncrowdError
 from incrowd.hierarchy import Codes
 from incrowd.privacy.randomness import Randomness
@@ -37,6 +37,9 @@ class Recoding:
     labels: Sequence[str | None]
 
 
+Coder = Callable[[Sequence[object]], Codes]
+
+
 class Table(Protocol):
     """A table of whatever engine. Nothing is read before it is needed."""
 
@@ -59,6 +62,10 @@ class Table(Protocol):
 
     def tallies(self, columns: Sequence[str]) -> Iterator[Tally]:
         """Distinct tuples with counts, in one or several parts of the table."""
+        ...
+
+    def count(self, columns: Sequence[str], coders: Mapping[str, Coder]) -> Frequencies:
+        """Distinct tuples of codes with counts; a coder gives raw values their codes."""
         ...
 
     def one_row_each(self, column: str, bits: Randomness) -> Table:

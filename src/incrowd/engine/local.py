@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from incrowd.anonymize.frequency import Counts
-from incrowd.engine import Recoding, Table, TableError, Tally
+from incrowd.anonymize.frequency import Counts, Frequencies, joined, merged
+from incrowd.engine import Coder, Recoding, Table, TableError, Tally, parquet
 from incrowd.hierarchy import Codes
 from incrowd.privacy.randomness import Randomness
 
@@ -31,9 +31,10 @@ class LocalTable:
     def __init__(self, frame: pl.LazyFrame, origin: Path | None = None) -> None:
         self._origin = origin
         schema = frame.collect_schema()
-        plainer = [_plainer(name, kind) for name, kind in schema.items()]
-        changes = [change for change in plainer if change is not None]
-        self._frame = frame.with_columns(changes) if changes else frame
+        plainer = {name: _plainer(name, kind) for name, kind in schema.items()}
+        changes = {name: change for name, change in plainer.items() if change is not None}
+        self._frame = frame.with_columns(**changes) if changes else frame
+        self._changed = set(changes)
         self._columns = tuple(schema.names())
 
     @property
@@ -52,6 +53,8 @@ class LocalTable:
     def values(self, column: str) -> Sequence[object]:
         """The distinct values of a column, null among them."""
         self._refuse_missing([column])
+        if self._is_plain_parquet([column]):
+            return parquet.values(self._origin, column)  # type: ignore[arg-type]
         frame = self._frame.select(pl.col(column).unique()).collect(engine="streaming")
         return frame.get_column(column).to_list()
 
@@ -69,6 +72,19 @@ class LocalTable:
             return
         for start in range(0, self.rows(), _PART_ROWS):
             yield _tally(frame.slice(start, _PART_ROWS), columns)
+
+    def count(self, columns: Sequence[str], coders: Mapping[str, Coder]) -> Frequencies:
+        """Distinct tuples of codes with counts; a coder gives raw values their codes.
+
+        A Parquet file keeps each column as codes of its own already; those are translated,
+        batch by batch. Elsewhere the table is grouped by raw values first.
+        """
+        self._refuse_missing(columns)
+        if self._is_plain_parquet(columns):
+            return parquet.count(self._origin, columns, coders)  # type: ignore[arg-type]
+        return joined(
+            _coded(tally, [coders[name] for name in columns]) for tally in self.tallies(columns)
+        )
 
     def one_row_each(self, column: str, bits: Randomness) -> Table:
         """One row, chosen at random, for each distinct value of a column.
@@ -131,15 +147,7 @@ class LocalTable:
             raise TableError(
                 f"Cannot write '{path.name}': the name must end in {', '.join(sinks)}."
             )
-        draft = path.with_name(f".{path.name}.part")
-        try:
-            sinks[path.suffix](draft)
-            os.replace(draft, path)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-            raise TableError(f"Cannot write '{path}': {reason}.") from error
-        finally:
-            draft.unlink(missing_ok=True)
+        _whole(path, sinks[path.suffix])
 
     def frame(self) -> pl.DataFrame:
         """The rows as a data frame of the engine's own kind."""
@@ -158,6 +166,12 @@ class LocalTable:
             digest.update(buffer.getbuffer())
         return digest.hexdigest()
 
+    def _is_plain_parquet(self, columns: Sequence[str]) -> bool:
+        """Whether the columns can be taken from a Parquet file as they stand there."""
+        if self._origin is None or self._origin.suffix.lower() != ".parquet":
+            return False
+        return not self._changed & set(columns)
+
     def _refuse_missing(self, columns: Sequence[str]) -> None:
         schema = self._frame.collect_schema()
         for name in columns:
@@ -168,6 +182,19 @@ class LocalTable:
                     f"The column '{name}' holds {schema[name]}, not single values. Drop it, or "
                     "make columns of its parts."
                 )
+
+
+def _whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Let a file appear only when it is written."""
+    draft = path.with_name(f".{path.name}.part")
+    try:
+        write(draft)
+        os.replace(draft, path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise TableError(f"Cannot write '{path}': {reason}.") from error
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _plainer(name: str, kind: pl.DataType) -> pl.Expr | None:
@@ -215,24 +242,49 @@ def from_cells(
     written once with it. Only labels that occur in some cell are held: a file's dictionary
     must not tell of others.
     """
-    columns, shown = {}, []
+    columns, shown, known = {}, [], {}
     for name, (texts, codes) in labels.items():
         used, at = np.unique(codes, return_inverse=True)
         kind = np.min_scalar_type(max(len(used) - 1, 0))
         columns[name] = at.astype(kind) if weighted else np.repeat(at.astype(kind), counts)
-        known = [texts[code] for code in used.tolist()]
-        places = list(range(len(known)))
-        shown.append(pl.col(name).replace_strict(places, known, return_dtype=pl.String))
+        known[name] = [texts[code] for code in used.tolist()]
+        places = list(range(len(used)))
+        shown.append(pl.col(name).replace_strict(places, known[name], return_dtype=pl.String))
     frame = pl.LazyFrame(columns).with_columns(shown)
     if weighted:
-        frame = frame.with_columns(pl.lit(pl.Series(counts)).alias(weighted))
-    return LocalTable(frame)
+        return LocalTable(frame.with_columns(pl.lit(pl.Series(counts)).alias(weighted)))
+    return _Cells(frame, columns, known)
+
+
+class _Cells(LocalTable):
+    """A table whose columns are codes of few labels; Parquet takes them as they are."""
+
+    def __init__(
+        self,
+        frame: pl.LazyFrame,
+        codes: Mapping[str, np.ndarray[Any, Any]],
+        labels: Mapping[str, list[str | None]],
+    ) -> None:
+        super().__init__(frame)
+        self._codes, self._labels = codes, labels
+
+    def write(self, path: Path) -> None:
+        """Write Parquet, CSV or Arrow by the ending of the name; whole or not at all."""
+        if path.suffix == ".parquet":
+            _whole(path, lambda draft: parquet.write(draft, self._codes, self._labels))
+        else:
+            super().write(path)
 
 
 def _mostly_repeats(frame: pl.LazyFrame, rows: int) -> bool:
     """Whether a fifth of the first rows, or the table's end, comes before new tuples do."""
     probe = frame.head(rows).collect(engine="streaming")
     return len(probe) < rows or probe.n_unique() < 0.8 * rows
+
+
+def _coded(tally: Tally, coders: Sequence[Coder]) -> Frequencies:
+    columns = [coder(tally.values[at])[tally.codes[:, at]] for at, coder in enumerate(coders)]
+    return merged(np.column_stack(columns).astype(np.int32), tally.counts)
 
 
 def _tally(frame: pl.LazyFrame, columns: Sequence[str]) -> Tally:

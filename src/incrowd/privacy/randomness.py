@@ -96,15 +96,16 @@ def thinned(counts: Counts, beta: float, bits: Randomness) -> Counts:
     threshold = np.uint64(int(Fraction(realised(beta)) * 2**64))
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
-    # successes[i] is how many of the words before a block boundary or a count's end were low
     drawn = np.zeros(len(counts), dtype=np.int64)
     first = 0
     for start in range(0, total, _BLOCK):
         stop = min(start + _BLOCK, total)
         low = bits.words(stop - start) < threshold
+        # Counts first to last have words in this block; where each begins, it adds up its own.
         last = int(np.searchsorted(ends, stop, side="left"))
-        edges = np.concatenate(([0], ends[first:last] - start, [stop - start]))
-        running = np.concatenate(([0], np.cumsum(low, dtype=np.int64)))
-        drawn[first : last + 1] += np.diff(running[edges])
+        begins = np.append(0, ends[first:last] - start)
+        filled = np.diff(np.append(begins, stop - start)) > 0
+        sums = np.add.reduceat(low, begins[filled], dtype=np.int64)
+        drawn[first : last + 1][filled] += sums
         first = last
     return drawn
