@@ -83,25 +83,32 @@ class Ledger:
         events = [*(spend.event for spend in self.spends()), *more]
         return Accountant(events).epsilon(delta=self.budget().delta)
 
+    def allow(self, events: Iterable[Event]) -> None:
+        """Raise :class:`BudgetError` if events would exceed the budget; book nothing."""
+        with self._open() as database:
+            self._refuse(database, list(events))
+
     def book(self, events: Iterable[Event]) -> None:
         """Book events, or raise :class:`BudgetError` and book nothing."""
         asked = list(events)
         with self._writing() as database:
-            budget = self._budget(database)
-            past = [spend.event for spend in self._spends(database)]
-            total = Accountant([*past, *asked]).epsilon(delta=budget.delta)
-            if not total <= budget.epsilon:
-                spent = Accountant(past).epsilon(delta=budget.delta)
-                raise BudgetError(
-                    f"The budget of '{self.path.name}' does not allow it: with this release "
-                    f"epsilon would be {total:.4g} at delta = {budget.delta:g}, and "
-                    f"{budget.epsilon:g} is allowed. {spent:.4g} is spent by {len(past)} "
-                    f"release(s), so {max(budget.epsilon - spent, 0):.4g} is left. Nothing was "
-                    "released."
-                )
+            self._refuse(database, asked)
             database.executemany(
                 "INSERT INTO spends (day, event) VALUES (?, ?)",
                 [(_today(), json.dumps(as_dict(event))) for event in asked],
+            )
+
+    def _refuse(self, database: sqlite3.Connection, asked: list[Event]) -> None:
+        budget = self._budget(database)
+        past = [spend.event for spend in self._spends(database)]
+        total = Accountant([*past, *asked]).epsilon(delta=budget.delta)
+        if not total <= budget.epsilon:
+            spent = Accountant(past).epsilon(delta=budget.delta)
+            raise BudgetError(
+                f"The budget of '{self.path.name}' does not allow it: with this release epsilon "
+                f"would be {total:.4g} at delta = {budget.delta:g}, and {budget.epsilon:g} is "
+                f"allowed. {spent:.4g} is spent by {len(past)} release(s), so "
+                f"{max(budget.epsilon - spent, 0):.4g} is left. Nothing was released."
             )
 
     def recognises(self, fingerprint_of: Callable[[bytes], str]) -> bool:

@@ -111,6 +111,8 @@ def publish(
     columns = _published(file.spec)
     levels = _levels(file, columns)
     events, guarantee = _settled(file.spec)
+    if ledger is not None:
+        ledger.allow(events)  # before the table is so much as opened; booked below
     if table is None and file.spec.table is None:
         raise IncrowdError("The spec names no table. Add 'table: FILE'.")
     source = open_table(file.spec.table if table is None else table, folder=file.folder)
