@@ -17,6 +17,7 @@ LAYERS = [
     {"previewing", "papers", "report"},
     {"release"},
     {"verifying", "demo"},
+    {"showing"},
     {"cli"},
     {"__main__"},
 ]

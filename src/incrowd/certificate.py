@@ -175,6 +175,12 @@ def statement(events: list[Event], guarantee: Guarantee) -> str:
     return words
 
 
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def load_key(path: Path) -> Ed25519PrivateKey:
     """An Ed25519 private key from an unencrypted PEM file."""
     try:

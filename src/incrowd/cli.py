@@ -10,19 +10,12 @@ import sys
 import time
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from incrowd import __version__, planning
+from incrowd import __version__, planning, showing
 from incrowd.errors import IncrowdError, ParameterError, Refusal, check_choice, check_whole
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from incrowd.certificate import Certificate
-    from incrowd.evaluating import Evaluation
-    from incrowd.previewing import Preview
 
 app = typer.Typer(
     name="incrowd",
@@ -122,10 +115,10 @@ def plan(
         if keep is not None:
             raise IncrowdError("The options --keep and --table exclude each other; drop one.")
         grid = planning.plan_grid(table, **known)
-        _print_json(grid.as_dict()) if as_json else _print_grid(grid)
+        showing.print_json(grid.as_dict()) if as_json else showing.print_grid(grid)
         return
     answer = planning.plan(keep=_parsed("keep", keep), **known)
-    _print_json(answer.as_dict()) if as_json else _print_plan(answer)
+    showing.print_json(answer.as_dict()) if as_json else showing.print_plan(answer)
 
 
 @app.command()
@@ -139,8 +132,8 @@ def reproduce(
 
     from incrowd.papers import paper_a
 
-    console = _console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+    terminal = showing.console(stderr=True)
+    with Progress(console=terminal, transient=True, disable=not terminal.is_terminal) as bar:
         task = bar.add_task("starting", total=paper_a.FIGURES)
 
         def step(name: str) -> None:
@@ -196,14 +189,14 @@ def check(
     findings = checking.check(load(spec))
     wrong = any(finding.kind == "wrong" for finding in findings)
     if as_json:
-        _print_json({"ok": not wrong, "findings": [vars(finding) for finding in findings]})
+        showing.print_json({"ok": not wrong, "findings": [vars(finding) for finding in findings]})
         return int(wrong)
-    console = _console()
+    terminal = showing.console()
     styles = {"wrong": "bold red", "doubtful": "yellow", "note": "dim"}
     for finding in findings:
-        console.print(f"{finding.kind:>8}", style=styles[finding.kind], end="  ")
-        console.print(str(finding), markup=False, soft_wrap=True)
-    console.print("The spec does not fit the table." if wrong else "The spec fits the table.")
+        terminal.print(f"{finding.kind:>8}", style=styles[finding.kind], end="  ")
+        terminal.print(str(finding), markup=False, soft_wrap=True)
+    terminal.print("The spec does not fit the table." if wrong else "The spec fits the table.")
     return int(wrong)
 
 
@@ -236,15 +229,15 @@ def publish(
         print(f"incrowd: warning: {warning}", file=sys.stderr)
     certificate = release.certificate
     if as_json:
-        _print_json(certificate.model_dump(exclude_none=True))
+        showing.print_json(certificate.model_dump(exclude_none=True))
         return
     rows, classes = certificate.release.rows, certificate.release.classes
     print(f"Published {output}: {rows:,} rows in {classes:,} classes, each of at least")
-    print(f"{int(certificate.parameters['k'])} rows. It satisfies {_promise(certificate)}")
+    print(f"{int(certificate.parameters['k'])} rows. It satisfies {showing.promise(certificate)}")
     print(f"Private, for you alone: {output / 'curator' / 'report.html'}")
-    advice = _advice(release.evaluation)
-    if advice:
-        print(advice)
+    hint = showing.advice(release.evaluation)
+    if hint:
+        print(hint)
 
 
 def _pause(step: str) -> None:
@@ -252,26 +245,6 @@ def _pause(step: str) -> None:
     if os.environ.get("INCROWD_PAUSE_AT") == step:
         print(f"paused at {step}", flush=True)
         time.sleep(600)
-
-
-def _promise(certificate: Certificate) -> str:
-    known = certificate.guarantee
-    epsilon = planning.rounded("epsilon", known.epsilon, 4)
-    return f"({epsilon}, {planning.rounded('delta', known.delta, 3)})-differential privacy."
-
-
-def _advice(evaluation: Evaluation) -> str:
-    """What to tell the curator when little survives; the figures are in the private report."""
-    if evaluation.rows_released and evaluation.likely_share > 0.5:
-        return ""
-    little = "Little" if evaluation.rows_released else "Nothing"
-    coarser = " or ".join(f"'{advice.column}'" for advice in evaluation.advice[:2])
-    return (
-        f"{little} survived: most rows lie in cells smaller than the crowd that is needed. A "
-        f"coarser level{f' of {coarser}' if coarser else ''}, a larger table or a larger budget "
-        "would change that; the private report says how much. Levels must not be chosen by "
-        "looking at the data."
-    )
 
 
 @app.command()
@@ -285,7 +258,7 @@ def verify(
 
     problems = check_release(folder)
     if as_json:
-        _print_json({"ok": not problems, "problems": problems})
+        showing.print_json({"ok": not problems, "problems": problems})
         return int(bool(problems))
     for problem in problems:
         print(f"WRONG  {problem}")
@@ -294,7 +267,7 @@ def verify(
     certificate = read_certificate(folder)
     signed = certificate.signature
     print("The release holds: hash, values, classes and guarantee are as certified.")
-    print(f"It satisfies {_promise(certificate)}")
+    print(f"It satisfies {showing.promise(certificate)}")
     print(f"Signed by {signed.public_key}." if signed else "It is not signed.")
     if certificate.randomness != "system":
         print("Its randomness was seeded: it is NOT private.")
@@ -338,7 +311,7 @@ def show(
         further = book.spent([spends[-1].event])
     if as_json:
         listed = [{"day": spend.day, "event": as_dict(spend.event)} for spend in spends]
-        _print_json(
+        showing.print_json(
             {
                 "budget": vars(allowed),
                 "spent": spent,
@@ -410,7 +383,7 @@ def preview(
     from incrowd.specfile import load
 
     shown = look(load(spec), column, counted=counts)
-    _print_json(shown.as_dict()) if as_json else _print_preview(shown, counts, most)
+    showing.print_json(shown.as_dict()) if as_json else showing.print_preview(shown, counts, most)
 
 
 @hierarchies.command()
@@ -437,79 +410,3 @@ def convert(
         raise IncrowdError(f"'{output}' exists already. Name another file with -o.")
     else:
         output.write_text(text, encoding="utf-8")
-
-
-def _console(*, stderr: bool = False) -> Console:
-    from rich.console import Console
-
-    return Console(stderr=stderr, highlight=False, emoji=False)
-
-
-def _print_json(value: dict[str, Any]) -> None:
-    print(json.dumps(value, allow_nan=False))
-
-
-_MEANINGS = {
-    "k": "a tuple seen fewer times is dropped",
-    "beta": "share of the rows drawn at random",
-    "epsilon": "privacy loss allowed",
-    "delta": "chance that more is lost",
-    "definition": "how delta is computed",
-    "crowd": "k / beta, people alike in the table",
-    "releases": "that share the budget",
-}
-
-
-def _print_plan(answer: planning.Plan) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for name, value in answer.shown():
-        table.add_row(f"[bold]{name}[/bold]", value, f"[dim]{_MEANINGS[name]}[/dim]")
-    console = _console()
-    console.print(table)
-    console.print()
-    console.print(answer.words())
-
-
-def _print_grid(grid: planning.Grid) -> None:
-    from rich.table import Table
-
-    console = _console()
-    console.print(grid.words(), style="bold")
-    table = Table(box=None, padding=(0, 0, 0, 2), collapse_padding=True)
-    corner = f"{grid.rows_name} \\ {grid.columns_name}"
-    table.add_column(corner, justify="right", style="bold", no_wrap=True)
-    for column in grid.columns:
-        table.add_column(f"{column:g}", justify="right", no_wrap=True)
-    for row, cells in zip(grid.rows, grid.cells, strict=True):
-        table.add_row(f"{row:g}", *(_cell(grid.unknown, cell) for cell in cells))
-    console.print(table)
-
-
-def _cell(unknown: str, value: float) -> str:
-    """A cell of a grid; epsilon is rounded up and beta down, so that what is shown holds."""
-    if math.isinf(value):
-        return "–"
-    if unknown == "k":
-        return f"{value:,.0f}"
-    whole = math.floor if unknown == "beta" else math.ceil
-    return f"{whole(value * 1000) / 1000:.3f}"
-
-
-def _print_preview(shown: Preview, counts: bool, most: int) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for level in range(shown.height):
-        table.add_column(f"level {level}")
-    if counts:
-        table.add_column("rows", justify="right")
-    most = max(most, 0)
-    for row, held in list(zip(shown.rows, shown.counts, strict=True))[:most]:
-        labels = ["null" if label is None else label for label in row]
-        table.add_row(*labels, *([f"{held:,}"] if counts else []))
-    console = _console()
-    console.print(table, markup=False)
-    if len(shown.rows) > most:
-        console.print(f"... and {len(shown.rows) - most:,} more; see them with --most")

@@ -8,7 +8,6 @@ report into a draft folder; let it appear.
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 import json
 import shutil
 import tempfile
@@ -34,6 +33,7 @@ from incrowd.certificate import (
     Guarantee,
     SchemeColumn,
     parameters_of,
+    sha256_of,
     statement,
 )
 from incrowd.engine import Table, TableError
@@ -280,7 +280,7 @@ def _write_data(spec: Spec, data: Table, released: Frequencies, draft: Path) -> 
     return Data(
         file=name,  # type: ignore[arg-type]
         form=spec.release.rows,
-        sha256=_sha256(draft / name),
+        sha256=sha256_of(draft / name),
         rows=released.total,
         classes=len(released),
         smallest_class=smallest,
@@ -308,7 +308,7 @@ def _write_scheme(
         path = f"scheme/{quote(name, safe=' ')}.csv"
         (draft / path).write_text(write_rows(hierarchy), encoding="utf-8")
         scheme[name] = SchemeColumn(
-            level=level, other=column.other, file=path, sha256=_sha256(draft / path)
+            level=level, other=column.other, file=path, sha256=sha256_of(draft / path)
         )
     return scheme
 
@@ -351,8 +351,3 @@ def _write_curator(folder: Path, certificate: Certificate, evaluation: Evaluatio
     text = json.dumps(evaluation.as_dict(), indent=2, sort_keys=True)
     (folder / "evaluation.json").write_text(text + "\n", encoding="utf-8")
     (folder / "report.html").write_text(report(certificate, evaluation), encoding="utf-8")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ from pydantic import ValidationError
 
 from incrowd.anonymize.frequency import Counts
 from incrowd.builders import read_rows
-from incrowd.certificate import FILE, Certificate, SchemeColumn
+from incrowd.certificate import FILE, Certificate, SchemeColumn, sha256_of
 from incrowd.engine import Table
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
@@ -40,7 +39,7 @@ def verify(folder: Path) -> list[str]:
     for path, digest in _files(certificate):
         if not (folder / path).is_file():
             found.append(f"The file '{path}' is missing.")
-        elif _sha256(folder / path) != digest:
+        elif sha256_of(folder / path) != digest:
             found.append(f"The file '{path}' was changed: its hash does not fit.")
     try:
         found += _data(folder, certificate)
@@ -158,8 +157,3 @@ def _allowed(folder: Path, column: SchemeColumn) -> Callable[[object], bool]:
     if column.level == 0:
         return lambda value: value is None or isinstance(value, str)
     return lambda value: value == ROOT
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -110,17 +110,12 @@ def reproduce(folder: Path, progress: Callable[[str], None] = lambda _: None) ->
 
 
 def _page(figures: Sequence[Figure]) -> str:
-    import jinja2
+    from incrowd.report.page import render
 
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("incrowd.papers", "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
     cells = table_1()
-    return environment.get_template("paper_a.html").render(
+    return render(
+        "incrowd.papers",
+        "paper_a.html",
         k=TABLE_1_K,
         epsilons=TABLE_1_EPSILONS,
         rows={beta: [cell for cell in cells if cell.beta == beta] for beta in TABLE_1_PRINTED},

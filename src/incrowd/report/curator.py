@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 from typing import Any
 
-import jinja2
 import matplotlib as mpl
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from incrowd.certificate import Certificate
 from incrowd.evaluating import Evaluation
+from incrowd.report.page import render
 
 _STYLE: dict[Any, Any] = {
     "font.size": 10,
@@ -24,16 +24,11 @@ _STYLE: dict[Any, Any] = {
 
 def report(certificate: Certificate, evaluation: Evaluation) -> str:
     """The report as one HTML page without links to anything else."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("incrowd.report", "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
     with mpl.rc_context(_STYLE):
         sizes, columns = _sizes(evaluation), _columns(evaluation)
-    return environment.get_template("curator.html").render(
+    return render(
+        "incrowd.report",
+        "curator.html",
         certificate=certificate,
         evaluation=evaluation,
         sizes=Markup(sizes),  # noqa: S704 - our own drawing

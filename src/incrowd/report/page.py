@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import jinja2
 
 
 @dataclass(frozen=True)
@@ -18,3 +21,15 @@ class Page:
 
     def _repr_html_(self) -> str:
         return self.html
+
+
+def render(package: str, template: str, **values: Any) -> str:
+    """A page from a template in a package's folder of templates; a missing value is an error."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader(package, "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template(template).render(**values)

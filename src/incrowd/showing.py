@@ -1,0 +1,118 @@
+"""How results look on a terminal, and as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from incrowd import planning
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from incrowd.certificate import Certificate
+    from incrowd.evaluating import Evaluation
+    from incrowd.previewing import Preview
+
+
+def promise(certificate: Certificate) -> str:
+    """The guarantee of a certificate, in short."""
+    known = certificate.guarantee
+    epsilon = planning.rounded("epsilon", known.epsilon, 4)
+    return f"({epsilon}, {planning.rounded('delta', known.delta, 3)})-differential privacy."
+
+
+def advice(evaluation: Evaluation) -> str:
+    """What to tell the curator when little survives; the figures are in the private report."""
+    if evaluation.rows_released and evaluation.likely_share > 0.5:
+        return ""
+    little = "Little" if evaluation.rows_released else "Nothing"
+    coarser = " or ".join(f"'{hint.column}'" for hint in evaluation.advice[:2])
+    return (
+        f"{little} survived: most rows lie in cells smaller than the crowd that is needed. A "
+        f"coarser level{f' of {coarser}' if coarser else ''}, a larger table or a larger budget "
+        "would change that; the private report says how much. Levels must not be chosen by "
+        "looking at the data."
+    )
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A terminal that shows text as it is."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, emoji=False)
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """Print plain values as JSON."""
+    print(json.dumps(value, allow_nan=False))
+
+
+_MEANINGS = {
+    "k": "a tuple seen fewer times is dropped",
+    "beta": "share of the rows drawn at random",
+    "epsilon": "privacy loss allowed",
+    "delta": "chance that more is lost",
+    "definition": "how delta is computed",
+    "crowd": "k / beta, people alike in the table",
+    "releases": "that share the budget",
+}
+
+
+def print_plan(answer: planning.Plan) -> None:
+    """Print a plan as a table and in words."""
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for name, value in answer.shown():
+        table.add_row(f"[bold]{name}[/bold]", value, f"[dim]{_MEANINGS[name]}[/dim]")
+    terminal = console()
+    terminal.print(table)
+    terminal.print()
+    terminal.print(answer.words())
+
+
+def print_grid(grid: planning.Grid) -> None:
+    """Print a grid of answers."""
+    from rich.table import Table
+
+    terminal = console()
+    terminal.print(grid.words(), style="bold")
+    table = Table(box=None, padding=(0, 0, 0, 2), collapse_padding=True)
+    corner = f"{grid.rows_name} \\ {grid.columns_name}"
+    table.add_column(corner, justify="right", style="bold", no_wrap=True)
+    for column in grid.columns:
+        table.add_column(f"{column:g}", justify="right", no_wrap=True)
+    for row, cells in zip(grid.rows, grid.cells, strict=True):
+        table.add_row(f"{row:g}", *(_cell(grid.unknown, cell) for cell in cells))
+    terminal.print(table)
+
+
+def _cell(unknown: str, value: float) -> str:
+    """A cell of a grid; epsilon is rounded up and beta down, so that what is shown holds."""
+    if math.isinf(value):
+        return "–"
+    if unknown == "k":
+        return f"{value:,.0f}"
+    whole = math.floor if unknown == "beta" else math.ceil
+    return f"{whole(value * 1000) / 1000:.3f}"
+
+
+def print_preview(shown: Preview, counts: bool, most: int) -> None:
+    """Print a hierarchy, one row per value."""
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for level in range(shown.height):
+        table.add_column(f"level {level}")
+    if counts:
+        table.add_column("rows", justify="right")
+    most = max(most, 0)
+    for row, held in list(zip(shown.rows, shown.counts, strict=True))[:most]:
+        labels = ["null" if label is None else label for label in row]
+        table.add_row(*labels, *([f"{held:,}"] if counts else []))
+    terminal = console()
+    terminal.print(table, markup=False)
+    if len(shown.rows) > most:
+        terminal.print(f"... and {len(shown.rows) - most:,} more; see them with --most")
