@@ -10,14 +10,9 @@ a process of its own, in turn.
 
 from __future__ import annotations
 
-import resource
-import subprocess
-import sys
-import tempfile
-import time
 from pathlib import Path
 
-from count import make
+from count import Way, show, side_by_side
 
 K, BETA = 14, 0.2537
 SPEC = f"""
@@ -64,34 +59,6 @@ def ours(path: Path, folder: Path) -> int:
     return publish(path, parse(SPEC), output=folder / "release").certificate.release.rows
 
 
-def measured(way: str, path: Path) -> tuple[float, float, int]:
-    command = [sys.executable, __file__, "--way", way, str(path)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-    return float(done[0]), float(done[1]), int(done[2])
-
-
-def main() -> None:
-    """Measure both ways and print them side by side."""
-    if sys.argv[1:2] == ["--way"]:
-        with tempfile.TemporaryDirectory() as folder:
-            start = time.perf_counter()
-            rows = {"hand": by_hand, "ours": ours}[sys.argv[2]](Path(sys.argv[3]), Path(folder))
-            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-            print(time.perf_counter() - start, memory, rows)
-        return
-    rows = int(sys.argv[1]) if len(sys.argv) > 1 else 30_000_000
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(sys.argv[2]) if len(sys.argv) > 2 else Path(folder) / "table.parquet"
-        if not path.exists():
-            make(path, rows)
-        runs = [(measured("hand", path), measured("ours", path)) for _ in range(3)]
-    (hand_s, hand_gb, hand_rows), (our_s, our_gb, our_rows) = (
-        min(side) for side in zip(*runs, strict=True)
-    )
-    print(f"{'hand-written Polars':24}{hand_s:8.2f} s{hand_gb:8.2f} GB{hand_rows:14,} rows written")
-    print(f"{'incrowd publish':24}{our_s:8.2f} s{our_gb:8.2f} GB{our_rows:14,} rows written")
-    print(f"ratio {our_s / hand_s:.2f}")
-
-
 if __name__ == "__main__":
-    main()
+    ways: dict[str, Way] = {"hand-written Polars": by_hand, "incrowd publish": ours}
+    show(side_by_side(__file__, ways, 30_000_000), "rows written")
