@@ -18,7 +18,9 @@ from releases import COLUMNS, USUAL, released
 
 import incrowd as ic
 from incrowd.errors import IncrowdError
+from incrowd.folder import fill
 from incrowd.ledger import BudgetError, Ledger
+from incrowd.privacy.events import Event
 from incrowd.verifying import verify
 
 
@@ -41,6 +43,36 @@ def test_a_ledger_lets_through_what_the_budget_allows(voters: pl.DataFrame, tmp_
     together = [ic.SafeRelease(14, 0.2537), ic.SafeRelease(20, 0.05)]
     assert [spend.event for spend in book.spends()] == together
     assert book.spent() == ic.Accountant(together).epsilon(delta=1e-6) <= 1.05
+
+
+def test_releases_of_one_sample_are_amplified_together_not_each(tmp_path: Path) -> None:
+    """All of them see the same sample, so the cheaper account of fresh samples is not true."""
+    book = ledger(tmp_path / "table.ledger", epsilon=0.01)
+    event = ic.Sampled(ic.SafeRelease(20, 0.5), 0.01)
+    true = ic.Accountant(ic.Sampled(ic.Composition([ic.SafeRelease(20, 0.5)] * 4), 0.01)).epsilon(
+        delta=1e-6
+    )
+    assert true > 0.04
+    assert book.spent([event] * 4) == pytest.approx(true, rel=1e-3)
+    with pytest.raises(BudgetError):
+        book.book([event] * 4)
+    mixed: list[Event] = [ic.SafeRelease(20, 0.1), ic.Sampled(ic.SafeRelease(20, 0.1), 0.5)]
+    plain = ic.Accountant([ic.SafeRelease(20, 0.1)] * 2).epsilon(delta=1e-6)
+    assert book.spent(mixed) == pytest.approx(plain, rel=1e-6)
+
+
+def test_a_folder_that_appears_meanwhile_is_not_destroyed(tmp_path: Path) -> None:
+    filling = fill(tmp_path / "out[1]")
+    draft = filling.__enter__()
+    (draft / "x").write_text("new")
+    (tmp_path / "out[1]").mkdir()
+    (tmp_path / "out[1]" / "precious").write_text("old")
+    (tmp_path / ".out1.draft-99999999-z").mkdir()  # somebody else's
+    with pytest.raises(IncrowdError, match="Cannot write"):
+        filling.__exit__(None, None, None)
+    assert (tmp_path / "out[1]" / "precious").read_text() == "old"
+    assert (tmp_path / ".out1.draft-99999999-z").exists()
+    assert not draft.exists()
 
 
 def test_a_changed_table_is_noticed(voters: pl.DataFrame, tmp_path: Path) -> None:
@@ -189,7 +221,9 @@ def test_the_walk_at_the_command_line(on_disk: Path, tmp_path: Path) -> None:
     said = run("publish", spec_file, "-o", str(out), "--ledger", str(book), "--sign", str(key))
     assert "differential privacy" in said
     assert "Signed by" in run("verify", str(out))
-    assert json.loads(run("verify", str(out), "--json")) == {"ok": True, "problems": []}
+    checked = json.loads(run("verify", str(out), "--json"))
+    assert (checked["ok"], checked["problems"], checked["randomness"]) == (True, [], "system")
+    assert len(checked["signed_by"]) == 64
     refused = run("publish", spec_file, "-o", str(tmp_path / "b"), "--ledger", str(book), status=1)
     assert "does not allow it" in refused
     shown = run("ledger", "show", str(book))

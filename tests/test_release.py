@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
+from pyarrow import parquet as pq
 from pycanon import anonymity
 from releases import LEVELS, USUAL, files, released, spec
 
@@ -95,6 +97,76 @@ def test_what_is_suppressed_leaves_no_trace_in_any_public_file(tmp_path: Path) -
         assert figure not in text
 
 
+@pytest.mark.parametrize(
+    ("mask", "other", "table", "extra"),
+    [
+        ("{length: 2, hide: left}", "", ["10"] * 400 + ["21"] * 400, "01"),
+        ("{length: 2}", ", other: '00'", ["10"] * 400 + ["xx"] * 400, "00"),
+    ],
+)
+@pytest.mark.parametrize("form", ["expanded", "weighted"])
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_one_suppressed_person_does_not_change_the_order(
+    tmp_path: Path, mask: str, other: str, table: list[str], extra: str, form: str, ending: str
+) -> None:
+    """The order of the rows, and of a file's dictionary, is that of what is shown."""
+    level = 1 if "left" in mask else 0
+    file = parse(
+        f"columns: {{z: {{role: quasi, hierarchy: {{mask: {mask}}}{other}}}}}\n"
+        f"release: {{k: 20, beta: 0.5, epsilon: 1, levels: {{z: {level}}}, rows: {form}, "
+        f"format: {ending}}}"
+    )
+    orders = []
+    for name, rows in (("without", table), ("with", [*table, extra])):
+        publish(pl.DataFrame({"z": rows}), file, output=tmp_path / name)
+        assert verify(tmp_path / name) == []
+        path = tmp_path / name / f"data.{ending}"
+        data = (
+            pl.read_parquet(path) if ending == "parquet" else pl.read_csv(path, infer_schema=False)
+        )
+        orders.append(data["z"].unique(maintain_order=True).to_list())
+        if ending == "parquet":
+            content = path.read_bytes()
+            places = [content.index(label.encode()) for label in sorted(orders[-1])]
+            assert places == sorted(places)
+    assert orders[0] == orders[1] == sorted(orders[0])
+
+
+def test_awkward_files_are_published_and_verify(tmp_path: Path) -> None:
+    writer = pq.ParquetWriter(tmp_path / "t.parquet", pa.schema([("a;b", pa.string_view())]))
+    for values in (["p,q,r", "", None] * 400, [], ["p,q,r"] * 10):
+        writer.write_table(pa.table({"a;b": pa.array(values, pa.string_view())}))
+    writer.close()
+    file = parse(
+        'columns: {"a;b": {role: quasi, hierarchy: {flat: {values: ["p,q,r", "x,y,z"]}}}}\n'
+        'release: {k: 20, beta: 0.5, epsilon: 1, levels: {"a;b": 0}, format: csv}'
+    )
+    result = publish(tmp_path / "t.parquet", file, output=tmp_path / "out")
+    assert verify(tmp_path / "out") == []
+    assert result.evaluation.rows_original == 1210
+    assert result.certificate.release.classes == 2  # empty text is null
+
+
+def test_a_path_is_a_path_and_no_pattern(tmp_path: Path) -> None:
+    for name, value in (("g1", "wrong"), ("g[1]", "right")):
+        (tmp_path / name).mkdir()
+        pl.DataFrame({"x": [value] * 400}).write_parquet(tmp_path / name / "t.parquet")
+        pl.DataFrame({"x": [value] * 400}).write_ipc(tmp_path / name / "t.arrow")
+    file = parse(
+        "columns: {x: {role: quasi, hierarchy: flat}}\nrelease: {k: 20, beta: 0.5, epsilon: 1}"
+    )
+    for ending in ("parquet", "arrow"):
+        table = tmp_path / "g[1]" / f"t.{ending}"
+        got = publish(table, file, output=tmp_path / f"out[{ending}]")
+        assert got.data["x"].unique().to_list() == ["right"]
+        assert verify(tmp_path / f"out[{ending}]") == []
+
+
+def test_the_curators_folder_is_for_the_curator(voters: pl.DataFrame, tmp_path: Path) -> None:
+    released(voters, tmp_path / "out")
+    assert (tmp_path / "out" / "curator").stat().st_mode & 0o077 == 0
+
+
 def test_one_person_many_rows(tmp_path: Path) -> None:
     table = pl.DataFrame({"id": np.repeat(np.arange(300), 20), "x": ["a"] * 6000})
     file = parse(
@@ -105,6 +177,15 @@ def test_one_person_many_rows(tmp_path: Path) -> None:
     assert result.evaluation.rows_original == 300
     assert result.certificate.guarantee.unit == "one person"
     assert "one person is in the original table" in result.certificate.guarantee.statement
+    # a plan that gives its rows in another order each time it runs
+    shaken = table.with_columns(pl.int_range(pl.len()).alias("v")).lazy().unique()
+    wide = file.changed(("columns", "v"), {"role": "drop"})
+    assert publish(shaken, wide, output=tmp_path / "b").evaluation.rows_original == 300
+    written = pl.DataFrame({"id": ["7", " 7", "7.0", "8"] * 50, "x": ["a"] * 200})
+    for kind in (pl.String, pl.Categorical):
+        people = written.with_columns(pl.col("id").cast(kind))
+        got = publish(people, file, output=tmp_path / str(kind))
+        assert got.evaluation.rows_original == 2
 
 
 def test_a_table_that_is_a_sample_itself(voters: pl.DataFrame, tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,10 +14,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from releases import USUAL, spec
+from releases import USUAL, released, spec
 
 from incrowd.certificate import Certificate
 from incrowd.release import publish
+from incrowd.specfile import parse
 from incrowd.verifying import verify
 
 
@@ -73,8 +76,6 @@ def test_a_dropped_row_that_leaves_k_minus_one_is_named(good: Path, tmp_path: Pa
     kept = data.join(smallest, on=data.columns, how="anti", nulls_equal=True)
     left = data.join(smallest, on=data.columns, how="semi", nulls_equal=True).slice(drop)
     pl.concat([kept, left]).write_csv(folder / "data.csv")
-    import hashlib
-
     digest = hashlib.sha256((folder / "data.csv").read_bytes()).hexdigest()
     recertified(
         folder,
@@ -101,8 +102,95 @@ def test_strangers_and_missing_files_are_named(good: Path, tmp_path: Path) -> No
     (folder / "raw.csv").write_text("secret")
     (folder / "scheme" / "sex.csv").unlink()
     found = verify(folder)
-    assert "The file 'raw.csv' is not covered by the certificate." in found
+    assert "'raw.csv' is not covered by the certificate." in found
     assert "The file 'scheme/sex.csv' is missing." in found
+
+
+def test_links_pipes_and_folders_are_named(good: Path, tmp_path: Path) -> None:
+    folder = tampered(good, tmp_path)
+    (folder / "more").symlink_to("/etc")
+    (folder / "alice has x").mkdir()
+    os.mkfifo(folder / "pipe")
+    assert [p for p in verify(folder) if "not covered" in p] == [
+        f"'{name}' is not covered by the certificate." for name in ("alice has x", "more", "pipe")
+    ]
+    for name in ("alice has x", "more", "pipe"):
+        shutil.rmtree(folder / name) if name[0] == "a" else (folder / name).unlink()
+    assert verify(folder) == []
+    (folder / "data.csv").unlink()
+    os.mkfifo(folder / "data.csv")
+    assert "The file 'data.csv' is missing." in verify(folder)
+
+
+def certificate_of(folder: Path) -> Certificate:
+    return Certificate.model_validate_json((folder / "certificate.json").read_bytes())
+
+
+def lies(certificate: Certificate) -> list[dict[str, Any]]:
+    """Changes that a liar would make, each with a seal that fits."""
+    real = certificate.events[0]
+    weak = {"kind": "safe release", "k": 2, "beta": 1e-9}
+    choice = {"kind": "selection", "epsilon": 0.1}
+    column = certificate.scheme["sex"]
+    return [
+        {"events": [weak, real], "parameters": {"k": 2.0, "beta": 1e-9}},
+        {"events": [real, choice]},
+        {"events": [choice]},
+        {"events": []},
+        {"events": [{"kind": "composition", "events": []}]},
+        {"parameters": {"k": 2.0, "beta": certificate.parameters["beta"]}},
+        {"date": "n=800"},
+        {"incrowd": "alice is in it"},
+        {"scheme": {**certificate.scheme, "sex": column.model_copy(update={"level": 7})}},
+        {"scheme": {**certificate.scheme, "sex": column.model_copy(update={"level": -9})}},
+        {"scheme": {**certificate.scheme, "sex": column.model_copy(update={"file": "data.csv"})}},
+        {"scheme": {**certificate.scheme, "sex": column.model_copy(update={"rule": {"flat": {}}})}},
+        {"release": certificate.release.model_copy(update={"rows": -1})},
+    ]
+
+
+@pytest.mark.parametrize("number", range(13))
+def test_a_lie_whose_seal_fits_is_found_all_the_same(
+    good: Path, tmp_path: Path, number: int
+) -> None:
+    folder = tampered(good, tmp_path)
+    changes = lies(certificate_of(good))
+    assert len(changes) == 13
+    recertified(folder, **changes[number])
+    assert verify(folder) != []
+
+
+@pytest.mark.parametrize(
+    "text", ["zip,count\n33***,30\n33***,40\n", "zip,count\n33***,2_0\n", "zip,count\n33***,0\n"]
+)
+def test_weighted_data_that_lie_are_found(tmp_path: Path, text: str) -> None:
+    table = pl.DataFrame({"zip": ["33101"] * 400})
+    file = parse(
+        "columns: {zip: {role: quasi, hierarchy: {mask: {length: 5}}}}\n"
+        "release: {k: 14, beta: 0.25, epsilon: 1, rows: weighted, format: csv, levels: {zip: 3}}"
+    )
+    publish(table, file, output=tmp_path / "out")
+    assert verify(tmp_path / "out") == []
+    (tmp_path / "out" / "data.csv").write_text(text)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    data = certificate_of(tmp_path / "out").release
+    for rows in (70, 20, 0):
+        update = {"sha256": digest, "rows": rows, "classes": 2 if rows == 70 else 1}
+        recertified(tmp_path / "out", release=data.model_copy(update=update))
+        assert verify(tmp_path / "out") != []
+
+
+def test_broken_parquet_never_crashes_it(voters: pl.DataFrame, tmp_path: Path) -> None:
+    """Even where hash and seal are made to fit."""
+    released(voters, tmp_path / "out")
+    path = tmp_path / "out" / "data.parquet"
+    content, data = path.read_bytes(), certificate_of(tmp_path / "out").release
+    for at in range(0, len(content), max(len(content) // 60, 1)):
+        broken = content[:at] + bytes([content[at] ^ 0x55]) + content[at + 1 :]
+        path.write_bytes(broken)
+        digest = hashlib.sha256(broken).hexdigest()
+        recertified(tmp_path / "out", release=data.model_copy(update={"sha256": digest}))
+        verify(tmp_path / "out")
 
 
 @settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import (
@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import (
     Ed25519PublicKey,
 )
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from incrowd.errors import IncrowdError
 from incrowd.privacy.accountant import Accountant
@@ -41,14 +41,25 @@ class Guarantee(_Part):
     unit: Literal["one row", "one person"]
 
 
+Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Count = Annotated[int, Field(ge=0)]
+
+
 class SchemeColumn(_Part):
     """How one column was generalised: a level of a listed hierarchy, or of a rule."""
 
-    level: int
+    level: Count
     other: str | None = None
     file: str | None = None
-    sha256: str | None = None
+    sha256: Hash | None = None
     rule: dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> SchemeColumn:
+        listed = (self.file is not None, self.sha256 is not None)
+        if listed != (self.rule is None, self.rule is None):
+            raise ValueError("a column has a file with its hash, or a rule")
+        return self
 
 
 class Data(_Part):
@@ -56,10 +67,10 @@ class Data(_Part):
 
     file: Literal["data.parquet", "data.csv"]
     form: Literal["expanded", "weighted"]
-    sha256: str
-    rows: int
-    classes: int
-    smallest_class: int
+    sha256: Hash
+    rows: Count
+    classes: Count
+    smallest_class: Count
 
 
 class Signature(_Part):
@@ -72,9 +83,9 @@ class Signature(_Part):
 class Certificate(_Part):
     """All of it. ``seal`` is the SHA-256 of the rest, but for the signature."""
 
-    incrowd: str
+    incrowd: Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+[a-z0-9.]{0,12}$")]
     method: Literal["safe"]
-    date: str
+    date: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
     guarantee: Guarantee
     parameters: dict[Literal["k", "beta", "already_sampled"], float]
     events: list[dict[str, Any]]
@@ -112,8 +123,8 @@ class Certificate(_Part):
             found.append("The signature does not fit the certificate.")
         try:
             events = [from_dict(event) for event in self.events]
-            if not events:
-                return [*found, "The certificate lists no events."]
+            if not parameters_of(events):
+                return [*found, "The events of a safe release are one safe release, or it sampled."]
             epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
             true = Accountant(events).delta(epsilon=epsilon)
             if not true <= delta < 1:
@@ -144,14 +155,14 @@ class Certificate(_Part):
 
 
 def parameters_of(events: list[Event]) -> dict[str, float]:
-    """k, beta and the sampling rate of the single safe release among the events."""
-    for event in events:
-        match event:
-            case SafeRelease(k, beta):
-                return {"k": k, "beta": beta}
-            case Sampled(SafeRelease(k, beta), rate):
-                return {"k": k, "beta": beta, "already_sampled": rate}
-    return {}
+    """k, beta and the sampling rate of a single safe release; nothing for other events."""
+    match events:
+        case [SafeRelease(k, beta)]:
+            return {"k": k, "beta": beta}
+        case [Sampled(SafeRelease(k, beta), rate)]:
+            return {"k": k, "beta": beta, "already_sampled": rate}
+        case _:
+            return {}
 
 
 def statement(events: list[Event], guarantee: Guarantee) -> str:

@@ -258,7 +258,12 @@ def verify(
 
     problems = check_release(folder)
     if as_json:
-        showing.print_json({"ok": not problems, "problems": problems})
+        known: dict[str, Any] = {"ok": not problems, "problems": problems}
+        if not problems:
+            sealed = read_certificate(folder)
+            known["randomness"] = sealed.randomness
+            known["signed_by"] = sealed.signature.public_key if sealed.signature else None
+        showing.print_json(known)
         return int(bool(problems))
     for problem in problems:
         print(f"WRONG  {problem}")

@@ -25,18 +25,18 @@ def fill(folder: Path, *, replacing: Sequence[str] = ()) -> Iterator[Path]:
     prefix = f".{folder.name}.draft-"
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        for stale in folder.parent.glob(f"{prefix}*"):  # left by a run that was killed
-            shutil.rmtree(stale, ignore_errors=True)
-        draft = Path(tempfile.mkdtemp(prefix=prefix, dir=folder.parent))
+        _remove_stale(folder.parent, prefix)
+        draft = Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-", dir=folder.parent))
     except OSError as error:
         raise IncrowdError(f"Cannot write to '{folder}': {error.strerror}.") from error
     try:
         yield draft
-        draft.chmod(0o777 & ~_umask())
+        draft.chmod(0o755)
         _sync(draft)
-        if folder.exists():
+        if replacing and folder.exists():
+            _refuse_foreign(folder, replacing)
             shutil.rmtree(folder)
-        draft.rename(folder)
+        draft.rename(folder)  # fails if a folder with something in it has appeared meanwhile
         _sync_entry(folder.parent)
     except OSError as error:
         raise IncrowdError(f"Cannot write '{folder}': {error.strerror}.") from error
@@ -72,7 +72,20 @@ def _sync_entry(path: Path) -> None:
         os.close(handle)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _remove_stale(parent: Path, prefix: str) -> None:
+    """Remove drafts whose process is gone: it was killed."""
+    for draft in parent.iterdir():
+        if draft.name.startswith(prefix):
+            process = draft.name.removeprefix(prefix).split("-")[0]
+            if process.isdigit() and _is_gone(process):
+                shutil.rmtree(draft, ignore_errors=True)
+
+
+def _is_gone(process: str) -> bool:
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False

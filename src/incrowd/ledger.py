@@ -19,7 +19,7 @@ from pathlib import Path
 
 from incrowd.errors import IncrowdError, Refusal, check_at_least_zero, check_fraction
 from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.events import Event, as_dict, from_dict
+from incrowd.privacy.events import Composition, Event, Sampled, as_dict, from_dict
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -81,7 +81,7 @@ class Ledger:
     def spent(self, more: Iterable[Event] = ()) -> float:
         """The epsilon of all spends, and of some more events, at the budget's delta."""
         events = [*(spend.event for spend in self.spends()), *more]
-        return Accountant(events).epsilon(delta=self.budget().delta)
+        return _cost(events, self.budget().delta)
 
     def allow(self, events: Iterable[Event]) -> None:
         """Raise :class:`BudgetError` if events would exceed the budget; book nothing."""
@@ -101,9 +101,9 @@ class Ledger:
     def _refuse(self, database: sqlite3.Connection, asked: list[Event]) -> None:
         budget = self._budget(database)
         past = [spend.event for spend in self._spends(database)]
-        total = Accountant([*past, *asked]).epsilon(delta=budget.delta)
+        total = _cost([*past, *asked], budget.delta)
         if not total <= budget.epsilon:
-            spent = Accountant(past).epsilon(delta=budget.delta)
+            spent = _cost(past, budget.delta)
             raise BudgetError(
                 f"The budget of '{self.path.name}' does not allow it: with this release epsilon "
                 f"would be {total:.4g} at delta = {budget.delta:g}, and {budget.epsilon:g} is "
@@ -117,12 +117,13 @@ class Ledger:
         ``fingerprint_of`` makes a fingerprint from the ledger's own secret key; the first
         one is remembered.
         """
+        with self._open() as database:
+            known = dict(database.execute("SELECT name, value FROM about").fetchall())
+        mark = fingerprint_of(bytes.fromhex(known["key"]))
         with self._writing() as database:
-            found = dict(database.execute("SELECT name, value FROM about").fetchall())
-            mark = fingerprint_of(bytes.fromhex(found["key"]))
-            if "fingerprint" not in found:
-                database.execute("INSERT INTO about VALUES ('fingerprint', ?)", (mark,))
-            return str(found.get("fingerprint", mark)) == mark
+            database.execute("INSERT OR IGNORE INTO about VALUES ('fingerprint', ?)", (mark,))
+            query = "SELECT value FROM about WHERE name = 'fingerprint'"
+            return str(database.execute(query).fetchone()[0]) == mark
 
     @contextmanager
     def _open(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
@@ -133,12 +134,12 @@ class Ledger:
             )
         try:
             database = sqlite3.connect(self.path, timeout=120, isolation_level=None)
-            database.execute("PRAGMA synchronous = FULL")
+            database.execute("PRAGMA synchronous = EXTRA")
         except sqlite3.Error as error:
             raise IncrowdError(f"Cannot open the ledger '{self.path}': {error}.") from error
         try:
             yield database
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, TypeError, KeyError, json.JSONDecodeError) as error:
             raise IncrowdError(f"Cannot use '{self.path}' as a ledger: {error}.") from error
         finally:
             database.close()
@@ -170,6 +171,20 @@ class Ledger:
     def _spends(self, database: sqlite3.Connection) -> list[Spend]:
         rows = database.execute("SELECT number, day, event FROM spends ORDER BY number")
         return [Spend(number, day, from_dict(json.loads(event))) for number, day, event in rows]
+
+
+def _cost(events: list[Event], delta: float) -> float:
+    """The epsilon of events on one and the same table.
+
+    Where the table is itself a sample, all of them see that one sample: amplification is for
+    the whole composition, not for each event. Events that disagree about the sampling are
+    counted without it.
+    """
+    rates = {event.rate if isinstance(event, Sampled) else None for event in events}
+    inner = [event.event if isinstance(event, Sampled) else event for event in events]
+    rate = rates.pop() if len(rates) == 1 else None
+    whole: Event = Composition(inner) if rate is None else Sampled(Composition(inner), rate)
+    return Accountant(whole).epsilon(delta=delta)
 
 
 def seen_before(fingerprint_of: Callable[[bytes], str]) -> bool:

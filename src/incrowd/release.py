@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from incrowd import __version__
-from incrowd.anonymize.frequency import Frequencies
+from incrowd.anonymize.frequency import Frequencies, merged
 from incrowd.anonymize.safe import safe
 from incrowd.builders import build, is_open, write_rows
 from incrowd.certificate import (
@@ -120,10 +121,10 @@ def publish(
     # Loading what draws the report takes a while; it can be had while the table is counted.
     threading.Thread(target=import_module, args=("incrowd.report.curator",), daemon=True).start()
     with fill(output) as draft:
-        warnings = _warnings(source, ledger, bits)
         if ledger is not None:
             step("book")
             ledger.book(events)
+        warnings = _warnings(source, ledger, bits)
         step("count")
         if isinstance(file.spec.unit, PersonId):
             source = source.one_row_each(file.spec.unit.id, bits)
@@ -134,7 +135,7 @@ def publish(
         released = safe(counted.frequencies, k=k, beta=beta, bits=bits)
         evaluation = evaluate(counted, released, k=k, beta=beta)
         step("write")
-        data = _cells(file.spec, counted, released)
+        data = _cells(file.spec, columns, counted, released)
         written = _write_data(file.spec, data, released, draft)
         scheme = _write_scheme(counted, columns, draft)
         certificate = _certified(file.spec, events, guarantee, scheme, written, bits, key)
@@ -168,6 +169,8 @@ def _published(spec: Spec) -> dict[str, Column]:
         )
     columns = {name: spec.columns[name] for name in spec.with_role("quasi", "sensitive")}
     for name, column in columns.items():
+        if len(quote(name, safe=" ")) > 200:
+            raise IncrowdError(f"The name of the column '{name[:40]}...' is too long for a file.")
         if column.hierarchy is None:
             raise IncrowdError(
                 f"The column '{name}' is sensitive and has no hierarchy. A safe release "
@@ -205,16 +208,16 @@ def _settled(spec: Spec) -> tuple[list[Event], tuple[float, float]]:
     assert release is not None
     b = release.already_sampled or 1.0
     k, rate = release.k, release.beta or release.keep
-    if k is None or rate is None:
-        planned = plan(
-            k=k,
-            beta=None if rate is None else rate * b,
-            epsilon=release.epsilon,
-            delta=release.delta,
-        )
-        k, rate = planned.k, min(planned.beta / b, 0.99)
-        if planned.beta / b > 0.99 and release.k is None:  # a larger rate than there are rows
-            k = plan(beta=0.99 * b, epsilon=release.epsilon, delta=release.delta).k
+    budget = {"epsilon": release.epsilon, "delta": release.delta}
+    if rate is not None and k is None:
+        k = plan(beta=rate * b, **budget).k  # type: ignore[arg-type]
+    elif rate is None:
+        planned = plan(k=k, **budget)  # type: ignore[arg-type]
+        k, rate = planned.k, planned.beta / b
+        if rate > 0.99:  # more than there are rows: draw nearly all of them
+            rate = 0.99
+            k = release.k or plan(beta=rate * b, **budget).k  # type: ignore[arg-type]
+    assert k is not None
     event: Event = SafeRelease(k, realised(rate))
     if release.already_sampled:
         event = Sampled(event, release.already_sampled)
@@ -260,16 +263,31 @@ def _warnings(table: Table, ledger: Ledger | None, bits: Randomness) -> tuple[st
     return tuple(found)
 
 
-def _cells(spec: Spec, counted: Counted, released: Frequencies) -> Table:
+def _cells(
+    spec: Spec, columns: dict[str, Column], counted: Counted, released: Frequencies
+) -> Table:
+    """The released cells as a table, in an order that the cells themselves decide.
+
+    Codes of an open domain come from the values met in the table, suppressed ones among them,
+    so there labels are put in the order of their texts first.
+    """
     assert spec.release is not None
-    labels = {
-        name: (hierarchy.labels[level], released.codes[:, at])
-        for at, (name, hierarchy, level) in enumerate(
-            zip(counted.names, counted.hierarchies, counted.levels, strict=True)
-        )
-    }
+    labels, codes = {}, released.codes.copy()
+    for at, (name, hierarchy, level) in enumerate(
+        zip(counted.names, counted.hierarchies, counted.levels, strict=True)
+    ):
+        texts = list(hierarchy.labels[level])
+        if is_open(columns[name]):
+            by_text = sorted(range(len(texts)), key=lambda code: (texts[code] is None, texts[code]))
+            rank = np.empty(len(texts), dtype=np.int32)
+            rank[by_text] = np.arange(len(texts))
+            codes[:, at] = rank[codes[:, at]]
+            texts = [texts[code] for code in by_text]
+        labels[name] = texts
+    cells = merged(codes, released.counts)
+    shown = {name: (texts, cells.codes[:, at]) for at, (name, texts) in enumerate(labels.items())}
     weighted = COUNT if spec.release.rows == "weighted" else None
-    return from_cells(labels, released.counts, weighted=weighted)
+    return from_cells(shown, cells.counts, weighted=weighted)
 
 
 def _write_data(spec: Spec, data: Table, released: Frequencies, draft: Path) -> Data:
@@ -347,7 +365,7 @@ def _certified(
 def _write_curator(folder: Path, certificate: Certificate, evaluation: Evaluation) -> None:
     from incrowd.report.curator import report
 
-    folder.mkdir()
+    folder.mkdir(mode=0o700)
     text = json.dumps(evaluation.as_dict(), indent=2, sort_keys=True)
     (folder / "evaluation.json").write_text(text + "\n", encoding="utf-8")
     (folder / "report.html").write_text(report(certificate, evaluation), encoding="utf-8")

@@ -16,7 +16,7 @@ _NUMERAL = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d+)?|\.\d+)")
 
 
 def canonical(value: object) -> str | None:
-    """The canonical text of a value, or None for null.
+    """The canonical text of a value, or None for null and for text without characters.
 
     >>> [canonical(x) for x in (39, 39.0, "39.00", " 39 ", None, "039", True, 2.5, 5e-05)]
     ['39', '39', '39', '39', None, '039', 'true', '2.5', '0.00005']
@@ -25,7 +25,7 @@ def canonical(value: object) -> str | None:
         case None:
             return None
         case str():
-            return _canonical_text(value)
+            return _canonical_text(value) or None
         case bool():
             return "true" if value else "false"
         case int():

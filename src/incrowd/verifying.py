@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 from pydantic import ValidationError
@@ -12,12 +14,13 @@ from pydantic import ValidationError
 from incrowd.anonymize.frequency import Counts
 from incrowd.builders import read_rows
 from incrowd.certificate import FILE, Certificate, SchemeColumn, sha256_of
-from incrowd.engine import Table
+from incrowd.engine import Coder, Table
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
 from incrowd.hierarchy import ROOT, from_rows
 from incrowd.release import COUNT
 from incrowd.spec import Hierarchies
+from incrowd.values import canonical
 
 _LARGEST = 64 << 20
 
@@ -34,29 +37,35 @@ def verify(folder: Path) -> list[str]:
         certificate = read_certificate(folder)
     except IncrowdError as error:
         return [str(error)]
-    found = certificate.problems()
-    found += _strangers(folder, certificate)
+    found = [*certificate.problems(), *_strangers(folder, certificate)]
+    intact = not found
     for path, digest in _files(certificate):
-        if not (folder / path).is_file():
+        if not _is_file(folder / path):
             found.append(f"The file '{path}' is missing.")
         elif sha256_of(folder / path) != digest:
             found.append(f"The file '{path}' was changed: its hash does not fit.")
+        else:
+            continue
+        intact = False
+    if not intact:  # what was changed is not worth reading, and may do harm
+        return found
     try:
-        found += _data(folder, certificate)
-    except (IncrowdError, ValueError, TypeError, KeyError, OverflowError, re.error) as error:
-        found.append(f"The data cannot be checked: {error}")
-    return found
+        return _data(folder, certificate)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever a made-up file can cause
+        reason = (str(error).splitlines() or [repr(error)])[0]
+        return [f"The data cannot be checked: {reason}"]
 
 
 def read_certificate(folder: Path) -> Certificate:
     """The certificate of a release; raises if there is none or it is not well-formed."""
     path = folder / FILE
-    try:
-        if path.stat().st_size > _LARGEST:
-            raise IncrowdError("The certificate is too large to be one.")
-        text = path.read_bytes()
-    except OSError as error:
-        raise IncrowdError(f"There is no certificate: {error.strerror}.") from error
+    if not _is_file(path):
+        raise IncrowdError(f"There is no certificate '{FILE}' in '{folder}'.")
+    if path.stat().st_size > _LARGEST:
+        raise IncrowdError("The certificate is too large to be one.")
+    text = path.read_bytes()
     try:
         certificate = Certificate.model_validate_json(text)
         canonical = certificate.canonical()
@@ -79,19 +88,33 @@ def _files(certificate: Certificate) -> Iterator[tuple[str, str]]:
 
 
 def _strangers(folder: Path, certificate: Certificate) -> list[str]:
-    known = {FILE, *(path for path, _ in _files(certificate))}
+    """What does not belong in a release: links, odd names, files that nothing covers."""
     found = []
+    for name, column in certificate.scheme.items():
+        if column.file not in (None, f"scheme/{quote(name, safe=' ')}.csv"):
+            return [f"The scheme of '{name}' is in the wrong place."]
+    known = {FILE, "scheme", "curator", *(path for path, _ in _files(certificate))}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if path.is_file() and name not in known and not name.startswith("curator/"):
-            found.append(f"The file '{name}' is not covered by the certificate.")
+        private = name.startswith("curator/") and not path.is_symlink()
+        regular = path.is_dir() if name in ("scheme", "curator") else _is_file(path)
+        if not private and (name not in known or path.is_symlink() or not regular):
+            found.append(f"'{name}' is not covered by the certificate.")
     return found
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is a file, not a link, a folder or a pipe."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
 
 
 def _data(folder: Path, certificate: Certificate) -> list[str]:
     """Every value at its level, every class a crowd, every number as certified."""
     release, found = certificate.release, []
-    table = open_table(folder / release.file, empty=True)
+    table = open_table(folder / release.file, empty=True, delimiter=",")
     names = list(certificate.scheme)
     expected = [*names, COUNT] if release.form == "weighted" else names
     if sorted(table.columns) != sorted(expected):
@@ -109,7 +132,7 @@ def _data(folder: Path, certificate: Certificate) -> list[str]:
         found.append(
             f"{small} class(es) are smaller than k = {k}; the smallest has {sizes.min()} row(s)."
         )
-    counted = (int(sizes.sum()), len(sizes), int(sizes.min()) if len(sizes) else 0)
+    counted = (sum(sizes.tolist()), len(sizes), int(sizes.min()) if len(sizes) else 0)
     if counted != (release.rows, release.classes, release.smallest_class):
         certified = f"{release.rows}, {release.classes} and {release.smallest_class}"
         found.append(
@@ -121,23 +144,31 @@ def _data(folder: Path, certificate: Certificate) -> list[str]:
 
 def _sizes(table: Table, names: list[str], *, weighted: bool) -> Counts:
     """How many rows each class has."""
+    places = {name: {value: at for at, value in enumerate(table.values(name))} for name in names}
+
+    def coder(name: str) -> Coder:
+        return lambda values: np.array([places[name].get(value, 0) for value in values], np.int32)
+
+    if not table.rows():
+        return np.zeros(0, dtype=np.int64)
+    classes = table.count(names, {name: coder(name) for name in names})
     if not weighted:
-        parts = [tally.counts for tally in table.tallies(names)]
-        return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+        return classes.counts
+    if (classes.counts > 1).any():
+        raise IncrowdError("a class stands in several rows of a weighted release")
     sizes = []
     for tally in table.tallies([*names, COUNT]):
-        if (tally.counts > 1).any():
-            raise IncrowdError("a class stands in several rows of a weighted release")
-        sizes += [int(str(tally.values[-1][code])) for code in tally.codes[:, -1].tolist()]
+        texts = [str(value) for value in tally.values[-1]]
+        if not all(re.fullmatch(r"[1-9]\d{0,14}", text) for text in texts):
+            raise IncrowdError("a count is no whole number from 1")
+        sizes += [int(texts[code]) for code in tally.codes[:, -1].tolist()]
     return np.array(sizes, dtype=np.int64)
 
 
 def _allowed(folder: Path, column: SchemeColumn) -> Callable[[object], bool]:
     """Which values a column may show at its level."""
     if column.file is not None:
-        if ".." in Path(column.file).parts or Path(column.file).is_absolute():
-            raise IncrowdError("a scheme file lies outside the folder")
-        hierarchy = from_rows(read_rows(folder / column.file), other=column.other)
+        hierarchy = from_rows(read_rows(folder / column.file, ";"), other=column.other)
         labels = set(hierarchy.labels[column.level])
         return lambda value: value in labels
     declared = Hierarchies.model_validate(column.rule)
@@ -155,5 +186,5 @@ def _allowed(folder: Path, column: SchemeColumn) -> Callable[[object], bool]:
     if declared.flat is None:
         raise IncrowdError("a column has neither a listed hierarchy nor a known rule")
     if column.level == 0:
-        return lambda value: value is None or isinstance(value, str)
+        return lambda value: canonical(value) == value
     return lambda value: value == ROOT

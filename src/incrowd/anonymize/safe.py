@@ -5,8 +5,8 @@ Then the result has the distribution of (k, beta)-SDGS (Li, Qardaji, Su, Algorit
 every row with probability beta, generalise, drop the tuples that occur fewer than k times.
 Rows of one cell are alike, so drawing them one by one and counting is one
 Binomial(count, beta) draw per cell; cells are drawn independently because rows are.
-Dropped cells leave no trace, and the order of the rest is that of their codes, which
-does not depend on the order of the table.
+Dropped cells leave no trace here. (Codes of an open domain depend on the values met, so who
+writes the cells out must not show them or their order.)
 """
 
 from __future__ import annotations

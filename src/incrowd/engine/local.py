@@ -97,8 +97,9 @@ class LocalTable:
         self._refuse_missing([column])
         number, draw = "number", "draw"
         identity = pl.col(column)
-        if self._frame.collect_schema()[column] == pl.String:
-            identity = _canonical(identity)
+        kind = self._frame.collect_schema()[column]
+        if kind == pl.String or isinstance(kind, pl.Categorical | pl.Enum):
+            identity = _canonical(identity.cast(pl.String))
         people = self._frame.select(identity.alias("id")).collect(engine="streaming")
         chosen = (
             people.with_row_index(number)
@@ -109,7 +110,10 @@ class LocalTable:
         )
         index = _free_name(self._columns)
         kept = self._frame.with_row_index(index).join(
-            chosen.lazy().select(pl.col(number).alias(index)), on=index, how="semi"
+            chosen.lazy().select(pl.col(number).alias(index)),
+            on=index,
+            how="semi",
+            maintain_order="left",
         )
         return LocalTable(kept.drop(index))
 

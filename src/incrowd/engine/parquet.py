@@ -50,14 +50,17 @@ def count(
     """Distinct tuples of codes with counts; groups of rows are counted side by side."""
     translate = {name: _Translator(coders[name]) for name in columns}
 
+    nothing = Frequencies(np.zeros((0, len(columns)), np.int32), np.zeros(0, np.int64))
+
     def counted(group: int) -> Frequencies:
         parts = [
             _batch_frequencies([translate[name](batch.column(name)) for name in columns])
             for batch in _batches(path, columns, group)
+            if len(batch)
         ]
-        return parts[0] if len(parts) == 1 else joined(parts)
+        return parts[0] if len(parts) == 1 else joined([nothing, *parts])
 
-    total = Frequencies(np.zeros((0, len(columns)), np.int32), np.zeros(0, np.int64))
+    total = nothing
     waiting: list[Frequencies] = []
     with ThreadPoolExecutor() as workers:
         for part in workers.map(counted, _groups(path)):
@@ -127,7 +130,11 @@ class _Translator:
 
 
 def _dictionary(column: Any) -> Any:
-    return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    if pa.types.is_dictionary(column.type):
+        return column
+    if pa.types.is_string_view(column.type):
+        column = column.cast(pa.string())
+    return column.dictionary_encode()
 
 
 def _groups(path: Path) -> range:

@@ -30,21 +30,25 @@ _EXCEL = {".xlsx", ".xls", ".xlsb", ".ods"}
 _ARROW = {".arrow", ".ipc", ".feather"}
 
 
-def open_table(source: Any, *, folder: Path = Path(), empty: bool = False) -> Table:
+def open_table(
+    source: Any, *, folder: Path = Path(), empty: bool = False, delimiter: str | None = None
+) -> Table:
     """A table from a path, a PostgreSQL address, or a Polars, pandas or Arrow object.
 
     Text, Parquet, Arrow and Excel files go by the ending of their names. A relative path
     is relative to ``folder``. ``postgresql://user@host/database#schema.table`` names a
-    table of a database. A file without rows is refused unless ``empty`` allows it.
+    table of a database. A file without rows is refused unless ``empty`` allows it. The
+    ``delimiter`` of a text file is found out unless it is given.
     """
     if isinstance(source, pl.LazyFrame):
-        return LocalTable(source)
+        # Somebody else's plan may give its rows in another order each time: run it once.
+        return LocalTable(source.collect(engine="streaming").lazy())
     if isinstance(source, pl.DataFrame):
         return LocalTable(source.lazy())
     if isinstance(source, str) and source.startswith(("postgresql://", "postgres://")):
         return LocalTable(_postgres(source).lazy())
     if isinstance(source, str | os.PathLike):
-        return _open_path(folder / source, empty)
+        return _open_path(folder / source, empty, delimiter)
     kind = f"{type(source).__module__.split('.')[0]}.{type(source).__name__}"
     if kind == "pandas.DataFrame":
         _refuse_duplicates([str(name) for name in source.columns], "The data frame")
@@ -66,7 +70,7 @@ def _converted(convert: Callable[[], Any], kind: str) -> Table:
         raise TableError(f"Cannot read the {kind}: {reason}") from error
 
 
-def _open_path(path: Path, empty: bool) -> Table:
+def _open_path(path: Path, empty: bool, delimiter: str | None) -> Table:
     if path.is_dir():
         raise TableError(f"'{path}' is a folder. Name the file that holds the table.")
     try:
@@ -79,11 +83,11 @@ def _open_path(path: Path, empty: bool) -> Table:
     ending = path.suffix.lower()
     try:
         if ending in _TEXT:
-            frame = _open_text(path)
+            frame = _open_text(path, delimiter)
         elif ending == ".parquet":
-            frame = pl.scan_parquet(path)
+            frame = pl.scan_parquet(path, glob=False)
         elif ending in _ARROW:
-            frame = pl.scan_ipc(path)
+            frame = pl.scan_ipc(path, glob=False)
         elif ending in _EXCEL:
             frame = _open_excel(path)
         else:
@@ -109,7 +113,7 @@ def _open_excel(path: Path) -> pl.LazyFrame:
 # Text files ------------------------------------------------------------------------------
 
 
-def _open_text(path: Path) -> pl.LazyFrame:
+def _open_text(path: Path, delimiter: str | None) -> pl.LazyFrame:
     """A checked text file: every row has as many fields as the header.
 
     A small one is held in memory. A large one is laid out once, column by column, in a
@@ -121,7 +125,7 @@ def _open_text(path: Path) -> pl.LazyFrame:
     encoding = _encoding(path)
     with path.open(encoding=encoding, newline="") as file:
         head = next((line for line in file if line.strip()), "")
-    delimiter = _delimiter(head)
+    delimiter = delimiter or _delimiter(head)
     with path.open(encoding=encoding, newline="") as file:
         try:
             rows = csv.reader(file, delimiter=delimiter)
