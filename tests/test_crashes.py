@@ -14,6 +14,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
 from releases import COLUMNS, USUAL, released
 
 import incrowd as ic
@@ -216,7 +222,11 @@ def test_the_walk_at_the_command_line(on_disk: Path, tmp_path: Path) -> None:
     assert "epsilon = 1.05" in run(
         "ledger", "budget", str(book), "--epsilon", "1.05", "--delta", "1e-6"
     )
-    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", str(key)], check=True)
+    key.write_bytes(
+        Ed25519PrivateKey.generate().private_bytes(
+            Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
+        )
+    )
     spec_file, out = str(on_disk / "spec.yaml"), tmp_path / "out"
     said = run("publish", spec_file, "-o", str(out), "--ledger", str(book), "--sign", str(key))
     assert "differential privacy" in said
