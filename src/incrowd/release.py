@@ -11,9 +11,9 @@ import datetime as dt
 import json
 import shutil
 import tempfile
-import threading
 import weakref
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -118,13 +118,13 @@ def publish(
         raise IncrowdError("The spec names no table. Add 'table: FILE'.")
     source = open_table(file.spec.table if table is None else table, folder=file.folder)
     _refuse_unknown(file.spec, source)
-    # Loading what draws the report takes a while; it can be had while the table is counted.
-    threading.Thread(target=import_module, args=("incrowd.report.curator",), daemon=True).start()
-    with fill(output) as draft:
+    with fill(output) as draft, ThreadPoolExecutor(2) as beside:
+        # Loading what draws the report, and hashing the table, go beside the counting.
+        beside.submit(import_module, "incrowd.report.curator")
         if ledger is not None:
             step("book")
             ledger.book(events)
-        warnings = _warnings(source, ledger, bits)
+        warnings = beside.submit(_warnings, source, ledger, bits)
         step("count")
         if isinstance(file.spec.unit, PersonId):
             source = source.one_row_each(file.spec.unit.id, bits)
@@ -142,8 +142,9 @@ def publish(
         (draft / FILE).write_bytes(certificate.canonical())
         step("report")
         _write_curator(draft / "curator", certificate, evaluation)
+        noticed = warnings.result()
         step("appear")
-    return Release(certificate, evaluation, data, warnings, output)
+    return Release(certificate, evaluation, data, noticed, output)
 
 
 def _spec_file(spec: SpecFile | Path | str | Mapping[str, Any]) -> SpecFile:
