@@ -272,6 +272,11 @@ def test_the_first_lines_of_python(voters: pl.DataFrame) -> None:
     assert "differential privacy" in release._repr_html_()
 
 
+def test_paths_may_be_text(voters: pl.DataFrame, tmp_path: Path) -> None:
+    ic.publish(voters, spec(), output=str(tmp_path / "out"))
+    assert ic.verify(str(tmp_path / "out")) == []
+
+
 def test_an_existing_folder_is_left_alone(voters: pl.DataFrame, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("x")

@@ -88,7 +88,7 @@ def publish(
     table: Any,
     spec: SpecFile | Path | str | Mapping[str, Any],
     *,
-    output: Path | None = None,
+    output: Path | str | None = None,
     ledger: Ledger | Path | str | None = None,
     key: Ed25519PrivateKey | None = None,
     bits: Randomness | None = None,
@@ -106,7 +106,7 @@ def publish(
         made = publish(table, spec, output=home / "release", ledger=ledger, key=key, bits=bits)
         weakref.finalize(made, shutil.rmtree, home, ignore_errors=True)
         return made
-    file = _spec_file(spec)
+    output, file = Path(output), _spec_file(spec)
     ledger = Ledger(Path(ledger)) if isinstance(ledger, str | Path) else ledger
     bits = bits or SystemRandomness()
     columns = _published(file.spec)

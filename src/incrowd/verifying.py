@@ -25,12 +25,13 @@ from incrowd.values import canonical
 _LARGEST = 64 << 20
 
 
-def verify(folder: Path) -> list[str]:
+def verify(folder: Path | str) -> list[str]:
     """Everything that is wrong with a release; an empty list says that it holds.
 
     Nothing but the folder is needed. A certificate can be checked, but only a signature by a
     key that the reader trusts tells who wrote it.
     """
+    folder = Path(folder)
     if not folder.is_dir():
         raise IncrowdError(f"'{folder}' is no folder. Name the folder of a release.")
     try:
