@@ -16,6 +16,7 @@ from releases import LEVELS, USUAL, files, released, spec
 
 import incrowd as ic
 from incrowd.errors import IncrowdError
+from incrowd.ledger import Ledger
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release import publish
 from incrowd.specfile import parse
@@ -270,6 +271,20 @@ def test_the_first_lines_of_python(voters: pl.DataFrame) -> None:
     assert verify(release.folder) == []
     assert "Private" in release.report().html
     assert "differential privacy" in release._repr_html_()
+
+
+def test_a_name_too_long_for_a_file_is_refused_before_the_spend(tmp_path: Path) -> None:
+    name = "x" * 300
+    file = parse(
+        f"columns: {{{name}: {{role: quasi, hierarchy: flat}}}}\n{USUAL}".replace(
+            LEVELS, "levels: {}"
+        )
+    )
+    book = Ledger(tmp_path / "ledger")
+    book.set_budget(epsilon=9, delta=1e-6)
+    with pytest.raises(IncrowdError, match="too long for a file"):
+        publish(pl.DataFrame({name: ["a"]}), file, output=tmp_path / "out", ledger=book)
+    assert book.spends() == []
 
 
 def test_paths_may_be_text(voters: pl.DataFrame, tmp_path: Path) -> None:

@@ -171,8 +171,9 @@ def statement(events: list[Event], guarantee: Guarantee) -> str:
     words = (
         f"This file satisfies (epsilon, delta)-differential privacy with epsilon = "
         f"{guarantee.epsilon!r} and delta = {guarantee.delta!r}. Whether or not {guarantee.unit} "
-        "is in the original table, every possible release is almost as likely: at most e^epsilon "
-        "times as likely, except for events of probability delta. Each row was drawn at random "
+        "is in the original table, whatever may be released is almost as likely: the probability "
+        "of any set of releases grows by a factor of at most e^epsilon, plus delta. Each row was "
+        "drawn at random "
         f"with probability {known['beta']!r}, every column was generalised by a scheme that does "
         f"not depend on the table, and only rows that occur at least {int(known['k'])} times are "
         "shown."

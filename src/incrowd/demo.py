@@ -48,7 +48,7 @@ def demo(output: Path) -> int:
     print(f"3. Published {certificate.release.rows:,} rows: {folder / certificate.release.file}")
     print(f"   Each was drawn with probability {beta:g} and stands among at least {k} alike.")
     epsilon, delta = certificate.guarantee.epsilon, certificate.guarantee.delta
-    print(f"   That is ({epsilon:g}, {delta:.2g})-differential privacy, proved in the certificate.")
+    print(f"   That is ({epsilon:g}, {delta:.2g})-differential privacy, as its certificate states.")
     problems = verify(folder)
     for problem in problems:
         print(f"   WRONG {problem}")

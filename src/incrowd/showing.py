@@ -53,7 +53,7 @@ _MEANINGS = {
     "k": "a tuple seen fewer times is dropped",
     "beta": "share of the rows drawn at random",
     "epsilon": "privacy loss allowed",
-    "delta": "chance that more is lost",
+    "delta": "added to any probability",
     "definition": "how delta is computed",
     "crowd": "k / beta, people alike in the table",
     "releases": "that share the budget",

@@ -7,6 +7,7 @@ import pwd
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,15 +28,12 @@ def programs() -> Path | None:
 def install() -> None:
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         pytest.skip("no PostgreSQL here, and installing it takes root and apt-get")
-    quiet = {
-        "check": False,
-        "capture_output": True,
-        "env": {**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
-    }
-    subprocess.run(["apt-get", "update", "-qq"], **quiet)  # type: ignore[call-overload]
-    done = subprocess.run(["apt-get", "install", "-y", "-qq", "postgresql"], **quiet)  # type: ignore[call-overload]
+    script = (
+        "apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq postgresql"
+    )
+    done = subprocess.run(["sh", "-c", script], check=False, capture_output=True, text=True)
     if done.returncode:
-        pytest.skip(f"PostgreSQL could not be installed: {done.stderr.decode()[-200:]}")
+        pytest.skip(f"PostgreSQL could not be installed: {done.stderr[-200:]}")
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +92,16 @@ def test_a_table_is_read_back(address: str) -> None:
     assert set(table.values("zip")) == {"01234", None}
     assert {str(day) for day in table.values("born")} == {"1984-02-29", "None"}
     assert set(table.values("weight")) == {70.5, None}
+
+
+def test_a_drafted_spec_holds_no_password(address: str, tmp_path: Path) -> None:
+    execute(address, "CREATE TABLE plain (a text)", "INSERT INTO plain VALUES ('x')")
+    secret = address.replace("tester@", "tester:hunter2@")
+    command = [sys.executable, "-m", "incrowd", "init", f"{secret}#plain"]
+    subprocess.run([*command, "-o", str(tmp_path / "spec.yaml")], check=True, capture_output=True)
+    text = (tmp_path / "spec.yaml").read_text()
+    assert "hunter2" not in text
+    assert f"{address}#plain" in text
 
 
 def test_a_name_can_be_nothing_but_a_name(address: str) -> None:

@@ -92,6 +92,9 @@ def delta_sampling(*, delta: float, epsilon: float) -> Smooth:
 def expected_failures(*, delta: float, n: int) -> float:
     """delta times n: of how many people among n the epsilon bound is expected to fail at most.
 
+    This reads delta as the probability of an outcome that tells too much, so it must be
+    the paper's delta (``definition="paper"``); the tight one promises less.
+
     >>> round(expected_failures(delta=1e-7, n=50_000_000), 9)
     5.0
     """
