@@ -11,9 +11,11 @@ ROOT = Path(incrowd.__file__).parent
 LAYERS = [
     {"errors", "values", "folder"},
     {"spec", "hierarchy"},
-    {"specfile", "builders", "privacy", "anonymize"},
+    {"specfile", "builders", "privacy", "anonymize", "measure"},
     {"engine", "certificate", "ledger"},
-    {"planning", "checking", "drafting", "samples", "evaluating"},
+    {"planning", "checking", "drafting", "samples", "evaluating", "outcome"},
+    {"grouping", "product"},
+    {"safely", "classical"},
     {"previewing", "papers", "report"},
     {"release"},
     {"verifying", "demo"},

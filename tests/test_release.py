@@ -36,6 +36,8 @@ def test_a_release_holds_together(voters: pl.DataFrame, tmp_path: Path) -> None:
     k = int(result.certificate.parameters["k"])
     assert data.group_by(data.columns).len()["len"].min() >= k  # type: ignore[operator]
     guarantee = result.certificate.guarantee
+    assert guarantee.epsilon is not None
+    assert guarantee.delta is not None
     assert guarantee.epsilon == 1.0
     beta = result.certificate.parameters["beta"]
     assert guarantee.delta == ic.delta(k=k, beta=beta, epsilon=1.0) <= 1e-6
@@ -50,7 +52,7 @@ def test_an_independent_tool_finds_it_k_anonymous(voters: pl.DataFrame, tmp_path
         pd.read_csv(tmp_path / "out" / "data.csv", dtype=str).fillna("null").reset_index(drop=True)
     )
     found = anonymity.k_anonymity(data, list(data.columns))
-    assert found == result.certificate.release.smallest_class >= result.certificate.parameters["k"]
+    assert found == result.certificate.release.smallest_class >= result.certificate.k
 
 
 def test_weighted_releases_say_the_same_in_fewer_rows(voters: pl.DataFrame, tmp_path: Path) -> None:
@@ -198,13 +200,14 @@ def test_a_table_that_is_a_sample_itself(voters: pl.DataFrame, tmp_path: Path) -
     certificate = sampled.certificate
     assert certificate.parameters["already_sampled"] == 0.1
     assert certificate.parameters["beta"] == 0.5
-    assert certificate.parameters["k"] < plain.certificate.parameters["k"]
-    assert certificate.parameters["k"] == ic.crowd_size(beta=0.05, epsilon=1, delta=1e-6)
+    assert certificate.k < plain.certificate.k
+    assert certificate.k == ic.crowd_size(beta=0.05, epsilon=1, delta=1e-6)
     assert "its custodian asserts" in certificate.guarantee.statement
     free = released(
         voters, tmp_path / "free", USUAL.replace("delta", "already_sampled: 0.1, delta")
     )
     assert free.certificate.parameters["beta"] == 0.99  # all but every row may be drawn
+    assert free.certificate.guarantee.delta is not None
     assert free.certificate.guarantee.delta <= 1e-6
 
 
@@ -224,6 +227,8 @@ def test_k_and_beta_are_given_or_solved(
     result = released(voters, tmp_path / "out", f"release: {{{settings_}, {LEVELS}}}")
     assert result.certificate.parameters == {"k": k, "beta": beta}
     guarantee = result.certificate.guarantee
+    assert guarantee.epsilon is not None
+    assert guarantee.delta is not None
     assert ic.delta(k=k, beta=beta, epsilon=guarantee.epsilon) <= guarantee.delta
 
 

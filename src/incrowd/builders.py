@@ -22,7 +22,7 @@ from typing import Any
 from incrowd.errors import ParameterError
 from incrowd.hierarchy import ROOT, Hierarchy, HierarchyError, from_rows
 from incrowd.spec import Column, CsvFile, Dates, Flat, Intervals, Mask, Order
-from incrowd.values import canonical, iso_day, number
+from incrowd.values import canonical, iso_day, number, span
 
 Rows = list[tuple[str, ...]]
 
@@ -51,6 +51,18 @@ def build(column: Column, *, folder: Path, values: Iterable[object] = ()) -> Hie
         case groups:
             rows = _group_rows(groups)
     return from_rows(rows, other=column.other)
+
+
+def is_ordered(column: Column, hierarchy: Hierarchy) -> bool:
+    """Whether the values of a column lie on a line: numbers, dates, declared orders."""
+    declared = column.hierarchy.declared if column.hierarchy else None
+    if isinstance(declared, Intervals | Dates | Order):
+        return True
+    if isinstance(declared, Mask):
+        return False
+    return len(hierarchy.values) > 2 and all(
+        number(value) is not None for value in hierarchy.values
+    )
 
 
 def is_open(column: Column) -> bool:
@@ -122,18 +134,12 @@ def _spans(edges: list[Decimal], high: Decimal, whole: bool) -> list[str]:
     if whole:
         lasts = [*(x - 1 for x in edges[1:]), high]
         return [
-            _span(canonical(start) or "", canonical(last) or "")
+            span(canonical(start) or "", canonical(last) or "")
             for start, last in zip(edges, lasts, strict=True)
         ]
     texts = [canonical(x) for x in edges]
     inner = [f"[{start}, {end})" for start, end in itertools.pairwise(texts)]
     return [*inner, f"[{texts[-1]}, {canonical(high)}]"]
-
-
-def _span(start: str, last: str) -> str:
-    if start == last:
-        return start
-    return f"{start} to {last}" if start.startswith("-") else f"{start}-{last}"
 
 
 def _mask(declared: Mask, values: Iterable[object], other: str | None) -> Hierarchy:

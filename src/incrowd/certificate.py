@@ -34,10 +34,10 @@ class _Part(BaseModel):
 class Guarantee(_Part):
     """What is guaranteed, in numbers and in words."""
 
-    kind: Literal["differential privacy"]
+    kind: Literal["differential privacy", "k-anonymity"]
     statement: str
-    epsilon: float
-    delta: float
+    epsilon: float | None = None
+    delta: float | None = None
     unit: Literal["one row", "one person"]
 
 
@@ -46,9 +46,14 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class SchemeColumn(_Part):
-    """How one column was generalised: a level of a listed hierarchy, or of a rule."""
+    """How one column was generalised: a level of a listed hierarchy, or of a rule.
 
-    level: Count
+    Without a level recoding was local: each class shows a group of any level or, where the
+    values are ``ordered``, an interval.
+    """
+
+    level: Count | None = None
+    ordered: bool | None = None
     other: str | None = None
     file: str | None = None
     sha256: Hash | None = None
@@ -59,6 +64,8 @@ class SchemeColumn(_Part):
         listed = (self.file is not None, self.sha256 is not None)
         if listed != (self.rule is None, self.rule is None):
             raise ValueError("a column has a file with its hash, or a rule")
+        if (self.level is None) == (self.ordered is None):
+            raise ValueError("a column has a level, or says whether its values are ordered")
         return self
 
 
@@ -84,16 +91,23 @@ class Certificate(_Part):
     """All of it. ``seal`` is the SHA-256 of the rest, but for the signature."""
 
     incrowd: Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+[a-z0-9.]{0,12}$")]
-    method: Literal["safe"]
+    method: Literal["safe", "k-anonymity"]
     date: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
     guarantee: Guarantee
-    parameters: dict[Literal["k", "beta", "already_sampled"], float]
+    parameters: dict[str, float | str]
     events: list[dict[str, Any]]
     scheme: dict[str, SchemeColumn]
+    kept: list[str] = []
     release: Data
     randomness: Literal["system", "seeded: not private"]
     seal: str = ""
     signature: Signature | None = None
+
+    @property
+    def k(self) -> int:
+        """The smallest number of rows that are alike; 0 if the certificate names none."""
+        k = self.parameters.get("k", 0)
+        return int(k) if isinstance(k, float) else 0
 
     def sealed(self) -> Certificate:
         """The certificate with its seal."""
@@ -122,23 +136,41 @@ class Certificate(_Part):
         if self.signature is not None and not self._signature_holds(self.signature):
             found.append("The signature does not fit the certificate.")
         try:
-            events = [from_dict(event) for event in self.events]
-            if not parameters_of(events):
-                return [*found, "The events of a safe release are one safe release, or it sampled."]
-            epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
-            true = Accountant(events).delta(epsilon=epsilon)
-            if not true <= delta < 1:
-                found.append(
-                    f"The guarantee is not true: the events give delta = {true:.3g} at epsilon = "
-                    f"{epsilon:g}, not {delta:.3g}."
-                )
-            if self.parameters != parameters_of(events):
-                found.append("The parameters are not those of the events.")
-            if self.guarantee.statement != statement(events, self.guarantee):
-                found.append("The statement does not say what the events guarantee.")
+            found += self._safe() if self.method == "safe" else self._classical()
         except (IncrowdError, ValueError, ArithmeticError) as error:
             found.append(f"The events are not valid: {error}")
         return found
+
+    def _safe(self) -> list[str]:
+        """What is wrong with the guarantee of a safe release."""
+        found, known = [], self.guarantee
+        events = [from_dict(event) for event in self.events]
+        if not parameters_of(events) or self.kept:
+            return ["The events of a safe release are one safe release, or it sampled."]
+        if known.kind != "differential privacy" or known.epsilon is None or known.delta is None:
+            return ["A safe release guarantees differential privacy, with epsilon and delta."]
+        true = Accountant(events).delta(epsilon=known.epsilon)
+        if not true <= known.delta < 1:
+            found.append(
+                f"The guarantee is not true: the events give delta = {true:.3g} at epsilon = "
+                f"{known.epsilon:g}, not {known.delta:.3g}."
+            )
+        if self.parameters != parameters_of(events):
+            found.append("The parameters are not those of the events.")
+        if known.statement != statement(events, known):
+            found.append("The statement does not say what the events guarantee.")
+        return found
+
+    def _classical(self) -> list[str]:
+        """What is wrong with the guarantee of a k-anonymous table."""
+        known = self.guarantee
+        if self.events or known.epsilon is not None or known.delta is not None:
+            return ["k-anonymity is no differential privacy and has no events."]
+        if known.kind != "k-anonymity" or known.statement != classical_statement(
+            self.parameters, known.unit
+        ):
+            return ["The statement does not say what k-anonymity guarantees."]
+        return []
 
     def _hash(self) -> str:
         bare = self.model_copy(update={"seal": "", "signature": None})
@@ -185,6 +217,58 @@ def statement(events: list[Event], guarantee: Guarantee) -> str:
             f"{known['already_sampled']!r}, independently, and that nobody knows who was."
         )
     return words
+
+
+_EXTREMES = (
+    "Where the classes end depends on single people: an interval may end at one person's value, "
+    "and whoever knows an extreme value may find it."
+)
+ALGORITHMS = {
+    "ola": (
+        "each column was generalised to one level, chosen by a search over the table",
+        "The search read the table, so the levels themselves may tell something.",
+    ),
+    "mondrian": (
+        "rows were put into classes by cuts of the table, and each class shows what covers it",
+        _EXTREMES,
+    ),
+    "cluster": (
+        "rows were put into classes of near ones, and each class shows what covers it",
+        _EXTREMES,
+    ),
+    "duplicate": (
+        "one row of each class was drawn and is shown, unchanged, in place of all of them",
+        "It publishes real people's rows as they are: a baseline to compare with, not for use.",
+    ),
+}
+
+
+def classical_statement(parameters: dict[str, float | str], unit: str) -> str:
+    """What k-anonymity promises, what it does not, and which attacks are known."""
+    k, algorithm = parameters.get("k"), parameters.get("algorithm")
+    if not isinstance(k, float) or k < 1 or k != int(k) or algorithm not in ALGORITHMS:
+        raise ValueError("the parameters have no k, or no algorithm that is known")
+    how, weakness = ALGORITHMS[str(algorithm)]
+    rules = [
+        f"{name.removeprefix('rule ')}: {value}"
+        for name, value in sorted(parameters.items())
+        if name.startswith("rule ")
+    ]
+    extra = f" Inside every class also holds: {'; '.join(rules)}." if rules else ""
+    stars = (
+        " Rows that show * in every generalised column stand for rows that were suppressed; they "
+        "are in no class."
+        if parameters.get("suppressed") == "starred"
+        else ""
+    )
+    return (
+        f"This file is k-anonymous with k = {int(k)}: {how}, and in the generalised columns every "
+        f"row is alike to at least {int(k) - 1} others ({unit} is one person's).{extra}{stars} "
+        "This is NOT differential privacy. It promises nothing about what the release as a whole "
+        "tells of one person, about other columns, or about what several releases tell together. "
+        "Known attacks: a class whose members share a sensitive value reveals it; who knows more "
+        f"about a person can rule out others of the class. {weakness}"
+    )
 
 
 def sha256_of(path: Path) -> str:

@@ -108,7 +108,8 @@ def _coverage(file: SpecFile, name: str, column: Column, table: Table) -> Iterat
     met = [value for tally in tallies for value in tally.values[0]] if is_open(column) else ()
     hierarchy = build(column, folder=file.folder, values=met)
     release = file.spec.release
-    level = release.levels.get(name, 0) if release else 0
+    asked = release.levels.get(name, 0) if release else 0
+    level = asked if isinstance(asked, int) else asked[1]
     if level >= hierarchy.height:
         message = f"level {level} is asked for, but the highest is {hierarchy.height - 1}"
         yield Finding("wrong", name, message)

@@ -209,22 +209,27 @@ def publish(
     seed: Annotated[str | None, _number("For tests only: makes it NOT private.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Publish a safe release: data, certificate, scheme, and a private report."""
+    """Publish a release: data, certificate, scheme, and a private report."""
     from incrowd.certificate import load_key
     from incrowd.ledger import Ledger
+    from incrowd.outcome import Outcome
     from incrowd.privacy.randomness import SeededRandomness
     from incrowd.release import publish as make
     from incrowd.specfile import load
 
-    release = make(
-        None,
-        load(spec),
-        output=output,
-        ledger=Ledger(ledger) if ledger else None,
-        key=load_key(sign) if sign else None,
-        bits=SeededRandomness(int(check_whole("seed", _parsed("seed", seed), 0))) if seed else None,
-        step=_pause,
-    )
+    with showing.progress("searching") as tell:
+        release = make(
+            None,
+            load(spec),
+            output=output,
+            ledger=Ledger(ledger) if ledger else None,
+            key=load_key(sign) if sign else None,
+            bits=SeededRandomness(int(check_whole("seed", _parsed("seed", seed), 0)))
+            if seed
+            else None,
+            step=_pause,
+            progress=tell,
+        )
     for warning in release.warnings:
         print(f"incrowd: warning: {warning}", file=sys.stderr)
     certificate = release.certificate
@@ -233,9 +238,16 @@ def publish(
         return
     rows, classes = certificate.release.rows, certificate.release.classes
     print(f"Published {output}: {rows:,} rows in {classes:,} classes, each of at least")
-    print(f"{int(certificate.parameters['k'])} rows. It satisfies {showing.promise(certificate)}")
+    print(f"{certificate.k} rows. It satisfies {showing.promise(certificate)}")
     print(f"Private, for you alone: {output / 'curator' / 'report.html'}")
-    hint = showing.advice(release.evaluation)
+    found = release.evaluation
+    if isinstance(found, Outcome):
+        hint = showing.advice(found)
+    else:
+        levels = {name: column.level for name, column in certificate.scheme.items()}
+        hint = f"Suppressed {found.suppressed:,} rows; normalised loss {found.loss:.4f}."
+        if None not in levels.values():
+            hint += f" Levels: {', '.join(f'{name} {level}' for name, level in levels.items())}."
     if hint:
         print(hint)
 
@@ -277,6 +289,36 @@ def verify(
     if certificate.randomness != "system":
         print("Its randomness was seeded: it is NOT private.")
     return 0
+
+
+@app.command()
+def evaluate(
+    original: Annotated[str, typer.Option(help="The table as it was.")],
+    released: Annotated[str, typer.Option(help="The table as it is shown, by whatever tool.")],
+    spec: Annotated[Path, typer.Option(help="The spec with the hierarchies.")],
+    target: Annotated[
+        str | None, typer.Option(help="A column to predict from the others (scikit-learn).")
+    ] = None,
+    holdout: Annotated[
+        str | None, typer.Option(help="Rows that the release has not seen, to predict on.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Hold a released table against its original: loss, risk, utility. For you alone."""
+    from incrowd.engine.source import open_table
+    from incrowd.evaluating import evaluate_tables
+    from incrowd.specfile import load
+
+    file = load(spec)
+    found = evaluate_tables(
+        open_table(original),
+        open_table(released, empty=True),
+        file.spec,
+        folder=file.folder,
+        target=target,
+        held_out=open_table(holdout) if holdout else None,
+    )
+    showing.print_json(found.as_dict()) if as_json else showing.print_evaluation(found)
 
 
 ledgers = typer.Typer(help="The privacy budget of a table.", no_args_is_help=True)

@@ -44,7 +44,7 @@ def demo(output: Path) -> int:
     folder = output / "release"
     release = publish(None, output / "spec.yaml", output=folder)
     certificate, evaluation = release.certificate, release.evaluation
-    k, beta = int(certificate.parameters["k"]), certificate.parameters["beta"]
+    k, beta = certificate.k, float(certificate.parameters["beta"])
     print(f"3. Published {certificate.release.rows:,} rows: {folder / certificate.release.file}")
     print(f"   Each was drawn with probability {beta:g} and stands among at least {k} alike.")
     epsilon, delta = certificate.guarantee.epsilon, certificate.guarantee.delta

@@ -1,41 +1,89 @@
-"""What a release kept and lost, for the curator alone: none of this is covered by the guarantee."""
+"""A released table held against its original: loss, risk and utility, for the curator alone.
+
+It works on any file whose labels the spec's hierarchies explain, whoever made it. How rows
+that are not shown count is said at each figure; a row that shows ``*`` in every quasi column
+is not shown.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from incrowd.anonymize.frequency import Frequencies, between
-from incrowd.engine.count import Counted
-from incrowd.hierarchy import Hierarchy
+from incrowd.anonymize.frequency import Frequencies, merged
+from incrowd.anonymize.recoding import Axis
+from incrowd.builders import is_ordered
+from incrowd.engine import Table, TableError
+from incrowd.engine.count import Counted, count
+from incrowd.errors import Floats, IncrowdError, check_choice
+from incrowd.hierarchy import ROOT, Codes
+from incrowd.measure import utility
+from incrowd.measure.cover import Cover, bins_of, cover
+from incrowd.measure.loss import average_class_size, discernibility, entropy_scale
+from incrowd.measure.risk import Risk, risk
+from incrowd.spec import Column, Spec
+from incrowd.values import canonical
+
+COUNT = "count"
+KEPT = Column.model_validate({"role": "sensitive", "hierarchy": "flat"})
 
 
 @dataclass(frozen=True)
-class Advice:
-    """What one coarser level of a column would change."""
+class Losses:
+    """Other losses, the less the better.
 
-    column: str
-    level: int
-    likely_share: float
+    ``precision`` is the mean of paper B's over columns and all original rows, 1 for a row
+    that is not shown; ``entropy`` is the share of bits lost (non-uniform entropy), all of
+    them for a row that is not shown; ``discernibility`` is the sum of squared class sizes
+    over the squared number of rows, a row not shown counting as if it were alike to all;
+    ``average_class_size`` leaves rows not shown out.
+    """
+
+    precision: float
+    entropy: float
+    discernibility: float
+    average_class_size: float | None
+
+
+@dataclass(frozen=True)
+class Utility:
+    """What can still be learnt, from the rows shown alone.
+
+    ``distance_by_column`` is the total variation distance of the distributions, 0 to 1;
+    ``association_error`` the mean difference of Cramér's V over pairs of columns;
+    ``query_error`` the median relative error of random range counts, taken as shares.
+    """
+
+    distance_by_column: dict[str, float]
+    associations: list[utility.Association]
+    association_error: float
+    query_error: float
+    query_error_mean: float
+    accuracy: utility.Accuracy | None
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Sizes and losses. A row that is not shown has lost everything, so it counts 1."""
+    """All of it. ``loss`` is the normalised loss, comparable with ARX's; a row not shown is 1.
+
+    ``precision_by_column`` is over the rows shown.
+    """
 
     rows_original: int
     rows_released: int
-    cells_original: int
-    cells_released: int
-    likely_share: float
+    suppressed: int
+    classes: int
+    smallest_class: int
     loss: float
     loss_by_column: dict[str, float]
-    detail_by_column: dict[str, float]
-    sizes_original: list[int]
-    sizes_released: list[int]
-    advice: list[Advice]
+    precision_by_column: dict[str, float]
+    losses: Losses
+    risk: Risk
+    utility: Utility
 
     @property
     def share(self) -> float:
@@ -47,67 +95,245 @@ class Evaluation:
         return asdict(self)
 
 
-def evaluate(counted: Counted, released: Frequencies, *, k: int, beta: float) -> Evaluation:
-    """Hold a release against the table it was made from."""
-    rows = counted.frequencies.total
-    kept = released.total / max(rows, 1)
-    inner = {
-        name: _loss(hierarchy, level, released, at)
-        for at, (name, hierarchy, level) in enumerate(
-            zip(counted.names, counted.hierarchies, counted.levels, strict=True)
-        )
-    }
-    losses = {name: kept * loss + (1 - kept) for name, loss in inner.items()}
-    return Evaluation(
-        rows_original=rows,
-        rows_released=released.total,
-        cells_original=len(counted.frequencies),
-        cells_released=len(released),
-        likely_share=_likely(counted.frequencies, k / beta),
-        loss=float(np.mean(list(losses.values()))),
-        loss_by_column=losses,
-        detail_by_column={name: 1 - loss for name, loss in inner.items()},
-        sizes_original=_histogram(counted.frequencies),
-        sizes_released=_histogram(released),
-        advice=_advice(counted, k / beta),
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """A released table as its readers see it: the labels of each column, and how many rows."""
+
+    labels: tuple[Sequence[object], ...]
+    frequencies: Frequencies
+
+
+def axes_of(counted: Counted, columns: dict[str, Column]) -> tuple[Axis, ...]:
+    """The columns laid out on lines."""
+    return tuple(
+        Axis(hierarchy, is_ordered(columns[name], hierarchy))
+        for name, hierarchy in zip(counted.names, counted.hierarchies, strict=True)
     )
 
 
-def _loss(hierarchy: Hierarchy, level: int, released: Frequencies, at: int) -> float:
-    """The mean of (a - 1) / (m - 1) over the rows shown, a leaves covered of m."""
-    if not len(released) or hierarchy.size <= 1:
-        return 0.0
-    covered = hierarchy.leaves(level).astype(float)
-    if level == hierarchy.height - 1 and len(hierarchy.labels[level]) == 1:
-        covered[:] = hierarchy.size
-    elif hierarchy.size > len(hierarchy.values):  # an open domain: by rule, not by values met
-        covered *= hierarchy.size ** (level / (hierarchy.height - 1)) / covered
-    lost = (covered - 1) / (hierarchy.size - 1)
-    return float(np.average(lost[released.codes[:, at]], weights=released.counts))
+def evaluate(
+    original: Counted,
+    axes: Sequence[Axis],
+    shown: Shown,
+    *,
+    kept: int = 0,
+    target: str | None = None,
+    held_out: Frequencies | None = None,
+) -> Evaluation:
+    """Hold what is shown against the original, counted at level 0.
+
+    The last ``kept`` columns are shown as they are: they are no part of loss and risk, only
+    of utility. With a ``target`` column, a classifier is trained on the release and tested on
+    original rows: on ``held_out`` (codes of level 0), which the release has not seen, or on a
+    part of the original.
+    """
+    if target is not None:
+        check_choice("target", target, original.names)
+    points = [axis.positions[original.frequencies.codes[:, at]] for at, axis in enumerate(axes)]
+    held = [
+        np.bincount(
+            column, weights=original.frequencies.counts, minlength=len(axis.positions)
+        ).astype(float)
+        for column, axis in zip(points, axes, strict=True)
+    ]
+    covers = [
+        cover(name, axis, labels, rows)
+        for name, axis, labels, rows in zip(original.names, axes, shown.labels, held, strict=True)
+    ]
+    quasi = len(axes) - kept
+    whole = _without_stars(shown.frequencies, covers[:quasi])
+    released = merged(whole.codes[:, :quasi], whole.counts)
+    rows = original.frequencies.total
+    pair = utility.Pair(
+        original.names,
+        merged(_binned(axes, points), original.frequencies.counts),
+        whole,
+        tuple(found.shares for found in covers),
+        tuple(axis.ordered for axis in axes),
+    )
+    fitting = merged(pair.original.codes[:, :quasi], pair.original.counts)
+    missing = max(rows - released.total, 0)
+    names, covers, held = original.names[:quasi], covers[:quasi], held[:quasi]
+    by_column = {
+        name: (_summed(released, at, found.loss) + missing) / max(rows, 1)
+        for at, (name, found) in enumerate(zip(names, covers, strict=True))
+    }
+    precisions = [_summed(released, at, found.precision) for at, found in enumerate(covers)]
+    return Evaluation(
+        rows_original=rows,
+        rows_released=released.total,
+        suppressed=missing,
+        classes=len(released),
+        smallest_class=int(released.counts.min()) if len(released) else 0,
+        loss=float(np.mean(list(by_column.values()))),
+        loss_by_column=by_column,
+        precision_by_column={
+            name: total / max(released.total, 1)
+            for name, total in zip(names, precisions, strict=True)
+        },
+        losses=_losses(released, covers, held, precisions, rows),
+        risk=risk(fitting, released, pair.shares[:quasi]),
+        utility=_utility(pair, target, None if held_out is None else _of_bins(axes, held_out)),
+    )
 
 
-def _likely(frequencies: Frequencies, crowd: float) -> float:
-    """The share of rows in cells that are at least as large as the crowd that likely survives."""
-    large = frequencies.counts[frequencies.counts >= crowd].sum()
-    return float(large / max(frequencies.total, 1))
+def _binned(axes: Sequence[Axis], points: Sequence[Codes]) -> Codes:
+    columns = [bins_of(axis)[column] for axis, column in zip(axes, points, strict=True)]
+    return np.column_stack(columns).astype(np.int32)
 
 
-def _advice(counted: Counted, crowd: float) -> list[Advice]:
-    """For each column that can be coarser: what that would do, the best first."""
-    found = []
-    for at, (name, hierarchy) in enumerate(zip(counted.names, counted.hierarchies, strict=True)):
-        level = counted.levels[at] + 1
-        if level >= hierarchy.height:
-            continue
-        target = [*counted.levels[:at], level, *counted.levels[at + 1 :]]
-        rolled = counted.frequencies.rolled(between(counted.hierarchies, counted.levels, target))
-        found.append(Advice(name, level, _likely(rolled, crowd)))
-    return sorted(found, key=lambda advice: -advice.likely_share)
+def _of_bins(axes: Sequence[Axis], frequencies: Frequencies) -> Frequencies:
+    points = [axis.positions[frequencies.codes[:, at]] for at, axis in enumerate(axes)]
+    return merged(_binned(axes, points), frequencies.counts)
 
 
-def _histogram(frequencies: Frequencies) -> list[int]:
-    """Rows in cells of size 1, 2-3, 4-7, 8-15, ... (entry i: sizes from 2**i)."""
-    if not len(frequencies):
-        return []
-    place = np.floor(np.log2(frequencies.counts)).astype(int)
-    return [int(x) for x in np.bincount(place, weights=frequencies.counts)]
+def _without_stars(frequencies: Frequencies, covers: Sequence[Cover]) -> Frequencies:
+    """The rows that show something; all of them, as one class, where none does."""
+    stars = [found.starred[frequencies.codes[:, at]] for at, found in enumerate(covers)]
+    shown = np.flatnonzero(~np.all(stars, axis=0))
+    if not len(shown):
+        return frequencies
+    return Frequencies(frequencies.codes[shown], frequencies.counts[shown])
+
+
+def _summed(released: Frequencies, at: int, values: Floats) -> float:
+    return float((values[released.codes[:, at]] * released.counts).sum())
+
+
+def _losses(
+    released: Frequencies,
+    covers: Sequence[Cover],
+    held: Sequence[Floats],
+    precisions: Sequence[float],
+    rows: int,
+) -> Losses:
+    missing = max(rows - released.total, 0)
+    lost = []
+    for at, (found, values) in enumerate(zip(covers, held, strict=True)):
+        floor, ceiling = entropy_scale(values)
+        bits = _summed(released, at, np.log2(np.maximum(found.rows, 1))) + missing * ceiling
+        spread = (ceiling - floor) * rows
+        lost.append((bits - floor * rows) / spread if spread > 0 else 0.0)
+    size = average_class_size(released.counts)
+    return Losses(
+        precision=float(np.mean([(total + missing) / max(rows, 1) for total in precisions])),
+        entropy=float(np.mean(lost)),
+        discernibility=discernibility(released.counts, missing, rows),
+        average_class_size=size if np.isfinite(size) else None,
+    )
+
+
+def _utility(pair: utility.Pair, target: str | None, held_out: Frequencies | None) -> Utility:
+    associations = utility.associations(pair)
+    queries = utility.queries(pair)
+    return Utility(
+        distance_by_column=utility.distances(pair),
+        associations=associations,
+        association_error=utility.mean_error(associations),
+        query_error=queries.median_error,
+        query_error_mean=queries.mean_error,
+        accuracy=None
+        if target is None
+        else utility.accuracy(pair, target=target, held_out=held_out),
+    )
+
+
+def evaluate_tables(
+    original: Table,
+    released: Table,
+    spec: Spec,
+    *,
+    folder: Path = Path(),
+    target: str | None = None,
+    held_out: Table | None = None,
+    step: Callable[[str], None] = lambda _: None,
+) -> Evaluation:
+    """Hold one table against another by the quasi columns of a spec."""
+    columns = quasi_columns(spec)
+    quasi = len(columns)
+    if target is not None and target not in columns:
+        columns[check_choice("target", target, spec.with_role("quasi", "sensitive"))] = KEPT
+    for table, name in ((original, "original"), (held_out, "held-out")):
+        missing = [column for column in columns if table and column not in table.columns]
+        if missing:
+            raise TableError(f"The {name} table has no column '{missing[0]}'.")
+    if not set(columns) & set(released.columns):
+        raise TableError("The released table has none of the quasi columns of the spec.")
+    step("count the original")
+    counted = count(original, columns, folder=folder)
+    axes = axes_of(counted, columns)
+    step("read the release")
+    shown = read_shown(released, tuple(columns))
+    unseen = None
+    if held_out is not None:
+        # Codes of an open domain come from the original; what only the other has is outside.
+        coders = {
+            name: hierarchy.encode
+            for name, hierarchy in zip(counted.names, counted.hierarchies, strict=True)
+        }
+        unseen = held_out.count(counted.names, coders)
+    step("measure")
+    kept = len(columns) - quasi
+    return evaluate(counted, axes, shown, kept=kept, target=target, held_out=unseen)
+
+
+def quasi_columns(spec: Spec) -> dict[str, Column]:
+    """The columns that are measured: those that are generalised."""
+    roles = ("quasi", "sensitive") if _safe(spec) else ("quasi",)
+    found = {
+        name: spec.columns[name]
+        for name in spec.with_role(*roles)
+        if spec.columns[name].hierarchy is not None
+    }
+    if not found:
+        raise IncrowdError("The spec has no quasi column: there is nothing to measure.")
+    return found
+
+
+def _safe(spec: Spec) -> bool:
+    return spec.release is not None and spec.release.method == "safe"
+
+
+def read_shown(table: Table, names: tuple[str, ...]) -> Shown:
+    """A released table by its labels; a column that it lacks shows nothing."""
+    present = [name for name in names if name in table.columns]
+    weighted = COUNT in table.columns and COUNT not in names
+    labels = {name: list(table.values(name)) for name in present}
+    places = {name: {value: at for at, value in enumerate(labels[name])} for name in present}
+    counted = _counted(table, present, places, weighted=weighted)
+    columns = [
+        counted.codes[:, present.index(name)]
+        if name in present
+        else np.zeros(len(counted), dtype=np.int32)
+        for name in names
+    ]
+    return Shown(
+        tuple(labels.get(name, [ROOT]) for name in names),
+        merged(np.column_stack(columns).astype(np.int32), counted.counts),
+    )
+
+
+def _counted(
+    table: Table, names: list[str], places: dict[str, dict[object, int]], *, weighted: bool
+) -> Frequencies:
+    def coder(name: str) -> Callable[[Sequence[object]], Codes]:
+        # A reader of files may ask for null where there is none.
+        return lambda values: np.array([places[name].get(value, 0) for value in values], np.int32)
+
+    if not table.rows():
+        return Frequencies(np.zeros((0, len(names)), np.int32), np.zeros(0, np.int64))
+    coders = {name: coder(name) for name in names}
+    if not weighted:
+        return table.count(names, coders)
+    known = {value: _whole(value) for value in table.values(COUNT)}
+    coders[COUNT] = lambda values: np.array([known.get(value, 0) for value in values], np.int32)
+    found = table.count([*names, COUNT], coders)
+    rows = found.counts * found.codes[:, -1]
+    return replace(found, codes=found.codes[:, :-1], counts=rows)
+
+
+def _whole(value: object) -> int:
+    text = canonical(value) or ""
+    if not text.isdecimal():
+        raise TableError(f"'{value}' in the column '{COUNT}' is no number of rows.")
+    return int(text)

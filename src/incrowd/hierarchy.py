@@ -92,6 +92,27 @@ class Hierarchy:
         )
         return np.maximum(covered, 1)
 
+    @property
+    def rooted(self) -> bool:
+        """Whether the top level is a single group."""
+        return len(self.labels[-1]) == 1
+
+    def covered(self, level: int) -> npt.NDArray[np.float64]:
+        """How many values each code of a level may stand for, met or not.
+
+        The root stands for all of them, and so does a value outside the domain where it is
+        shown as the root. In an open domain the rule tells, not the values met.
+        """
+        if level == self.height - 1 and self.rooted:
+            return np.array([float(self.size)])
+        covered = self.leaves(level).astype(np.float64)
+        if self.size > len(self.values):
+            covered[:-2] = self.size ** (level / (self.height - 1))
+        root = self.labels[-1][0] if self.rooted else ROOT
+        if self.labels[level][-1] == root:
+            covered[-1] = self.size
+        return covered
+
 
 def from_rows(
     rows: Sequence[Sequence[str]],

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from incrowd import planning
@@ -13,22 +16,25 @@ if TYPE_CHECKING:
 
     from incrowd.certificate import Certificate
     from incrowd.evaluating import Evaluation
+    from incrowd.outcome import Outcome
     from incrowd.previewing import Preview
 
 
 def promise(certificate: Certificate) -> str:
     """The guarantee of a certificate, in short."""
     known = certificate.guarantee
+    if known.epsilon is None or known.delta is None:
+        return f"{known.kind} with k = {certificate.k}, which is NOT differential privacy."
     epsilon = planning.rounded("epsilon", known.epsilon, 4)
     return f"({epsilon}, {planning.rounded('delta', known.delta, 3)})-differential privacy."
 
 
-def advice(evaluation: Evaluation) -> str:
+def advice(outcome: Outcome) -> str:
     """What to tell the curator when little survives; the figures are in the private report."""
-    if evaluation.rows_released and evaluation.likely_share > 0.5:
+    if outcome.rows_released and outcome.likely_share > 0.5:
         return ""
-    little = "Little" if evaluation.rows_released else "Nothing"
-    coarser = " or ".join(f"'{hint.column}'" for hint in evaluation.advice[:2])
+    little = "Little" if outcome.rows_released else "Nothing"
+    coarser = " or ".join(f"'{hint.column}'" for hint in outcome.advice[:2])
     return (
         f"{little} survived: most rows lie in cells smaller than the crowd that is needed. A "
         f"coarser level{f' of {coarser}' if coarser else ''}, a larger table or a larger budget "
@@ -37,11 +43,70 @@ def advice(evaluation: Evaluation) -> str:
     )
 
 
+def print_evaluation(found: Evaluation) -> None:
+    """Print an evaluation as a table and, in a few lines, risk and utility."""
+    from rich.table import Table
+
+    terminal = console()
+    terminal.print(
+        f"{found.rows_released:,} of {found.rows_original:,} rows are shown, {found.suppressed:,} "
+        f"are not; {found.classes:,} classes, the smallest of {found.smallest_class:,}."
+    )
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("column", "loss", "precision", "distance"):
+        table.add_column(name, justify="left" if name == "column" else "right")
+    for name, loss in found.loss_by_column.items():
+        figures = (loss, found.precision_by_column[name], found.utility.distance_by_column[name])
+        table.add_row(name, *(f"{value:.4f}" for value in figures))
+    terminal.print(table, markup=False)
+    losses, risk, useful = found.losses, found.risk, found.utility
+    size = losses.average_class_size
+    average = "none" if size is None else f"{size:.1f}"
+    lines = [
+        f"loss      {found.loss:.4f} normalised (a row not shown counts 1)",
+        f"          {losses.precision:.4f} precision, {losses.entropy:.4f} entropy",
+        f"          {losses.discernibility:.4g} discernibility, {average} average class",
+        f"risk      {risk.highest:.4f} highest, {risk.mean:.4f} mean (prosecutor)",
+        f"          {risk.journalist:.4f} journalist, {risk.marketer:.4f} marketer",
+        f"          {risk.uniques:.2%} unique, of the original {risk.uniques_original:.2%}",
+        f"utility   {useful.association_error:.4f} mean error of associations",
+        f"          {useful.query_error:.1%} median error of range counts",
+    ]
+    if useful.accuracy is not None:
+        known = useful.accuracy
+        lines.append(
+            f"          {known.released:.1%} of '{known.target}' predicted rightly from the "
+            f"release, {known.original:.1%} from the original, {known.majority:.1%} by guessing"
+        )
+    for line in lines:
+        terminal.print(line, markup=False, soft_wrap=True)
+
+
 def console(*, stderr: bool = False) -> Console:
     """A terminal that shows text as it is."""
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, emoji=False)
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on a terminal, for work that takes longer than a second; nothing in a pipe."""
+    from rich.progress import Progress
+
+    terminal = console(stderr=True)
+    if not terminal.is_terminal:
+        yield lambda _done, _all: None
+        return
+    start = time.monotonic()
+    with Progress(console=terminal, transient=True) as bar:
+        task = bar.add_task(what, total=None, visible=False)
+
+        def tell(done: int, all_: int) -> None:
+            late = time.monotonic() - start > 1
+            bar.update(task, completed=done, total=all_, visible=late)
+
+        yield tell
 
 
 def print_json(value: dict[str, Any]) -> None:

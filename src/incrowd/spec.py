@@ -199,6 +199,23 @@ class Hierarchies(_Model):
         return declared  # type: ignore[no-any-return]
 
 
+class Diversity(_Model):
+    """How many sensitive values every class must show: distinct ones, or by entropy."""
+
+    distinct: Annotated[int, Field(ge=1)] | None = None
+    entropy: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None
+
+
+class Closeness(_Model):
+    """How far the sensitive values of a class may be from the table's, from 0 to 1.
+
+    ``equal`` takes all values to be equally far apart; ``ordered`` moves along their order.
+    """
+
+    equal: Annotated[float, Field(ge=0, le=1)] | None = None
+    ordered: Annotated[float, Field(ge=0, le=1)] | None = None
+
+
 class Column(_Model):
     """One column: its role, and what its role needs.
 
@@ -212,6 +229,8 @@ class Column(_Model):
     precision: Annotated[Number, Field(gt=0)] | None = None
     bounds: tuple[Number, Number] | None = None
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    diversity: Diversity | None = None
+    closeness: Closeness | None = None
     confirm: tuple[Literal["role", "hierarchy", "other", "precision", "bounds"], ...] = ()
 
     model_config = ConfigDict(
@@ -233,6 +252,9 @@ class Column(_Model):
         for name in ("precision", "bounds"):
             if getattr(self, name) is not None and self.role != "noisy":
                 raise ValueError(f"'{name}' belongs to role 'noisy', not '{self.role}'")
+        for name in ("diversity", "closeness"):
+            if getattr(self, name) is not None and self.role != "sensitive":
+                raise ValueError(f"'{name}' belongs to role 'sensitive', not '{self.role}'")
         if self.bounds is not None and self.bounds[0] >= self.bounds[1]:
             raise ValueError(f"'bounds' must rise; got {self.bounds[0]} and {self.bounds[1]}")
         return self
@@ -244,8 +266,14 @@ class PersonId(_Model):
     id: Text
 
 
+Level = Annotated[int, Field(ge=0)]
+
+
 class Release(_Model):
-    """What is published and with which guarantee."""
+    """What is published and with which guarantee.
+
+    A level of ``levels`` is one that is fixed, or the lowest and highest that may be chosen.
+    """
 
     method: Literal["safe", "k-epsilon", "k-anonymity"] = "safe"
     epsilon: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
@@ -254,32 +282,52 @@ class Release(_Model):
     beta: Annotated[float, Field(gt=0, lt=1)] | None = None
     keep: Annotated[float, Field(gt=0, lt=1)] | None = None
     scheme: Literal["fixed", "search", "mondrian", "auto"] | None = None
-    levels: dict[Text, Annotated[int, Field(ge=0)]] = {}
+    levels: dict[Text, Level | tuple[Level, Level]] = {}
     slices: tuple[tuple[Text, ...], ...] = ()
     format: Literal["parquet", "csv"] = "parquet"
     rows: Literal["expanded", "weighted"] = "expanded"
     already_sampled: Annotated[float, Field(gt=0, lt=1)] | None = None
     algorithm: Literal["ola", "mondrian", "cluster", "duplicate"] | None = None
     suppression: Annotated[float, Field(ge=0, le=1)] | None = None
+    suppressed: Literal["dropped", "starred"] | None = None
+    loss: Literal["normalised", "precision", "entropy", "discernibility", "class-size"] | None = (
+        None
+    )
+    candidates: Literal["all", "minimal"] | None = None
+    cut: Literal["balanced", "median"] | None = None
     noise: Literal["laplace", "gaussian"] | None = None
     bounds: Literal["class", "declared"] | None = None
     confidence: Annotated[float, Field(gt=0, lt=1)] | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Release:
+        searching = ("loss", "candidates", "cut", "suppression", "suppressed", "algorithm")
+        noising = ("noise", "bounds", "confidence")
+        sampling = ("beta", "keep", "scheme", "slices", "already_sampled")
         foreign = {
-            "safe": ("algorithm", "suppression", "noise", "bounds", "confidence"),
-            "k-epsilon": ("beta", "keep", "scheme", "slices", "already_sampled"),
-            "k-anonymity": (
-                "epsilon", "delta", "beta", "keep", "scheme", "slices", "already_sampled",
-                "noise", "bounds", "confidence",
-            ),
-        }[self.method]  # fmt: skip
+            "safe": (*searching, *noising),
+            "k-epsilon": sampling,
+            "k-anonymity": ("epsilon", "delta", *sampling, *noising),
+        }[self.method]
         wrong = [name for name in foreign if getattr(self, name) not in (None, ())]
         if wrong:
             raise ValueError(f"'{wrong[0]}' does not belong to method '{self.method}'")
         if self.keep is not None and self.beta is not None:
             raise ValueError("'keep' and 'beta' both set the sampling rate; give one")
+        if self.method == "k-epsilon" and self.algorithm in ("cluster", "duplicate"):
+            raise ValueError(f"the algorithm '{self.algorithm}' does not go with 'k-epsilon'")
+        algorithm = self.algorithm or "ola"
+        for name, owners in (
+            ("loss", ("ola",)), ("candidates", ("ola",)), ("suppression", ("ola",)),
+            ("cut", ("mondrian",)),
+        ):  # fmt: skip
+            if self.method != "safe" and getattr(self, name) and algorithm not in owners:
+                raise ValueError(f"'{name}' does not belong to the algorithm '{algorithm}'")
+        for name, level in self.levels.items():
+            if isinstance(level, tuple) and level[0] > level[1]:
+                raise ValueError(f"the levels of '{name}' must rise; got {level[0]}, {level[1]}")
+            if self.levels and self.method != "safe" and algorithm != "ola":
+                raise ValueError(f"'levels' do not belong to the algorithm '{algorithm}'")
         return self
 
 

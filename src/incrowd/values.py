@@ -62,6 +62,17 @@ def number(text: str | None) -> Decimal | None:
     return Decimal(text)
 
 
+def span(first: str, last: str) -> str:
+    """The label of everything from one value to another.
+
+    >>> span("18", "64"), span("7", "7"), span("-5", "5"), span("low", "high")
+    ('18-64', '7', '-5 to 5', 'low to high')
+    """
+    if first == last:
+        return first
+    return f"{first}-{last}" if first.isdecimal() and last.isdecimal() else f"{first} to {last}"
+
+
 def iso_day(text: str) -> dt.date | None:
     """The day of an ISO date or time, in any of its forms, or None."""
     try:

@@ -12,14 +12,16 @@ import numpy as np
 from pydantic import ValidationError
 
 from incrowd.anonymize.frequency import Counts
+from incrowd.anonymize.recoding import Axis
 from incrowd.builders import read_rows
 from incrowd.certificate import FILE, Certificate, SchemeColumn, sha256_of
 from incrowd.engine import Coder, Table
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
+from incrowd.evaluating import COUNT, read_shown
 from incrowd.hierarchy import ROOT, from_rows
-from incrowd.release import COUNT
-from incrowd.spec import Hierarchies
+from incrowd.measure.cover import Reader
+from incrowd.spec import Hierarchies, Mask
 from incrowd.values import canonical
 
 _LARGEST = 64 << 20
@@ -117,23 +119,27 @@ def _data(folder: Path, certificate: Certificate) -> list[str]:
     release, found = certificate.release, []
     table = open_table(folder / release.file, empty=True, delimiter=",")
     names = list(certificate.scheme)
-    expected = [*names, COUNT] if release.form == "weighted" else names
+    expected = [*names, *certificate.kept, *([COUNT] if release.form == "weighted" else [])]
     if sorted(table.columns) != sorted(expected):
         return [f"The data have the columns {', '.join(table.columns)}, not those of the scheme."]
     for name in names:
-        allowed = _allowed(folder, certificate.scheme[name])
-        strange = sorted(str(value) for value in table.values(name) if not allowed(value))
+        allowed = _allowed(folder, name, certificate.scheme[name])
+        starred = {ROOT} if certificate.parameters.get("suppressed") == "starred" else set()
+        shown = [value for value in table.values(name) if value not in starred]
+        strange = sorted(str(value) for value in shown if not allowed(value))
         if strange:
             level = certificate.scheme[name].level
-            found.append(f"'{strange[0]}' in column '{name}' is no value of level {level}.")
-    sizes = _sizes(table, names, weighted=release.form == "weighted")
-    k = int(certificate.parameters.get("k", 0))
+            what = "its hierarchy" if level is None else f"level {level}"
+            found.append(f"'{strange[0]}' in column '{name}' is no value of {what}.")
+    sizes, stars = _sizes(table, certificate)
+    k = certificate.k
     small = int((sizes < k).sum())
     if small:
         found.append(
             f"{small} class(es) are smaller than k = {k}; the smallest has {sizes.min()} row(s)."
         )
-    counted = (sum(sizes.tolist()), len(sizes), int(sizes.min()) if len(sizes) else 0)
+    rows = sum(sizes.tolist()) + stars
+    counted = (rows, len(sizes), int(sizes.min()) if len(sizes) else 0)
     if counted != (release.rows, release.classes, release.smallest_class):
         certified = f"{release.rows}, {release.classes} and {release.smallest_class}"
         found.append(
@@ -143,49 +149,80 @@ def _data(folder: Path, certificate: Certificate) -> list[str]:
     return found
 
 
-def _sizes(table: Table, names: list[str], *, weighted: bool) -> Counts:
-    """How many rows each class has."""
-    places = {name: {value: at for at, value in enumerate(table.values(name))} for name in names}
+def _sizes(table: Table, certificate: Certificate) -> tuple[Counts, int]:
+    """How many rows each class has, and how many rows stand for suppressed ones.
+
+    A class is told by the generalised columns. A weighted table has one row for each class,
+    or, with columns that are kept as they are, for each of their values in it.
+    """
+    names = list(certificate.scheme)
+    if not table.rows():
+        return np.zeros(0, dtype=np.int64), 0
+    shown = read_shown(table, tuple(names))
+    if certificate.release.form == "weighted":
+        _refuse_bad_counts(table, [*names, *certificate.kept])
+    sizes = shown.frequencies.counts
+    if certificate.parameters.get("suppressed") != "starred":
+        return sizes, 0
+    stars = np.ones(len(sizes), dtype=bool)
+    for at, labels in enumerate(shown.labels):
+        starred = np.array([label == ROOT for label in labels])
+        stars &= starred[shown.frequencies.codes[:, at]]
+    return sizes[~stars], int(sizes[stars].sum())
+
+
+def _refuse_bad_counts(table: Table, names: list[str]) -> None:
+    for value in table.values(COUNT):
+        if not re.fullmatch(r"[1-9]\d{0,14}", str(value)):
+            raise IncrowdError("a count is no whole number from 1")
+    labels = {name: {x: at for at, x in enumerate(table.values(name))} for name in names}
 
     def coder(name: str) -> Coder:
-        return lambda values: np.array([places[name].get(value, 0) for value in values], np.int32)
+        return lambda values: np.array([labels[name].get(value, 0) for value in values], np.int32)
 
-    if not table.rows():
-        return np.zeros(0, dtype=np.int64)
-    classes = table.count(names, {name: coder(name) for name in names})
-    if not weighted:
-        return classes.counts
-    if (classes.counts > 1).any():
+    if (table.count(names, {name: coder(name) for name in names}).counts > 1).any():
         raise IncrowdError("a class stands in several rows of a weighted release")
-    sizes = []
-    for tally in table.tallies([*names, COUNT]):
-        texts = [str(value) for value in tally.values[-1]]
-        if not all(re.fullmatch(r"[1-9]\d{0,14}", text) for text in texts):
-            raise IncrowdError("a count is no whole number from 1")
-        sizes += [int(texts[code]) for code in tally.codes[:, -1].tolist()]
-    return np.array(sizes, dtype=np.int64)
 
 
-def _allowed(folder: Path, column: SchemeColumn) -> Callable[[object], bool]:
-    """Which values a column may show at its level."""
+def _allowed(folder: Path, name: str, column: SchemeColumn) -> Callable[[object], bool]:
+    """Which values a column may show: at its level, or, recoded locally, anything readable."""
     if column.file is not None:
         hierarchy = from_rows(read_rows(folder / column.file, ";"), other=column.other)
+        if column.level is None:
+            return _readable(Reader(name, Axis(hierarchy, bool(column.ordered))))
         labels = set(hierarchy.labels[column.level])
         return lambda value: value in labels
     declared = Hierarchies.model_validate(column.rule)
     if declared.mask is not None:
-        mask, hidden = declared.mask, column.level
-        letters = f"[{re.escape(mask.alphabet)}]{{{mask.length - hidden}}}"
-        stars = re.escape(ROOT * hidden)
-        shown = re.compile(letters + stars if mask.hide == "right" else stars + letters)
-        always = {ROOT * mask.length, column.other}
-        if hidden < mask.length:
-            always.add(None)
-        return lambda value: (
-            value in always or (isinstance(value, str) and shown.fullmatch(value) is not None)
-        )
+        levels = [column.level] if column.level is not None else range(declared.mask.length + 1)
+        allowed = [_masked(declared.mask, level, column.other) for level in levels]
+        return lambda value: any(fits(value) for fits in allowed)
     if declared.flat is None:
         raise IncrowdError("a column has neither a listed hierarchy nor a known rule")
-    if column.level == 0:
-        return lambda value: canonical(value) == value
-    return lambda value: value == ROOT
+    if column.level == 1:
+        return lambda value: value == ROOT
+    return lambda value: canonical(value) == value
+
+
+def _readable(reader: Reader) -> Callable[[object], bool]:
+    def allowed(value: object) -> bool:
+        try:
+            reader.read(value)
+        except IncrowdError:
+            return False
+        return True
+
+    return allowed
+
+
+def _masked(mask: Mask, hidden: int, other: str | None) -> Callable[[object], bool]:
+    """Which values a mask may show with so many characters hidden."""
+    letters = f"[{re.escape(mask.alphabet)}]{{{mask.length - hidden}}}"
+    stars = re.escape(ROOT * hidden)
+    shown = re.compile(letters + stars if mask.hide == "right" else stars + letters)
+    always = {ROOT * mask.length, other}
+    if hidden < mask.length:
+        always.add(None)
+    return lambda value: (
+        value in always or (isinstance(value, str) and shown.fullmatch(value) is not None)
+    )

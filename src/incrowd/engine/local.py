@@ -235,7 +235,7 @@ def from_columns(columns: Mapping[str, Sequence[object] | np.ndarray[Any, Any]])
 
 
 def from_cells(
-    labels: Mapping[str, tuple[Sequence[str | None], Codes]],
+    labels: Mapping[str, tuple[Sequence[object], Codes]],
     counts: Counts,
     *,
     weighted: str | None = None,
@@ -253,11 +253,17 @@ def from_cells(
         columns[name] = at.astype(kind) if weighted else np.repeat(at.astype(kind), counts)
         known[name] = [texts[code] for code in used.tolist()]
         places = list(range(len(used)))
-        shown.append(pl.col(name).replace_strict(places, known[name], return_dtype=pl.String))
+        texts_ = pl.Series(known[name], dtype=_kind(known[name]))
+        shown.append(pl.col(name).replace_strict(places, texts_, return_dtype=texts_.dtype))
     frame = pl.LazyFrame(columns).with_columns(shown)
     if weighted:
         return LocalTable(frame.with_columns(pl.lit(pl.Series(counts)).alias(weighted)))
     return _Cells(frame, columns, known)
+
+
+def _kind(values: Sequence[object]) -> type[pl.DataType] | None:
+    """Text unless the values are of another kind."""
+    return pl.String if all(isinstance(x, str | None) for x in values) else None
 
 
 class _Cells(LocalTable):
@@ -267,7 +273,7 @@ class _Cells(LocalTable):
         self,
         frame: pl.LazyFrame,
         codes: Mapping[str, np.ndarray[Any, Any]],
-        labels: Mapping[str, list[str | None]],
+        labels: Mapping[str, list[object]],
     ) -> None:
         super().__init__(frame)
         self._codes, self._labels = codes, labels

@@ -73,9 +73,9 @@ def count(
 def write(
     path: Path,
     codes: Mapping[str, np.ndarray[Any, Any]],
-    labels: Mapping[str, list[str | None]],
+    labels: Mapping[str, list[object]],
 ) -> None:
-    """Write columns of codes as columns of text, without spelling out each row."""
+    """Write columns of codes as columns of their labels, without spelling out each row."""
     columns = {}
     for name, texts in labels.items():
         known, places, null = list(texts), codes[name], None
@@ -84,11 +84,17 @@ def write(
             null, known = places == at, [*known[:at], *known[at + 1 :]]
             places = np.where(places > at, places - 1, places)
         columns[name] = pa.DictionaryArray.from_arrays(
-            pa.array(places, mask=null), pa.array(known, pa.string()), safe=False
+            pa.array(places, mask=null), _column(known), safe=False
         )
     parquet.write_table(
         pa.table(columns), path, compression="zstd", store_schema=False, write_statistics=False
     )
+
+
+def _column(values: list[object]) -> Any:
+    """Text unless the values are of another kind."""
+    text = all(isinstance(value, str) for value in values)
+    return pa.array(values, pa.string()) if text else pa.array(values)
 
 
 def _batch_frequencies(columns: list[Codes]) -> Frequencies:

@@ -109,3 +109,21 @@ def thinned(counts: Counts, beta: float, bits: Randomness) -> Counts:
         drawn[first : last + 1][filled] += sums
         first = last
     return drawn
+
+
+def below(bounds: Counts, bits: Randomness) -> Counts:
+    """For each bound an independent, uniform whole number from 0 up to it, itself excluded.
+
+    Claim: uniform exactly. A 64-bit word is taken modulo the bound, unless it is among the
+    last 2**64 mod bound words, which would favour small remainders; those are drawn again.
+    """
+    sizes = bounds.astype(np.uint64)
+    surplus = (np.uint64(2**64 - 1) % sizes + np.uint64(1)) % sizes
+    drawn = np.zeros(len(bounds), dtype=np.int64)
+    waiting = np.arange(len(bounds))
+    while len(waiting):
+        words = bits.words(len(waiting))
+        fair = words <= np.uint64(2**64 - 1) - surplus[waiting]
+        drawn[waiting[fair]] = (words[fair] % sizes[waiting[fair]]).astype(np.int64)
+        waiting = waiting[~fair]
+    return drawn

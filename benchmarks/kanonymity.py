@@ -1,0 +1,348 @@
+"""Classical k-anonymity beside the public Python packages that offer it, in the same run.
+
+    python benchmarks/kanonymity.py DATA [--quick] [--limit SECONDS] [--envs FOLDER]
+
+DATA is a folder with the Adult table in ARX's form: a ``;``-separated table with a header, and
+``<table>_hierarchy_<column>.csv`` for each column. Each peer has an environment of its own under
+FOLDER, kept for the next run. Every way runs in a process of its own, in turn.
+The seconds are those of reading the file and anonymizing it. ``incrowd publish`` also writes a
+whole release; the peers write nothing. Importing is timed apart. Memory is the peak of the
+largest process of the way. The loss is the mean of (a - 1) / (m - 1) over rows and columns, for
+a value that stands for a of m leaves, and 1 for a row left out. The last column is the time over
+that of ``incrowd publish``. pycanon only checks k, on a table that has it already.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import importlib
+import importlib.metadata
+import json
+import logging
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+ENVS = Path(__file__).resolve().parent.parent / "build" / "bench-envs"
+FOUR = ["sex", "age", "race", "marital-status"]
+PROCESSES = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+LIGHTHOUSE, ROWS, MADE_ROWS = "project_lighthouse_anonymize", 3_000_000, 1_200_000
+# How many values a label stands for, up to "*", in a table that has 25,920 schemes.
+WIDTHS = [[5, 10, 20, 40, 80], [3, 9, 27, 81], [2, 4, 8], [2, 4, 8], [3, 6], [3, 6], [2, 4], [2]]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A table on disk, the columns to anonymize with their hierarchies, and how."""
+
+    name: str
+    table: str
+    hierarchies: dict[str, str]
+    algorithm: str
+    k: int
+    suppression: float = 0.0
+    checked: str = ""  # a table that is anonymous already
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.hierarchies)
+
+    def lines(self, column: str) -> list[list[str]]:
+        """A column's hierarchy: from each value to ``*``."""
+        with Path(self.hierarchies[column]).open(newline="") as file:
+            return list(csv.reader(file, delimiter=";"))
+
+    def numeric(self, column: str) -> bool:
+        """Whether the column holds whole numbers."""
+        return all(line[0].isdigit() for line in self.lines(column))
+
+
+# What a way returns: the rows released, and their loss, to be computed when the clock is off.
+Answer = tuple[int, Callable[[], float | None]]
+
+
+def publish(job: Job, api: Any) -> Answer:
+    """A whole release, from the file to the folder."""
+    with Path(job.table).open() as file:
+        columns: Any = {c: {"role": "drop"} for c in next(csv.reader(file, delimiter=";"))}
+    columns |= {c: {"role": "quasi", "hierarchy": {"csv": job.hierarchies[c]}} for c in job.columns}
+    how = {"algorithm": job.algorithm, "k": job.k, "suppression": job.suppression}
+    spec = {"table": job.table, "columns": columns, "release": {"method": "k-anonymity", **how}}
+    with tempfile.TemporaryDirectory() as folder:
+        made = api.publish(None, spec, output=Path(folder) / "release")
+    return made.certificate.release.rows, lambda: made.evaluation.loss
+
+
+def search_alone(job: Job, api: Any) -> Answer:
+    """From the file to the scheme or the parts, without checking and writing."""
+    raise NotImplementedError("the search alone is not timed yet")  # TO BE FILLED IN
+
+
+def anjana(job: Job, api: Any) -> Answer:
+    """One column is made coarser at a time, the one with the most values first."""
+    frame = read(job)
+    levels = {c: dict(enumerate(map(list, zip(*job.lines(c), strict=True)))) for c in job.columns}
+    made = api.k_anonymity(frame, [], job.columns, job.k, 100 * job.suppression, levels)
+    return len(made), lambda: loss(job, labels(job, made), len(frame))
+
+
+def crowds(job: Job, api: Any) -> Answer:
+    """OLA. It keeps what it found for the next call, so a process may call it only once."""
+    rule, rules = importlib.import_module("crowds.kanonymity.generalizations").GenRule, {}
+    frame = read(job)
+    for column in job.columns:
+        values, *levels, _ = zip(*job.lines(column), strict=True)  # it adds the top itself
+        rules[column] = rule([dict(zip(values, to, strict=True)).__getitem__ for to in levels])
+    made, _ = api.anonymize(frame, rules, k=job.k, max_sup=100 * job.suppression)
+    return len(made), lambda: loss(job, labels(job, made.fillna("*")), len(frame))
+
+
+def anonypy(job: Job, api: Any) -> Answer:
+    """Mondrian without hierarchies: sets of values, and ranges of numbers."""
+    frame = read(job, numbers=True)
+    frame["all"] = "all"  # it wants a sensitive column, and groups by it
+    texts = [c for c in frame if c == "all" or not job.numeric(c)]
+    frame = frame.astype(dict.fromkeys(texts, "category"))
+    rows = api.Preserver(frame, job.columns, "all").anonymize_k_anonymity(k=job.k)
+
+    def covers(column: str, text: str) -> int:
+        ends = text.split("-")
+        return text.count(",") + 1 if column in texts else int(ends[-1]) - int(ends[0]) + 1
+
+    def lost() -> float:
+        every = [row for row in rows for _ in range(row["count"])]
+        return loss(job, {c: [covers(c, r[c][0]) for r in every] for c in job.columns}, len(frame))
+
+    return sum(row["count"] for row in rows), lost
+
+
+def lighthouse(job: Job, api: Any) -> Answer:
+    """Mondrian with hierarchies; numbers become means. More cores are slower on small tables."""
+    tree = importlib.import_module(f"{api.__name__}.gtrees").GTree
+    frame = read(job, numbers=True)
+    frame["row"] = range(len(frame))
+    trees = {c: tree() for c in job.columns if not job.numeric(c)}
+    for column in trees:
+        nodes: dict[tuple[str, ...], Any] = {(): None}
+        for line in job.lines(column):
+            for at in reversed(range(len(line))):
+                path = tuple(line[at:])
+                if path not in nodes:
+                    nodes[path] = trees[column].create_node(path[0], parent=nodes[path[1:]])
+        trees[column].add_default_geometric_sizes()
+    log, cores = logging.getLogger(), os.cpu_count() if len(frame) > 1_000_000 else None
+    made, *_ = api.k_anonymize(log, frame, job.columns, job.k, trees, "row", parallelism=cores)
+    return len(made), lambda: None
+
+
+def pycanon(job: Job, api: Any) -> Answer:
+    """How many rows the smallest class has, in a table that is anonymous already."""
+    frame = read(replace(job, table=job.checked))
+    assert api.k_anonymity(frame, job.columns) >= job.k
+    return len(frame), lambda: None
+
+
+# A function, the module that it is given, the algorithms, and what to install if not ours.
+WAYS: dict[str, tuple[Callable[[Job, Any], Answer], str, str, str]] = {
+    "incrowd publish": (publish, "incrowd.release", "ola mondrian", ""),
+    "incrowd search alone": (search_alone, "incrowd.release", "ola mondrian", ""),
+    "anjana": (anjana, "anjana.anonymity", "ola", "anjana"),
+    "crowds": (crowds, "crowds.kanonymity.ola", "ola", "crowds"),
+    "pycanon, check": (pycanon, "pycanon.anonymity", "ola", "pycanon"),
+    "anonypy": (anonypy, "anonypy", "mondrian", "anonypy pandas"),
+    "lighthouse": (lighthouse, LIGHTHOUSE, "mondrian", LIGHTHOUSE),
+}
+
+
+def read(job: Job, *, numbers: bool = False) -> Any:
+    """The columns of the job as a pandas data frame, as text or with numbers as numbers."""
+    import pandas as pd
+
+    types = {c: int if numbers and job.numeric(c) else str for c in job.columns}
+    frame = pd.read_csv(job.table, sep=";", usecols=job.columns, dtype=types, na_filter=False)
+    return frame[job.columns]
+
+
+def labels(job: Job, made: Any) -> dict[str, Any]:
+    """How many leaves each row covers, where a data frame shows labels of hierarchies."""
+    covered = {}
+    for column in job.columns:
+        found: Counter[str] = Counter()
+        for level in zip(*job.lines(column), strict=True):
+            found |= Counter(level)  # the larger, where two levels have the same label
+        covered[column] = made[column].map(found)
+    return covered
+
+
+def loss(job: Job, covered: dict[str, Any], total: int) -> float:
+    """The mean loss, where ``covered`` tells how many leaves each row released covers."""
+    lost = 0.0
+    for column, cover in covered.items():
+        lost += (sum(cover) - len(cover)) / (len(job.lines(column)) - 1) + total - len(cover)
+    return float(lost / total / len(covered))
+
+
+def run(name: str, job: Job) -> None:
+    """Be the process of one way: print what was measured, then the loss."""
+    out, sys.stdout = sys.stdout, sys.stderr  # some peers print
+    way, module, _, packages = WAYS[name]
+    start = time.perf_counter()
+    api, imported = importlib.import_module(module), time.perf_counter()
+    rows, lost = way(job, api)
+    seconds = time.perf_counter() - imported
+    memory = max(resource.getrusage(who).ru_maxrss for who in PROCESSES) / 2**20
+    version = importlib.metadata.version((packages or "incrowd").split()[0])
+    print(json.dumps([version, imported - start, seconds, memory, rows]), file=out, flush=True)
+    print(json.dumps(lost()), file=out)
+
+
+def make_large(source: str, path: str) -> None:
+    """Repeat a table, with other ages and educations among those it has."""
+    import numpy as np
+    import polars as pl
+
+    draw, frame = np.random.default_rng(0), pl.read_csv(source, separator=";")
+    ages = frame["age"].unique().sort().to_numpy()
+    frame = frame[np.arange(ROWS) % len(frame)]
+    near = np.searchsorted(ages, frame["age"].to_numpy()) + draw.integers(-3, 4, ROWS)
+    other = np.where(draw.random(ROWS) < 0.2, draw.integers(0, ROWS, ROWS), np.arange(ROWS))
+    age = pl.Series("age", ages[near.clip(0, len(ages) - 1)])
+    frame.with_columns(age, frame["education"][other]).write_csv(path, separator=";")
+
+
+def make_wide(path: str) -> None:
+    """Write a table of people who do not exist, about 1.1 million of them unlike each other."""
+    import numpy as np
+    import polars as pl
+
+    draw, columns = np.random.default_rng(0), {}
+    for at, (*widths, size) in enumerate(WIDTHS):
+        values = [f"{'v' * (at % 2)}{code}" for code in range(size)]  # numbers, or text
+        columns[f"c{at}"] = np.array(values)[(size * draw.random(MADE_ROWS) ** 2).astype(int)]
+        with Path(path).with_name(f"wide_hierarchy_c{at}.csv").open("w") as file:
+            for code, value in enumerate(values):
+                spans = [f"{code // w * w}-{code // w * w + w - 1}" for w in widths]
+                file.write(";".join([value, *spans, "*\n"]))
+    pl.DataFrame(columns).write_csv(path, separator=";")
+
+
+def make_checked(text: str) -> None:
+    """Write the table that is checked: every column one below its top, small classes left out."""
+    import polars as pl
+
+    job = Job(**json.loads(text))
+    below = {c: {line[0]: line[-2] for line in job.lines(c)} for c in job.columns}
+    frame = pl.read_csv(job.table, separator=";", infer_schema=False).select(job.columns)
+    frame = frame.with_columns(pl.col(c).replace_strict(below[c]) for c in job.columns)
+    frame.filter(pl.len().over(job.columns) >= job.k).write_csv(job.checked, separator=";")
+
+
+def make(what: str, *arguments: str) -> None:
+    """Make a table in another process: one starts with its parent's peak, so this stays small."""
+    subprocess.run([sys.executable, __file__, "--make", what, *arguments], check=True)
+
+
+def jobs(data: Path, folder: Path, *, quick: bool) -> Iterator[Job]:
+    """Make the tables, and tell the jobs on them."""
+    source = next(path for path in data.glob("*.csv") if "_hierarchy_" not in path.name).resolve()
+    large, wide, checked = (folder / f"{name}.csv" for name in ("large", "wide", "checked"))
+    ola: dict[str, Any] = {"algorithm": "ola", "k": 5, "suppression": 0.05}
+
+    def job(name: str, table: Path, columns: list[str], home: Path = source, **how: Any) -> Job:
+        paths = {c: str(home.with_name(f"{home.stem}_hierarchy_{c}.csv")) for c in columns}
+        return Job(f"{name}, {len(columns)} columns", str(table), paths, **how)
+
+    header = source.read_text().partition("\n")[0].split(";")
+    tables = [("Adult", source, FOUR, FOUR), ("Adult", source, header, header[:-1])]
+    if not quick:
+        make("large", str(source), str(large))
+        tables.append(("3 million", large, header, header[:-1]))
+    for name, table, more, fewer in tables:
+        first = job(name, table, more, **ola, checked=str(checked))
+        make("checked", json.dumps(asdict(first)))
+        yield from (first, job(name, table, fewer, algorithm="mondrian", k=10))
+    if not quick:
+        make("wide", str(wide))
+        yield job("25,920 schemes", wide, [f"c{at}" for at in range(len(WIDTHS))], wide, **ola)
+
+
+def environment(packages: list[str], envs: Path) -> str:
+    """The interpreter of a peer, in an environment made for it; a RuntimeError says why not."""
+    home = envs.resolve() / packages[0]
+    python, ready = str(home / "bin" / "python"), home / "ready"
+    create = [sys.executable, "-m", "venv", "--clear", str(home)]
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages]
+    for command in [] if ready.exists() else [create, install]:
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError("not installed, " + "".join(done.stderr.splitlines()[-1:]))
+    ready.touch()
+    return python
+
+
+def measure(name: str, job: Job, envs: Path, limit: float) -> list[Any]:
+    """Version, seconds to import, seconds, gigabytes, rows and loss, or a RuntimeError."""
+    packages, pipe = WAYS[name][3].split(), subprocess.PIPE
+    python = environment(packages, envs) if packages else sys.executable
+    command = [python, "-W", "ignore", __file__, "--way", name, json.dumps(asdict(job))]
+    # In a session of its own, so that the processes it starts can be stopped with it.
+    child = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+    try:
+        out, said = child.communicate(timeout=limit)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt) as why:
+        os.killpg(child.pid, 9)
+        out, said = child.communicate()[0], f"over {limit:g} s"
+        if isinstance(why, KeyboardInterrupt):
+            raise
+    if not out:
+        raise RuntimeError((said.strip() or "ended").splitlines()[-1])
+    measured, *lost = map(json.loads, out.splitlines())
+    return [*measured, *(lost or [None])]
+
+
+def main() -> None:
+    """Print a line for each way of each job, ours first."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--quick", action="store_true", help="small tables only, 60 s at most")
+    parser.add_argument("--limit", type=float, default=300, help="seconds for each way")
+    parser.add_argument("--envs", type=Path, default=ENVS, help="where to install the peers")
+    given = parser.parse_args()
+    limit = min(given.limit, 60) if given.quick else given.limit
+    head = f"{'import s':>9}{'seconds':>9}{'peak GB':>9}{'rows':>11}{'loss':>8}{'/ ours':>8}"
+    print(f"{'job':28}{'':10}{'way':24}{head}")
+    with tempfile.TemporaryDirectory() as folder:
+        for job in jobs(given.data, Path(folder), quick=given.quick):
+            ours = None
+            for name, (_, _, algorithms, packages) in WAYS.items():
+                if job.algorithm not in algorithms or (packages and "schemes" in job.name):
+                    continue
+                print(f"{job.name:28}{job.algorithm:10}", end="", flush=True)
+                try:
+                    version, load, seconds, peak, rows, lost = measure(name, job, given.envs, limit)
+                except RuntimeError as error:
+                    print(f"{name:24}{error}")
+                    continue
+                ours = seconds if name == "incrowd publish" else ours
+                ratio = f"{seconds / ours:.1f}" if ours else "-"
+                print(f"{f'{name} {version}':24}{load:9.2f}{seconds:9.2f}{peak:9.2f}", end="")
+                print(f"{rows:11,}{'-' if lost is None else f'{lost:.4f}':>8}{ratio:>8}")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--way"]:
+        run(sys.argv[2], Job(**json.loads(sys.argv[3])))
+    elif sys.argv[1:2] == ["--make"]:
+        globals()[f"make_{sys.argv[2]}"](*sys.argv[3:])
+    else:
+        main()

@@ -1,0 +1,226 @@
+"""The lattice of full-domain schemes, and the classes at any of its nodes.
+
+A node gives every column one level. Coarser nodes have larger classes, so everything that
+holds for small classes at a node is inherited by all finer nodes; the searches live on that.
+Classes are rolled up from the distinct tuples at level 0; the table is never read again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from incrowd.anonymize.diversity import Protected
+from incrowd.anonymize.frequency import Counts, Frequencies
+from incrowd.errors import Floats, ParameterError
+from incrowd.hierarchy import Codes, Hierarchy
+
+Node = tuple[int, ...]
+Mask = npt.NDArray[np.bool_]
+MOST_NODES = 20_000_000
+_DENSE = 1 << 20  # so many cells are counted in place without a thought
+_DENSEST = 1 << 23  # and so many rather than sorted
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """All nodes between two nodes, both included."""
+
+    low: Node
+    high: Node
+
+    def __post_init__(self) -> None:
+        if self.size > MOST_NODES:
+            raise ParameterError(
+                "levels",
+                f"leave at most {MOST_NODES:,} schemes to search",
+                self.size,
+                "Limit the levels of some columns, or use the algorithm 'mondrian'.",
+            )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many levels each column may take."""
+        return tuple(high - low + 1 for low, high in zip(self.low, self.high, strict=True))
+
+    @property
+    def size(self) -> int:
+        """The number of nodes."""
+        return math.prod(self.shape)
+
+    def at(self, place: int) -> Node:
+        """The node at a place, counted flat, of an array that has the lattice's shape."""
+        places = np.unravel_index(place, self.shape)
+        return tuple(int(low + at) for low, at in zip(self.low, places, strict=True))
+
+    def finer(self, node: Node) -> tuple[slice, ...]:
+        """The places of all nodes that are nowhere coarser, the node itself among them."""
+        return tuple(slice(0, at - low + 1) for at, low in zip(node, self.low, strict=True))
+
+    def coarser(self, node: Node) -> tuple[slice, ...]:
+        """The places of all nodes that are nowhere finer, the node itself among them."""
+        return tuple(slice(at - low, None) for at, low in zip(node, self.low, strict=True))
+
+    def place(self, node: Node) -> Node:
+        """Where the node is in an array that has the lattice's shape."""
+        return tuple(at - low for at, low in zip(node, self.low, strict=True))
+
+    def children(self, node: Node) -> Iterator[Node]:
+        """The nodes one level finer in one column."""
+        for at, level in enumerate(node):
+            if level > self.low[at]:
+                yield (*node[:at], level - 1, *node[at + 1 :])
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The classes at a node: how many rows each has, and which of them must be suppressed.
+
+    ``lost`` marks the classes that do not satisfy what is asked. ``surely`` marks those of
+    them whose parts, at any finer node, do not satisfy it either.
+    """
+
+    keys: npt.NDArray[np.int64]
+    sizes: Counts
+    lost: Mask
+    surely: Mask
+
+    @property
+    def suppressed(self) -> int:
+        """The rows of the classes that must be suppressed."""
+        return int(self.sizes[self.lost].sum())
+
+    @property
+    def surely_suppressed(self) -> int:
+        """The rows that must be suppressed at every finer node as well."""
+        return int(self.sizes[self.surely].sum())
+
+
+class Rollups:
+    """Classes at any node, from the distinct tuples at level 0.
+
+    ``protected`` says what must hold, besides k, of sensitive values inside each class.
+    """
+
+    def __init__(
+        self,
+        hierarchies: Sequence[Hierarchy],
+        frequencies: Frequencies,
+        protected: Sequence[Protected] = (),
+    ) -> None:
+        self.hierarchies = tuple(hierarchies)
+        self.frequencies = frequencies
+        self.protected = tuple(protected)
+        self.total = frequencies.total
+        self._columns = [np.ascontiguousarray(column, np.intp) for column in frequencies.codes.T]
+        ones = bool((frequencies.counts == 1).all())
+        self._weights = None if ones else frequencies.counts.astype(np.float64)
+
+    @property
+    def monotone(self) -> bool:
+        """Whether a class that satisfies everything still does when any other class joins it."""
+        return all(rule.monotone for protected in self.protected for rule in protected.rules)
+
+    def classes(self, node: Node, *, k: int, limit: int | None = None) -> Classes | None:
+        """The classes at a node; None if more than ``limit`` rows surely must be suppressed.
+
+        Where there are many cells, tuples are first thrown into few buckets. A bucket of
+        fewer than k rows holds only classes of fewer than k rows, so what lies in small
+        buckets bounds what must be suppressed from below; mostly that decides.
+        """
+        keys, cells = self._keys(node)
+        if limit is not None and cells > _DENSE and self._exceeds(keys, k, limit):
+            return None
+        found, sizes, at = self._grouped(keys, cells, located=bool(self.protected))
+        surely = sizes < k
+        lost = surely
+        for protected in self.protected:
+            spread = protected.spread(at, self.frequencies.counts, classes=len(sizes))
+            for rule in protected.rules:
+                fails = ~rule.holds(spread, protected.overall)
+                lost = lost | fails
+                if rule.monotone:
+                    surely = surely | fails
+        classes = Classes(found, sizes, lost, surely)
+        if limit is not None and classes.surely_suppressed > limit:
+            return None
+        return classes
+
+    def codes(self, node: Node, keys: npt.NDArray[np.int64]) -> Codes:
+        """The codes, at the levels of the node, of classes named by their keys."""
+        columns = []
+        for at in reversed(range(len(node))):
+            width = self._width(at, node[at])
+            keys, code = np.divmod(keys, width) if width > 1 else (keys, np.zeros_like(keys))
+            columns.append(code)
+        return np.column_stack(columns[::-1]).astype(np.int32)
+
+    def members(self, node: Node, classes: Classes) -> npt.NDArray[np.int64]:
+        """For each tuple of level 0 the place of its class in ``classes``."""
+        return np.searchsorted(classes.keys, self._keys(node)[0])
+
+    def held(self) -> list[Floats]:
+        """For each column, how many rows have each code of level 0."""
+        counts = self.frequencies.counts
+        return [
+            np.bincount(column, weights=counts, minlength=len(hierarchy.groups[0])).astype(float)
+            for column, hierarchy in zip(self._columns, self.hierarchies, strict=True)
+        ]
+
+    def by_column(self, costs: Sequence[Sequence[Floats]]) -> list[Floats]:
+        """For each column, the mean over all rows of a cost per code, at each level."""
+        return [
+            np.array(
+                [
+                    float((cost[group] * held).sum()) / self.total
+                    for cost, group in zip(column, hierarchy.groups, strict=True)
+                ]
+            )
+            for held, column, hierarchy in zip(self.held(), costs, self.hierarchies, strict=True)
+        ]
+
+    def _width(self, at: int, level: int) -> int:
+        return len(self.hierarchies[at].labels[level])
+
+    def _keys(self, node: Node) -> tuple[npt.NDArray[np.int64], int]:
+        """One number per tuple that names its class, in the order of the codes; their range."""
+        cells = math.prod(self._width(at, level) for at, level in enumerate(node))
+        if cells >= 2**62:
+            raise ParameterError(
+                "hierarchy", "have fewer combinations of values", cells, "Drop some columns."
+            )
+        keys = np.zeros(len(self.frequencies), dtype=np.int64)
+        stride = 1
+        for at in reversed(range(len(node))):
+            width = self._width(at, node[at])
+            if width > 1:
+                lookup = self.hierarchies[at].groups[node[at]] * np.int64(stride)
+                keys += np.take(lookup, self._columns[at], mode="clip")
+                stride *= width
+        return keys, cells
+
+    def _exceeds(self, keys: npt.NDArray[np.int64], k: int, limit: int) -> bool:
+        buckets = max(min(2 * len(keys), _DENSE), 1 << 10)
+        held = np.bincount(keys % (buckets - 1), weights=self._weights)
+        return float(held[held < k].sum()) > limit
+
+    def _grouped(
+        self, keys: npt.NDArray[np.int64], cells: int, *, located: bool
+    ) -> tuple[npt.NDArray[np.int64], Counts, npt.NDArray[np.int64]]:
+        """The distinct keys, their rows, and (if asked) where each tuple's key is among them."""
+        if cells <= max(min(_DENSEST, 16 * len(keys)), 1 << 12):
+            held = np.bincount(keys, weights=self._weights, minlength=cells)
+            found = np.flatnonzero(held)
+            sizes = held[found].astype(np.int64)
+        else:
+            order = np.argsort(keys)
+            ordered = keys[order]
+            first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+            found = ordered[first]
+            sizes = np.add.reduceat(self.frequencies.counts[order], first)
+        at = np.searchsorted(found, keys) if located else np.zeros(0, dtype=np.int64)
+        return found, sizes, at

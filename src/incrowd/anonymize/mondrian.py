@@ -1,0 +1,248 @@
+"""Mondrian: strict multidimensional partitioning (LeFevre and others).
+
+The table is one class. A class is cut in two or more along the column in which it is widest,
+wherever every part keeps at least k rows (and satisfies the rules on sensitive values); if
+that column allows no cut, the next widest is tried; a class that allows none is done. Every
+distinct tuple falls whole on one side, so equal people are never told apart.
+
+An ordered column is cut between two of its values; a tree is cut into the parts of the
+smallest group that holds the class. Parts of fewer than k rows stay together, and the
+smallest of the others joins them where even together they are too few.
+
+All classes of one generation are cut at once, by arrays. This is k-anonymity and no more:
+where the cuts fall depends on single people, and so do the boxes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from incrowd.anonymize.diversity import Protected, satisfied
+from incrowd.anonymize.frequency import Counts
+from incrowd.anonymize.recoding import Axis, Members
+from incrowd.errors import Floats
+from incrowd.hierarchy import Codes
+
+Cut = Literal["balanced", "median"]
+Places = npt.NDArray[np.int64]
+
+
+def mondrian(
+    axes: Sequence[Axis],
+    points: Codes,
+    counts: Counts,
+    *,
+    k: int,
+    weights: Floats | None = None,
+    cut: Cut = "balanced",
+    protected: Sequence[Protected] = (),
+) -> Members:
+    """The class of each point, numbered from 0; all points in one if they are too few.
+
+    ``cut`` says where ordered columns are cut: ``balanced`` makes the parts as even as
+    possible, ``median`` keeps the median and all below it on one side. ``weights`` make
+    columns count more in what is widest.
+    """
+    shares = np.ones(len(axes)) if weights is None else weights
+    partition = _Partition(list(axes), points, counts, k, shares, cut, protected)
+    while len(partition.starts):
+        partition.cut()
+    return partition.members
+
+
+@dataclass(eq=False)
+class _Generation:
+    """The classes being cut: where each begins in the order of rows, how it reaches, its rows."""
+
+    low: Codes
+    high: Codes
+    totals: Counts
+    lengths: Places
+
+
+class _Partition:
+    """The state: points in the order of their classes, of which finished ones drop out."""
+
+    def __init__(
+        self,
+        axes: list[Axis],
+        points: Codes,
+        counts: Counts,
+        k: int,
+        shares: Floats,
+        cut: Cut,
+        protected: Sequence[Protected],
+    ) -> None:
+        self._axes, self._k, self._shares, self._cut = axes, k, shares, cut
+        self._protected = protected
+        self._columns = [np.ascontiguousarray(column) for column in points.T]
+        self._counts = counts
+        self._all_counts = counts
+        self._rows = np.arange(len(counts))
+        self.starts = np.zeros(min(len(counts), 1), dtype=np.int64)
+        self.members = np.zeros(len(counts), dtype=np.int64)
+        self._finished = 0
+
+    def cut(self) -> None:
+        """Cut every class once; those that allow no cut are finished."""
+        now = self._generation()
+        widths = np.column_stack(
+            [
+                np.where(
+                    now.low[:, at] < now.high[:, at],
+                    share * axis.cost(now.low[:, at], now.high[:, at]),
+                    -1.0,
+                )
+                for at, (axis, share) in enumerate(zip(self._axes, self._shares, strict=True))
+            ]
+        )
+        preferred = np.argsort(-widths, axis=1, kind="stable")
+        part = np.zeros(len(self._rows), dtype=np.int64)
+        pending = now.totals >= 2 * self._k
+        for attempt in range(len(self._axes)):
+            for at in range(len(self._axes)):
+                tried = np.flatnonzero(
+                    pending & (preferred[:, attempt] == at) & (widths[:, at] >= 0)
+                )
+                if len(tried):
+                    pending[tried[self._try(at, tried, now, part)]] = False
+        self._divide(now, part, finished=pending | (now.totals < 2 * self._k))
+
+    def _generation(self) -> _Generation:
+        starts = self.starts
+        return _Generation(
+            np.column_stack([np.minimum.reduceat(column, starts) for column in self._columns]),
+            np.column_stack([np.maximum.reduceat(column, starts) for column in self._columns]),
+            np.add.reduceat(self._counts, starts),
+            np.diff(np.append(starts, len(self._rows))),
+        )
+
+    def _try(self, at: int, tried: Places, now: _Generation, part: Places) -> npt.NDArray[np.bool_]:
+        """Cut some classes along one column; which of them could be. Fills in the parts."""
+        lengths = now.lengths[tried]
+        places = _ranges(self.starts[tried], lengths)
+        group = np.repeat(np.arange(len(tried)), lengths)
+        column, counts = self._columns[at][places], self._counts[places]
+        low, high, totals = now.low[tried, at], now.high[tried, at], now.totals[tried]
+        if self._axes[at].ordered:
+            parts, good = self._between(column, counts, group, low, high, totals)
+        else:
+            levels = self._axes[at].levels(low, high)
+            codes = self._axes[at].parts(column, levels[group])
+            parts, good = _apart(codes, counts, group, totals, self._k)
+        if self._protected and good.any():
+            good &= self._satisfied(places, counts, group, parts, len(tried))
+        fill = good[group]
+        part[places[fill]] = parts[fill]
+        return good
+
+    def _between(
+        self,
+        column: Codes,
+        counts: Counts,
+        group: Places,
+        low: Codes,
+        high: Codes,
+        totals: Counts,
+    ) -> tuple[Places, npt.NDArray[np.bool_]]:
+        """Cut between two values: where each point falls, and which classes could be cut."""
+        span = (high - low).astype(np.int64) + 1
+        base = np.append(0, np.cumsum(span))
+        cells = base[group] + (column - low[group])
+        if base[-1] > 8 * len(cells) + (1 << 16):  # far more values than points: by those met
+            met, cells = np.unique(cells, return_inverse=True)
+            base = np.searchsorted(met, base)
+        held = np.bincount(cells, weights=counts, minlength=int(base[-1]))
+        upto = np.cumsum(held)
+        before = np.append(0.0, upto)[base[:-1]]
+        owner = np.repeat(np.arange(len(totals)), np.diff(base))
+        left = upto - before[owner]
+        right = totals[owner] - left
+        even = np.minimum(left, right)
+        if self._cut == "median":
+            even = np.where(2 * left >= totals[owner], even, -1.0)
+            even = np.where(_first(even >= 0, base[:-1]), even, -1.0)
+        best = np.maximum.reduceat(even, base[:-1])
+        where = np.flatnonzero(even == best[owner])
+        chosen = where[np.searchsorted(where, base[:-1])]
+        return (cells > chosen[group]).astype(np.int64), best >= self._k
+
+    def _satisfied(
+        self, places: Places, counts: Counts, group: Places, parts: Places, groups: int
+    ) -> npt.NDArray[np.bool_]:
+        """Which classes have only parts that satisfy the rules."""
+        _, at = np.unique(group * (int(parts.max()) + 1) + parts, return_inverse=True)
+        number = int(at.max()) + 1
+        rows = self._rows[places]
+        narrowed = [
+            Protected(column.codes[rows], column.overall, column.rules)
+            for column in self._protected
+        ]
+        good = satisfied(at, counts, classes=number, protected=narrowed)
+        bad = np.zeros(groups, dtype=bool)
+        bad[group[~good[at]]] = True
+        return ~bad
+
+    def _divide(self, now: _Generation, part: Places, *, finished: npt.NDArray[np.bool_]) -> None:
+        """Number the classes that are finished, and put the others' points in their new order."""
+        owner = np.repeat(np.arange(len(now.totals)), now.lengths)
+        number = self._finished + np.cumsum(finished) - 1
+        done = finished[owner]
+        self.members[self._rows[done]] = number[owner[done]]
+        self._finished += int(finished.sum())
+        kept = np.flatnonzero(~done)
+        key = owner[kept] * (int(part.max(initial=0)) + 1) + part[kept]
+        order = kept[np.argsort(key, kind="stable")]
+        self._rows, self._counts = self._rows[order], self._counts[order]
+        self._columns = [column[order] for column in self._columns]
+        key = np.sort(key)
+        self.starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
+
+
+def _apart(
+    codes: Codes, counts: Counts, group: Places, totals: Counts, k: int
+) -> tuple[Places, npt.NDArray[np.bool_]]:
+    """Cut classes into parts by code; parts of fewer than k rows stay together.
+
+    Where those together are fewer than k, the smallest other part joins them.
+    """
+    width = int(codes.max()) + 1
+    found, at = np.unique(group * width + codes, return_inverse=True)
+    sizes = np.bincount(at, weights=counts)
+    owner = found // width
+    large = sizes >= k
+    rest = totals - np.bincount(owner, weights=sizes * large, minlength=len(totals))
+    lacking = (rest > 0) & (rest < k)
+    if lacking.any():
+        joins = np.flatnonzero(large & lacking[owner])
+        joins = joins[np.lexsort((sizes[joins], owner[joins]))]
+        large[joins[_first_of(owner[joins])]] = False
+        rest[lacking] = k  # it holds at least that now, or the class has a single part
+    parts = np.bincount(owner, weights=large, minlength=len(totals)) + (rest > 0)
+    child = np.where(large, found % width + 1, 0)
+    return child[at], parts >= 2
+
+
+def _first_of(owner: Places) -> Places:
+    """Where each owner comes first in a list that is ordered by owner."""
+    return np.flatnonzero(np.append(True, owner[1:] != owner[:-1])[: len(owner)])
+
+
+def _first(marked: npt.NDArray[np.bool_], starts: Places) -> npt.NDArray[np.bool_]:
+    """Only the first mark in each run that begins at the starts."""
+    where = np.flatnonzero(marked)
+    first = np.zeros(len(marked), dtype=bool)
+    first[where[np.minimum(np.searchsorted(where, starts), len(where) - 1)]] = True
+    return first
+
+
+def _ranges(starts: Places, lengths: Places) -> Places:
+    """The numbers from each start, so many of each, one after the other."""
+    ends = np.cumsum(lengths)
+    places: Places = np.arange(int(ends[-1])) + np.repeat(starts - (ends - lengths), lengths)
+    return places

@@ -1,0 +1,141 @@
+"""A k-anonymous release of a table: counted once, put into classes, recoded, shown."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from incrowd.anonymize.frequency import Frequencies, merged
+from incrowd.certificate import Guarantee, classical_statement
+from incrowd.engine import Table
+from incrowd.engine.count import Rows, count_rows
+from incrowd.errors import IncrowdError
+from incrowd.evaluating import Shown, axes_of, evaluate
+from incrowd.grouping import Classes, classes
+from incrowd.hierarchy import ROOT
+from incrowd.privacy.events import Event
+from incrowd.privacy.randomness import Randomness
+from incrowd.product import Product, Progress, Recoded, Step, cells, published, unit_of
+from incrowd.spec import Closeness, Column, Diversity
+from incrowd.specfile import SpecFile
+
+
+class KAnonymity:
+    """Quasi columns generalised so that every row is alike to k - 1 others; no privacy budget."""
+
+    def __init__(self, file: SpecFile) -> None:
+        self._file = file
+        self._quasi = published(file.spec, "quasi")
+        self._kept = published(file.spec, "sensitive")
+        release = file.spec.release
+        assert release is not None
+        self._release = release
+        self.events: list[Event] = []
+        if release.k is None:
+            raise IncrowdError("The spec must give 'k' under 'release'.")
+        if not self._quasi:
+            raise IncrowdError("The spec publishes no quasi column: give some the role 'quasi'.")
+        noisy = published(file.spec, "noisy")
+        if noisy:
+            raise IncrowdError(
+                f"The column '{next(iter(noisy))}' is noisy, which belongs to the method "
+                "'k-epsilon'. Make it quasi or sensitive, or drop it."
+            )
+
+    def guarantee(self) -> Guarantee:
+        """k-anonymity, in words that say what it is not."""
+        unit = unit_of(self._file.spec)
+        said = classical_statement(self._parameters(), unit)
+        return Guarantee(kind="k-anonymity", statement=said, unit=unit)
+
+    def make(self, table: Table, bits: Randomness, step: Step, progress: Progress) -> Product:
+        """Count, search, recode."""
+        step("count")
+        rows = count_rows(table, self._quasi, tuple(self._kept), folder=self._file.folder)
+        axes = axes_of(rows.counted, self._quasi)
+        step("search")
+        found = classes(
+            rows, axes, {**self._quasi, **self._kept}, self._release, bits=bits, progress=progress
+        )
+        step("recode")
+        shown = _shown(rows, found)
+        class_sizes = merged(shown.codes[:, : len(axes)], shown.counts).counts
+        starred = self._release.suppressed == "starred"
+        missing = rows.frequencies.total - shown.total
+        local = found.levels is None
+        quasi = len(axes)
+        evaluation = evaluate(
+            rows.counted,
+            axes,
+            Shown(found.labels, merged(shown.codes[:, :quasi], shown.counts)),
+        )
+        return Product(
+            data=self._table(rows, found, shown, missing if starred else 0),
+            rows=shown.total + (missing if starred else 0),
+            classes=len(class_sizes),
+            smallest_class=int(class_sizes.min()) if len(class_sizes) else 0,
+            scheme={
+                name: Recoded(
+                    self._quasi[name],
+                    hierarchy,
+                    None if found.levels is None else found.levels[at],
+                    axes[at].ordered if local else None,
+                )
+                for at, (name, hierarchy) in enumerate(
+                    zip(rows.counted.names, rows.counted.hierarchies, strict=True)
+                )
+            },
+            evaluation=evaluation,
+            kept=tuple(self._kept),
+            parameters=self._parameters(),
+        )
+
+    def _parameters(self) -> dict[str, float | str]:
+        """What the certificate says: k, the algorithm, how rows are suppressed, the rules."""
+        assert self._release.k is not None
+        known: dict[str, float | str] = {
+            "k": float(self._release.k),
+            "algorithm": self._release.algorithm or "ola",
+            "suppressed": self._release.suppressed or "dropped",
+        }
+        for name, column in self._kept.items():
+            for kind, value in _rules(column):
+                known[f"rule {name}, {kind}"] = float(value)
+        return known
+
+    def _table(self, rows: Rows, found: Classes, shown: Frequencies, stars: int) -> Table:
+        labels: dict[str, list[object]] = dict(
+            zip(rows.counted.names, map(list, found.labels), strict=True)
+        )
+        labels |= rows.kept
+        if stars:
+            row = []
+            for name in labels:
+                star = ROOT if name in self._quasi else None
+                labels[name] = [*labels[name], *([] if star in labels[name] else [star])]
+                row.append(labels[name].index(star))
+            codes = np.vstack([shown.codes, np.array([row], dtype=np.int32)])
+            shown = merged(codes, np.append(shown.counts, stars))
+        weighted = self._release.rows == "weighted"
+        return cells(labels, shown, by_text=tuple(self._quasi), weighted=weighted)
+
+
+def _rules(column: Column) -> list[tuple[str, float]]:
+    asked, close = column.diversity or Diversity(), column.closeness or Closeness()
+    named = [
+        ("distinct values, at least", asked.distinct),
+        ("entropy of so many equally frequent values, at least", asked.entropy),
+        ("distance to the table (equal), at most", close.equal),
+        ("distance to the table (ordered), at most", close.ordered),
+    ]
+    return [(kind, float(value)) for kind, value in named if value is not None]
+
+
+def _shown(rows: Rows, found: Classes) -> Frequencies:
+    """The rows that are shown: codes of labels, then of kept values."""
+    kept = rows.frequencies.codes[:, len(rows.counted.names) :]
+    codes = np.column_stack([found.codes[rows.owner], kept]).astype(np.int32)
+    if found.published is not None:
+        chosen, counts = np.flatnonzero(found.published), found.published
+    else:
+        chosen, counts = np.flatnonzero(found.shown[rows.owner]), rows.frequencies.counts
+    return merged(codes[chosen], counts[chosen])

@@ -1,0 +1,220 @@
+"""What a published label covers: which values of the domain a row that shows it may have.
+
+Labels are read as a reader would: a group of the hierarchy, a value, an interval ("18-64",
+"[18, 64]", "[18, 65)", "low to high"), a set ("a,b", "{a, b}"), or the root. So tables that
+other tools made can be measured too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from incrowd.anonymize.recoding import Axis
+from incrowd.errors import Floats, IncrowdError
+from incrowd.hierarchy import ROOT
+from incrowd.values import canonical, number
+
+Places = npt.NDArray[np.int64]
+MOST_BINS = 256
+_BRACKETS = re.compile(r"([\[(])\s*([^,;]+?)\s*[,;]\s*([^,;]+?)\s*([\])])")
+_JOINTS = (" to ", " - ", "..", "–", "~", "-")
+
+
+class LabelError(IncrowdError):
+    """A label that no reader of the hierarchy would understand."""
+
+
+class Reader:
+    """Reads the labels of one column."""
+
+    def __init__(self, name: str, axis: Axis) -> None:
+        self._name, self._axis = name, axis
+        hierarchy = axis.hierarchy
+        values = len(hierarchy.values)
+        self._known: dict[str | None, tuple[Places, int]] = {}
+        for level, labels in enumerate(hierarchy.labels):
+            groups = hierarchy.groups[level][:values]
+            order = np.argsort(groups, kind="stable")
+            ends = np.searchsorted(groups[order], np.arange(len(labels) + 1))
+            for code, label in enumerate(labels):
+                codes = order[ends[code] : ends[code + 1]]
+                if len(codes):
+                    self._learn(label, axis.positions[codes].astype(np.int64), level)
+        root = hierarchy.labels[-1][0] if hierarchy.rooted else ROOT
+        everything = np.arange(values, dtype=np.int64)
+        for label in (root, ROOT):
+            self._known.setdefault(label, (everything, hierarchy.height - 1))
+        self._known.setdefault(None, (np.array([hierarchy.null]), 0))
+        other = hierarchy.labels[0][-1]
+        self._known.setdefault(other, (np.array([hierarchy.outside]), 0))
+
+    def _learn(self, label: str | None, places: Places, level: int) -> None:
+        """A label that stands for different groups is read as the widest of them."""
+        known = self._known.get(label)
+        if known is None or len(places) > len(known[0]):
+            self._known[label] = (np.sort(places), level)
+
+    def read(self, label: object) -> tuple[Places, int | None]:
+        """The positions that a label covers, and its level where it is a group or a value."""
+        text = label if isinstance(label, str) else canonical(label)
+        if text in self._known:
+            return self._known[text]
+        plain = canonical(text)
+        if plain in self._known:
+            return self._known[plain]
+        code = self._value(label)
+        if code is not None:
+            return np.array([code]), 0
+        places = self._interval(plain) if plain is not None and self._axis.ordered else None
+        if places is None and plain is not None:
+            places = self._set(plain)
+        if places is None or not len(places):
+            raise LabelError(
+                f"'{text}' in column '{self._name}' is no value, group, interval or set of its "
+                "hierarchy. Name the hierarchy that the table was made with."
+            )
+        return places, None
+
+    def width(self, places: Places) -> float:
+        """The width of what is covered, over the range of the domain."""
+        if int(places.max()) >= len(self._axis.hierarchy.values):
+            return 0.0
+        line = self._numbers or [Decimal(x) for x in range(len(self._axis.hierarchy.values))]
+        span = line[-1] - line[0] or Decimal(1)
+        return float((line[int(places.max())] - line[int(places.min())]) / span)
+
+    def _value(self, label: object) -> int | None:
+        """The position of a value of the domain, or None."""
+        (code,) = self._axis.hierarchy.encode([label])
+        hierarchy = self._axis.hierarchy
+        return None if code == hierarchy.outside else int(self._axis.positions[code])
+
+    @cached_property
+    def _numbers(self) -> list[Decimal] | None:
+        """The values as numbers in the order of the axis, if they are."""
+        values = self._axis.hierarchy.values
+        by_place: list[Decimal] = [Decimal(0)] * len(values)
+        for code, value in enumerate(values):
+            found = number(value)
+            if found is None:
+                return None
+            by_place[self._axis.positions[code]] = found
+        return by_place
+
+    def _interval(self, text: str) -> Places | None:
+        bracketed = _BRACKETS.fullmatch(text)
+        if bracketed:
+            opens, first, last, closes = bracketed.groups()
+            return self._run(first, last, above=opens == "(", below=closes == ")")
+        for first, last in _split(text):
+            places = self._run(first, last)
+            if places is not None:
+                return places
+        return None
+
+    def _run(
+        self, first: str, last: str, *, above: bool = False, below: bool = False
+    ) -> Places | None:
+        """The positions from one value to another; without them where the interval is open."""
+        low, high = number(canonical(first)), number(canonical(last))
+        if self._numbers is not None and low is not None and high is not None:
+            inside = [
+                place
+                for place, x in enumerate(self._numbers)
+                if (low < x if above else low <= x) and (x < high if below else x <= high)
+            ]
+            return np.array(inside, dtype=np.int64)
+        ends = [self._value(first), self._value(last)]
+        if ends[0] is None or ends[1] is None:
+            return None
+        return np.arange(ends[0] + above, ends[1] + 1 - below, dtype=np.int64)
+
+    def _set(self, text: str) -> Places | None:
+        parts = re.split(r"\s*[,;|]\s*", text.strip("{}[]() "))
+        places = [self._value(part.strip("'\" ")) for part in parts]
+        if len(places) < 2 or any(place is None for place in places):
+            return None
+        return np.unique(np.array(places, dtype=np.int64))
+
+
+def _split(text: str) -> Iterator[tuple[str, str]]:
+    """Ways to read a text as two ends with something between."""
+    for joint in _JOINTS:
+        start = text.find(joint, 1)
+        while start > 0:
+            yield text[:start].strip(), text[start + len(joint) :].strip()
+            start = text.find(joint, start + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Cover:
+    """For each label of a column: its loss, its precision, and where its rows may lie.
+
+    ``loss`` is (a - 1) / (m - 1) for a of m values covered. ``precision`` is paper B's: the
+    level over the highest, or on an ordered column the width over the range. ``shares`` says
+    for each bin of values how likely a row is there, if it is uniform in what its label
+    covers. ``rows`` is how many original rows have a value that it covers. ``starred`` marks
+    the labels that tell nothing.
+    """
+
+    labels: tuple[str | None, ...]
+    loss: Floats
+    precision: Floats
+    shares: Floats
+    rows: Floats
+    starred: npt.NDArray[np.bool_]
+
+
+def cover(name: str, axis: Axis, labels: Sequence[object], held: Floats) -> Cover:
+    """Read all labels of a column; raises :class:`LabelError` for one that has no meaning.
+
+    ``held`` is how many original rows there are at each position.
+    """
+    reader, bins = Reader(name, axis), bins_of(axis)
+    hierarchy = axis.hierarchy
+    size, top = max(hierarchy.size - 1, 1), max(hierarchy.height - 1, 1)
+    count = int(bins.max()) + 1
+    values = len(hierarchy.values)
+    loss, precision = np.zeros(len(labels)), np.zeros(len(labels))
+    shares, rows = np.zeros((len(labels), count)), np.zeros(len(labels))
+    for at, label in enumerate(labels):
+        places, level = reader.read(label)
+        shares[at] = np.bincount(bins[places], minlength=count) / len(places)
+        loss[at] = _covered(axis, places, level) / size
+        rows[at] = held[places].sum()
+        if axis.ordered:
+            precision[at] = reader.width(places)
+        else:
+            precision[at] = loss[at] if level is None else level / top
+        if len(places) == values and values > 1:
+            loss[at], precision[at], rows[at] = 1.0, 1.0, held.sum()
+    starred = np.array([label == ROOT for label in labels], dtype=bool)
+    return Cover(
+        tuple(canonical(label) for label in labels), loss, precision, shares, rows, starred
+    )
+
+
+def _covered(axis: Axis, places: Places, level: int | None) -> float:
+    """a - 1, by the rule where the domain is open."""
+    hierarchy = axis.hierarchy
+    if level is not None and hierarchy.size > len(hierarchy.values):
+        return float(hierarchy.size ** (level / (hierarchy.height - 1)) - 1)
+    return float(len(places) - 1)
+
+
+def bins_of(axis: Axis) -> Places:
+    """The bin of each position: each its own, or neighbours together where there are many.
+
+    Null and what is outside the domain have bins of their own.
+    """
+    values = len(axis.hierarchy.values)
+    inner = min(values, MOST_BINS)
+    bins = np.arange(values, dtype=np.int64) * inner // values
+    return np.append(bins, [inner, inner + 1])

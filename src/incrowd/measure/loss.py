@@ -1,0 +1,94 @@
+"""What generalising and suppressing cost: the measures of information loss.
+
+Three losses are sums over rows and columns of a cost that each shown code has, so a search
+can bound them column by column; two look at the sizes of classes alone. All are scaled so
+that less is better. A row that is not shown has lost everything: it costs 1 in every column
+under the first three, and as much as the whole table's size under discernibility. The
+average class size does not see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from incrowd.anonymize.frequency import Counts
+from incrowd.errors import Floats
+from incrowd.hierarchy import Hierarchy
+
+LossName: TypeAlias = Literal["normalised", "precision", "entropy", "discernibility", "class-size"]
+LOSSES: tuple[LossName, ...] = get_args(LossName)
+Costs: TypeAlias = list[list[Floats]]
+
+
+def normalised(hierarchy: Hierarchy) -> list[Floats]:
+    """The cost of each code at each level: (a - 1) / (m - 1), a of m values covered.
+
+    The same as the loss of ARX. A code that stands for nothing known (null, or outside the
+    domain and shown as such) is one value; the root covers all.
+    """
+    return [
+        (hierarchy.covered(level) - 1) / max(hierarchy.size - 1, 1)
+        for level in range(hierarchy.height)
+    ]
+
+
+def precision(hierarchy: Hierarchy) -> list[Floats]:
+    """The cost of each level: l / (h - 1) at level l of h (paper B's categorical precision)."""
+    top = max(hierarchy.height - 1, 1)
+    return [np.full(len(labels), level / top) for level, labels in enumerate(hierarchy.labels)]
+
+
+def entropy(hierarchy: Hierarchy, held: Floats) -> list[Floats]:
+    """Non-uniform entropy, as costs that stand for the bits lost: see :func:`entropy_scale`.
+
+    ``held`` counts the rows of each value. Generalising a value held by v rows to a group
+    held by g loses log2(g / v) bits. The part log2(v) is the same at every node, so a code
+    costs log2(g) here, scaled so that the values themselves cost 0 in all and a table of
+    roots 1.
+    """
+    floor, ceiling = entropy_scale(held)
+    costs = []
+    for group, labels in zip(hierarchy.groups, hierarchy.labels, strict=True):
+        rows = np.bincount(group, weights=held, minlength=len(labels))
+        bits = np.log2(np.maximum(rows, 1.0))
+        costs.append((bits - floor) / (ceiling - floor) if ceiling > floor else 0 * bits)
+    return costs
+
+
+def entropy_scale(held: Floats) -> tuple[float, float]:
+    """The mean of log2(v) over rows, v the rows that share the value, and log2 of all rows."""
+    shown = held[held > 0]
+    total = float(shown.sum())
+    if not total:
+        return 0.0, 0.0
+    return float((shown * np.log2(shown)).sum() / total), float(np.log2(total))
+
+
+def discernibility(sizes: Counts, suppressed: int, total: int) -> float:
+    """The sum of squared class sizes, with the total for each row not shown; over total squared."""
+    squares = float((sizes.astype(np.float64) ** 2).sum())
+    return (squares + float(suppressed) * total) / max(float(total) ** 2, 1.0)
+
+
+def average_class_size(sizes: Counts) -> float:
+    """The mean number of rows in a class that is shown; infinite where none is."""
+    return float(sizes.sum()) / len(sizes) if len(sizes) else float("inf")
+
+
+def separable(
+    name: LossName, hierarchies: Sequence[Hierarchy], held: Sequence[Floats]
+) -> Costs | None:
+    """The costs of a loss that is a sum over columns, or None; ``held`` is for each column."""
+    match name:
+        case "normalised":
+            return [normalised(hierarchy) for hierarchy in hierarchies]
+        case "precision":
+            return [precision(hierarchy) for hierarchy in hierarchies]
+        case "entropy":
+            pairs = zip(hierarchies, held, strict=True)
+            return [entropy(hierarchy, rows) for hierarchy, rows in pairs]
+        case _:
+            return None
