@@ -113,7 +113,7 @@ def publish(
         if ledger is not None:
             step("book")
             ledger.book(method.events)
-        warnings = beside.submit(_warnings, source, ledger, bits)
+        warnings = beside.submit(_warnings, source, ledger, bits, bool(method.events))
         if isinstance(file.spec.unit, PersonId):
             source = source.one_row_each(file.spec.unit.id, bits)
         product = method.make(source, bits, step, progress)
@@ -159,7 +159,9 @@ def _refuse_unknown(spec: Spec, table: Table) -> None:
             raise TableError(f"The column '{name}' of the spec is not in the table.")
 
 
-def _warnings(table: Table, ledger: Ledger | None, bits: Randomness) -> tuple[str, ...]:
+def _warnings(
+    table: Table, ledger: Ledger | None, bits: Randomness, accounted: bool
+) -> tuple[str, ...]:
     found = []
     if not bits.private:
         found.append("The randomness is seeded: this release is NOT private.")
@@ -167,9 +169,9 @@ def _warnings(table: Table, ledger: Ledger | None, bits: Randomness) -> tuple[st
         if not ledger.recognises(table.fingerprint):
             found.append("The table has changed since its first release under this ledger.")
     elif seen_before(table.fingerprint):
-        found.append(
-            "This table was released before. Releases of one table add up: keep a --ledger for it."
-        )
+        add_up = "Releases of one table add up: keep a --ledger for it."
+        combine = "Releases of one table can be combined, and nothing bounds what they tell then."
+        found.append(f"This table was released before. {add_up if accounted else combine}")
     return tuple(found)
 
 

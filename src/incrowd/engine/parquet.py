@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 from pyarrow import parquet
 
@@ -78,13 +79,14 @@ def write(
     """Write columns of codes as columns of their labels, without spelling out each row."""
     columns = {}
     for name, texts in labels.items():
-        known, places, null = list(texts), codes[name], None
+        known, places = list(texts), pl.Series(codes[name])
         if None in known:  # null has no place in a dictionary
             at = known.index(None)
-            null, known = places == at, [*known[:at], *known[at + 1 :]]
-            places = np.where(places > at, places - 1, places)
+            known = [*known[:at], *known[at + 1 :]]
+            below = pl.when(places > at).then(places - 1).when(places < at).then(places)
+            places = pl.select(below).to_series().cast(places.dtype)
         columns[name] = pa.DictionaryArray.from_arrays(
-            pa.array(places, mask=null), _column(known), safe=False
+            places.to_arrow(), _column(known), safe=False
         )
     parquet.write_table(
         pa.table(columns), path, compression="zstd", store_schema=False, write_statistics=False
@@ -93,8 +95,9 @@ def write(
 
 def _column(values: list[object]) -> Any:
     """Text unless the values are of another kind."""
-    text = all(isinstance(value, str) for value in values)
-    return pa.array(values, pa.string()) if text else pa.array(values)
+    if all(isinstance(value, str) for value in values):
+        return pl.Series(values, dtype=pl.String).to_arrow().cast(pa.string())
+    return pl.Series(values).to_arrow()
 
 
 def _batch_frequencies(columns: list[Codes]) -> Frequencies:
