@@ -41,9 +41,9 @@ def merged(codes: Codes, counts: Counts) -> Frequencies:
     """Frequencies from tuples that may repeat."""
     if not len(counts):
         return Frequencies(codes, counts)
-    keys = _keys(codes)
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
+    named = keys(codes)
+    order = np.argsort(named, kind="stable")
+    ordered = named[order]
     first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
     return Frequencies(codes[order[first]], np.add.reduceat(counts[order], first))
 
@@ -67,15 +67,15 @@ def between(
     return maps
 
 
-def _keys(codes: Codes) -> npt.NDArray[np.int64]:
+def keys(codes: Codes) -> npt.NDArray[np.int64]:
     """One number per tuple, in the order of the tuples; ranks where numbers would overflow."""
-    keys = np.zeros(len(codes), dtype=np.int64)
+    found = np.zeros(len(codes), dtype=np.int64)
     size = 1
     for column in codes.T:
         width = int(column.max()) + 1
         if size * width >= 2**62:
-            keys = np.unique(keys, return_inverse=True)[1].astype(np.int64)
-            size = int(keys.max()) + 1
-        keys = keys * width + column
+            found = np.unique(found, return_inverse=True)[1].astype(np.int64)
+            size = int(found.max()) + 1
+        found = found * width + column
         size *= width
-    return keys
+    return found

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incrowd.anonymize.frequency import Counts, Frequencies
+from incrowd.anonymize.frequency import Counts, Frequencies, keys
 from incrowd.errors import Floats
 
-_MOST_CLASSES = 2_000
+_CELLS = 500_000_000  # so many comparisons of a class with a tuple are made
+_FEWEST = 100  # but so many classes are looked at in any case
 
 
 @dataclass(frozen=True)
@@ -88,15 +89,15 @@ def _fitting(
     if all((fit.sum(axis=0) <= 1).all() for fit in fits):
         label = [np.where(fit.any(axis=0), fit.argmax(axis=0), -1) for fit in fits]
         codes = np.column_stack([label[at][original.codes[:, at]] for at in range(len(fits))])
-        counted: dict[tuple[int, ...], int] = {}
-        for code, rows in zip(map(tuple, codes.tolist()), original.counts.tolist(), strict=True):
-            counted[code] = counted.get(code, 0) + rows
-        found = [counted.get(tuple(code), 0) for code in released.codes.tolist()]
-        return np.maximum(np.array(found, dtype=np.float64), released.counts), released.counts
+        known = (codes >= 0).all(axis=1)
+        named = keys(np.vstack([released.codes, codes[known]]))
+        places, at_ = np.unique(named, return_inverse=True)
+        rows = np.bincount(at_[len(released) :], original.counts[known], minlength=len(places))
+        return np.maximum(rows[at_[: len(released)]], released.counts), released.counts
     chosen = np.arange(len(released))
-    if len(chosen) > _MOST_CLASSES:
-        draw = np.random.default_rng(seed)
-        chosen = draw.choice(len(chosen), _MOST_CLASSES, replace=False)
+    most = max(_FEWEST, _CELLS // max(len(original) * len(fits), 1))
+    if len(chosen) > most:
+        chosen = np.random.default_rng(seed).choice(len(chosen), most, replace=False)
     found = []
     for codes in released.codes[chosen]:
         fit = fits[0][codes[0]][original.codes[:, 0]]
