@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -34,7 +36,7 @@ class _Part(BaseModel):
 class Guarantee(_Part):
     """What is guaranteed, in numbers and in words."""
 
-    kind: Literal["differential privacy", "k-anonymity"]
+    kind: Literal["differential privacy", "k-anonymity", "(k,epsilon)-anonymity"]
     statement: str
     epsilon: float | None = None
     delta: float | None = None
@@ -69,6 +71,26 @@ class SchemeColumn(_Part):
         return self
 
 
+class NoisyColumn(_Part):
+    """The grid that noisy values lie on: multiples of a step, in numbers or in days."""
+
+    kind: Literal["number", "date"]
+    step: Annotated[str, Field(pattern=r"^\d{1,30}(\.\d{1,30})?$")]
+    bounds: tuple[str, str] | None = None
+
+    @model_validator(mode="after")
+    def _positive(self) -> NoisyColumn:
+        if not Decimal(self.step) > 0:
+            raise ValueError("a step must be above 0")
+        if self.bounds is not None and not all(map(_is_number, self.bounds)):
+            raise ValueError("bounds must be numbers")
+        return self
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"-?\d{1,30}(\.\d{1,30})?", text) is not None
+
+
 class Data(_Part):
     """Facts about the released file, recomputable from it."""
 
@@ -91,13 +113,14 @@ class Certificate(_Part):
     """All of it. ``seal`` is the SHA-256 of the rest, but for the signature."""
 
     incrowd: Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+[a-z0-9.]{0,12}$")]
-    method: Literal["safe", "k-anonymity"]
+    method: Literal["safe", "k-anonymity", "k-epsilon"]
     date: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
     guarantee: Guarantee
     parameters: dict[str, float | str]
     events: list[dict[str, Any]]
     scheme: dict[str, SchemeColumn]
     kept: list[str] = []
+    noisy: dict[str, NoisyColumn] = {}
     release: Data
     randomness: Literal["system", "seeded: not private"]
     seal: str = ""
@@ -145,7 +168,7 @@ class Certificate(_Part):
         """What is wrong with the guarantee of a safe release."""
         found, known = [], self.guarantee
         events = [from_dict(event) for event in self.events]
-        if not parameters_of(events) or self.kept:
+        if not parameters_of(events) or self.kept or self.noisy:
             return ["The events of a safe release are one safe release, or it sampled."]
         if known.kind != "differential privacy" or known.epsilon is None or known.delta is None:
             return ["A safe release guarantees differential privacy, with epsilon and delta."]
@@ -162,14 +185,21 @@ class Certificate(_Part):
         return found
 
     def _classical(self) -> list[str]:
-        """What is wrong with the guarantee of a k-anonymous table."""
+        """What is wrong with the guarantee of a k-anonymous table, noisy columns or not."""
         known = self.guarantee
         if self.events or known.epsilon is not None or known.delta is not None:
             return ["k-anonymity is no differential privacy and has no events."]
-        if known.kind != "k-anonymity" or known.statement != classical_statement(
-            self.parameters, known.unit
+        if self.method == "k-anonymity":
+            kind, said = "k-anonymity", classical_statement(self.parameters, known.unit)
+        else:
+            kind = "(k,epsilon)-anonymity"
+            said = noisy_statement(self.parameters, list(self.noisy), known.unit)
+        if (
+            known.kind != kind
+            or known.statement != said
+            or (kind == "k-anonymity") == bool(self.noisy)
         ):
-            return ["The statement does not say what k-anonymity guarantees."]
+            return [f"The statement does not say what {kind} guarantees."]
         return []
 
     def _hash(self) -> str:
@@ -269,6 +299,42 @@ def classical_statement(parameters: dict[str, float | str], unit: str) -> str:
         "Known attacks: a class whose members share a sensitive value reveals it; who knows more "
         f"about a person can rule out others of the class. {weakness}"
     )
+
+
+def noisy_statement(parameters: dict[str, float | str], columns: list[str], unit: str) -> str:
+    """What (k,epsilon)-anonymity promises, and what it does not, for a custodian."""
+    epsilon, noise = parameters.get("epsilon"), parameters.get("noise")
+    declared, confidence = parameters.get("bounds") == "declared", parameters.get("confidence")
+    if not isinstance(epsilon, float) or not epsilon > 0 or noise not in ("laplace", "gaussian"):
+        raise ValueError("the parameters have no epsilon, or no noise that is known")
+    listed = ", ".join(f"'{name}'" for name in columns)
+    delta = f" and delta = {parameters['delta']!r}" if "delta" in parameters else ""
+    words = (
+        f"This file is (k,epsilon)-anonymous, which is NOT differential privacy of the table. "
+        f"{classical_statement(parameters, unit)} The columns {listed} carry random noise "
+        f"({noise}), epsilon = {epsilon!r}{delta} shared among them, "
+    )
+    if declared:
+        words += (
+            "as wide as their declared bounds ask for: for each row, any two values within the "
+            "bounds would have led to any released values with probabilities that differ by a "
+            f"factor of at most e^epsilon{', plus delta' if delta else ''} (local differential "
+            "privacy of these values, not of the rest of the row; whether a value is missing is "
+            "shown)."
+        )
+    else:
+        words += (
+            "as wide as the values of each class: which of its members' values a released value "
+            "came from is blurred, but how far the values of a class reach can be estimated from "
+            "the file, an extreme value in particular. A class in which all values are equal gets "
+            "no noise and shows that value."
+        )
+    if isinstance(confidence, float):
+        words += (
+            f" Rows were suppressed whose released value would have pointed, with confidence "
+            f"{confidence!r}, to fewer than k members of their class."
+        )
+    return words
 
 
 def sha256_of(path: Path) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from incrowd.anonymize.frequency import Frequencies, merged
+from incrowd.anonymize.recoding import Axis
 from incrowd.certificate import Guarantee, classical_statement
 from incrowd.engine import Table
 from incrowd.engine.count import Rows, count_rows
@@ -34,7 +37,10 @@ class KAnonymity:
             raise IncrowdError("The spec must give 'k' under 'release'.")
         if not self._quasi:
             raise IncrowdError("The spec publishes no quasi column: give some the role 'quasi'.")
-        noisy = published(file.spec, "noisy")
+        self._refuse_noisy()
+
+    def _refuse_noisy(self) -> None:
+        noisy = published(self._file.spec, "noisy")
         if noisy:
             raise IncrowdError(
                 f"The column '{next(iter(noisy))}' is noisy, which belongs to the method "
@@ -61,7 +67,6 @@ class KAnonymity:
         class_sizes = merged(shown.codes[:, : len(axes)], shown.counts).counts
         starred = self._release.suppressed == "starred"
         missing = rows.frequencies.total - shown.total
-        local = found.levels is None
         quasi = len(axes)
         evaluation = evaluate(
             rows.counted,
@@ -73,21 +78,24 @@ class KAnonymity:
             rows=shown.total + (missing if starred else 0),
             classes=len(class_sizes),
             smallest_class=int(class_sizes.min()) if len(class_sizes) else 0,
-            scheme={
-                name: Recoded(
-                    self._quasi[name],
-                    hierarchy,
-                    None if found.levels is None else found.levels[at],
-                    axes[at].ordered if local else None,
-                )
-                for at, (name, hierarchy) in enumerate(
-                    zip(rows.counted.names, rows.counted.hierarchies, strict=True)
-                )
-            },
+            scheme=self._scheme(rows, found, axes),
             evaluation=evaluation,
             kept=tuple(self._kept),
             parameters=self._parameters(),
         )
+
+    def _scheme(self, rows: Rows, found: Classes, axes: Sequence[Axis]) -> dict[str, Recoded]:
+        return {
+            name: Recoded(
+                self._quasi[name],
+                hierarchy,
+                None if found.levels is None else found.levels[at],
+                axes[at].ordered if found.levels is None else None,
+            )
+            for at, (name, hierarchy) in enumerate(
+                zip(rows.counted.names, rows.counted.hierarchies, strict=True)
+            )
+        }
 
     def _parameters(self) -> dict[str, float | str]:
         """What the certificate says: k, the algorithm, how rows are suppressed, the rules."""

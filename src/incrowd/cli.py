@@ -248,6 +248,8 @@ def publish(
         hint = f"Suppressed {found.suppressed:,} rows; normalised loss {found.loss:.4f}."
         if None not in levels.values():
             hint += f" Levels: {', '.join(f'{name} {level}' for name, level in levels.items())}."
+        if found.noise is not None:
+            hint = "\n".join([hint, *showing.noise_lines(found.noise)])
     if hint:
         print(hint)
 

@@ -23,6 +23,7 @@ from incrowd.errors import Floats, IncrowdError, check_choice
 from incrowd.hierarchy import ROOT, Codes
 from incrowd.measure import utility
 from incrowd.measure.cover import Cover, bins_of, cover
+from incrowd.measure.linking import Estimate
 from incrowd.measure.loss import average_class_size, discernibility, entropy_scale
 from incrowd.measure.risk import Risk, risk
 from incrowd.spec import Column, Spec
@@ -67,6 +68,38 @@ class Utility:
 
 
 @dataclass(frozen=True)
+class NoiseLoss:
+    """What noise does to one column.
+
+    ``expected_error`` is the mean relative error before any noise is drawn, ``measured_error``
+    that of the rows shown; values of 0 have no relative error and are left out, as are nulls.
+    ``mean_scale`` is the mean width of the noise, in the column's own unit.
+    """
+
+    expected_error: float
+    measured_error: float
+    zeros: int
+    nulls: int
+    classes_without_noise: int
+    mean_scale: float
+
+
+@dataclass(frozen=True)
+class Noisiness:
+    """What noise does and what it leaves to an attacker who knows all original values.
+
+    ``linking`` is the share of rows linked to their own original by nearest values, a tie
+    counting as a success; ``linking_shared`` counts one of t ties as 1 / t.
+    """
+
+    columns: dict[str, NoiseLoss]
+    linking: Estimate
+    linking_shared: Estimate
+    suppressed_by_confidence: int
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """All of it. ``loss`` is the normalised loss, comparable with ARX's; a row not shown is 1.
 
@@ -84,6 +117,7 @@ class Evaluation:
     losses: Losses
     risk: Risk
     utility: Utility
+    noise: Noisiness | None = None
 
     @property
     def share(self) -> float:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import numpy as np
 
 from incrowd.anonymize.frequency import Frequencies, merged
-from incrowd.certificate import Guarantee
+from incrowd.certificate import Guarantee, NoisyColumn
 from incrowd.engine import Table
 from incrowd.engine.local import from_cells
 from incrowd.errors import IncrowdError
@@ -46,6 +46,7 @@ class Product:
     scheme: dict[str, Recoded]
     evaluation: Outcome | Evaluation
     kept: tuple[str, ...] = ()
+    noisy: dict[str, NoisyColumn] = field(default_factory=dict)
     parameters: dict[str, float | str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 

@@ -32,6 +32,7 @@ from incrowd.errors import IncrowdError
 from incrowd.evaluating import Evaluation
 from incrowd.folder import fill
 from incrowd.ledger import Ledger, seen_before
+from incrowd.noisy import KEpsilon
 from incrowd.outcome import Outcome
 from incrowd.privacy.events import as_dict
 from incrowd.privacy.randomness import Randomness, SystemRandomness
@@ -147,7 +148,7 @@ def _method(file: SpecFile, ledger: Ledger | None) -> Method:
         )
     if release.method == "k-anonymity":
         return KAnonymity(file)
-    raise IncrowdError(f"The method '{release.method}' cannot be published so far.")
+    return KEpsilon(file)
 
 
 def _refuse_unknown(spec: Spec, table: Table) -> None:
@@ -198,7 +199,7 @@ def _write(
     (draft / "scheme").mkdir()
     certificate = Certificate(
         incrowd=__version__,
-        method=spec.release.method,  # type: ignore[arg-type]
+        method=spec.release.method,
         date=dt.datetime.now(dt.UTC).date().isoformat(),
         guarantee=method.guarantee(),
         parameters=product.parameters,
@@ -208,6 +209,7 @@ def _write(
             for column, recoded in product.scheme.items()
         },
         kept=list(product.kept),
+        noisy=product.noisy,
         release=data,
         randomness="system" if bits.private else "seeded: not private",
     )

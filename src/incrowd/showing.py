@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from incrowd.certificate import Certificate
-    from incrowd.evaluating import Evaluation
+    from incrowd.evaluating import Evaluation, Noisiness
     from incrowd.outcome import Outcome
     from incrowd.previewing import Preview
 
@@ -24,7 +24,9 @@ def promise(certificate: Certificate) -> str:
     """The guarantee of a certificate, in short."""
     known = certificate.guarantee
     if known.epsilon is None or known.delta is None:
-        return f"{known.kind} with k = {certificate.k}, which is NOT differential privacy."
+        epsilon_ = certificate.parameters.get("epsilon")
+        noise = f" and epsilon = {epsilon_:g}" if isinstance(epsilon_, float) else ""
+        return f"{known.kind} with k = {certificate.k}{noise}, which is NOT differential privacy."
     epsilon = planning.rounded("epsilon", known.epsilon, 4)
     return f"({epsilon}, {planning.rounded('delta', known.delta, 3)})-differential privacy."
 
@@ -72,6 +74,8 @@ def print_evaluation(found: Evaluation) -> None:
         f"utility   {useful.association_error:.4f} mean error of associations",
         f"          {useful.query_error:.1%} median error of range counts",
     ]
+    if found.noise is not None:
+        lines += noise_lines(found.noise)
     if useful.accuracy is not None:
         known = useful.accuracy
         lines.append(
@@ -87,6 +91,21 @@ def console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, emoji=False)
+
+
+def noise_lines(noise: Noisiness) -> list[str]:
+    """What noise does, in a few lines."""
+    lines = [
+        f"noise     {name}: relative error {loss.measured_error:.2%}, expected "
+        f"{loss.expected_error:.2%}; mean width {loss.mean_scale:.4g}"
+        for name, loss in noise.columns.items()
+    ]
+    link, shared = noise.linking, noise.linking_shared
+    lines.append(
+        f"linking   {link.mean:.2%} of the rows ({link.low:.2%} to {link.high:.2%}, {link.runs} "
+        f"runs); {shared.mean:.2%} with ties shared"
+    )
+    return lines
 
 
 @contextmanager

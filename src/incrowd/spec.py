@@ -298,11 +298,12 @@ class Release(_Model):
     noise: Literal["laplace", "gaussian"] | None = None
     bounds: Literal["class", "declared"] | None = None
     confidence: Annotated[float, Field(gt=0, lt=1)] | None = None
+    clamp: bool | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Release:
         searching = ("loss", "candidates", "cut", "suppression", "suppressed", "algorithm")
-        noising = ("noise", "bounds", "confidence")
+        noising = ("noise", "bounds", "confidence", "clamp")
         sampling = ("beta", "keep", "scheme", "slices", "already_sampled")
         foreign = {
             "safe": (*searching, *noising),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import stat
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,7 +15,7 @@ from pydantic import ValidationError
 from incrowd.anonymize.frequency import Counts
 from incrowd.anonymize.recoding import Axis
 from incrowd.builders import read_rows
-from incrowd.certificate import FILE, Certificate, SchemeColumn, sha256_of
+from incrowd.certificate import FILE, Certificate, NoisyColumn, SchemeColumn, sha256_of
 from incrowd.engine import Coder, Table
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
@@ -22,7 +23,7 @@ from incrowd.evaluating import COUNT, read_shown
 from incrowd.hierarchy import ROOT, from_rows
 from incrowd.measure.cover import Reader
 from incrowd.spec import Hierarchies, Mask
-from incrowd.values import canonical
+from incrowd.values import canonical, iso_day, number
 
 _LARGEST = 64 << 20
 
@@ -119,7 +120,8 @@ def _data(folder: Path, certificate: Certificate) -> list[str]:
     release, found = certificate.release, []
     table = open_table(folder / release.file, empty=True, delimiter=",")
     names = list(certificate.scheme)
-    expected = [*names, *certificate.kept, *([COUNT] if release.form == "weighted" else [])]
+    expected = [*names, *certificate.kept, *certificate.noisy]
+    expected += [COUNT] if release.form == "weighted" else []
     if sorted(table.columns) != sorted(expected):
         return [f"The data have the columns {', '.join(table.columns)}, not those of the scheme."]
     for name in names:
@@ -131,6 +133,10 @@ def _data(folder: Path, certificate: Certificate) -> list[str]:
             level = certificate.scheme[name].level
             what = "its hierarchy" if level is None else f"level {level}"
             found.append(f"'{strange[0]}' in column '{name}' is no value of {what}.")
+    for name, grid in certificate.noisy.items():
+        off = [value for value in table.values(name) if not _on_grid(value, grid)]
+        if off:
+            found.append(f"'{off[0]}' in column '{name}' is no multiple of its step {grid.step}.")
     sizes, stars = _sizes(table, certificate)
     k = certificate.k
     small = int((sizes < k).sum())
@@ -169,6 +175,18 @@ def _sizes(table: Table, certificate: Certificate) -> tuple[Counts, int]:
         starred = np.array([label == ROOT for label in labels])
         stars &= starred[shown.frequencies.codes[:, at]]
     return sizes[~stars], int(sizes[stars].sum())
+
+
+def _on_grid(value: object, grid: NoisyColumn) -> bool:
+    """Whether a noisy value is null, or lies on its grid and within its bounds."""
+    text = canonical(value)
+    if text is None:
+        return True
+    if grid.kind == "date":
+        return iso_day(text) is not None
+    x = number(text)
+    low, high = map(Decimal, grid.bounds or ("-Infinity", "Infinity"))
+    return x is not None and x % Decimal(grid.step) == 0 and low <= x <= high
 
 
 def _refuse_bad_counts(table: Table, names: list[str]) -> None:

@@ -261,6 +261,22 @@ def from_cells(
     return _Cells(frame, columns, known)
 
 
+def from_rows(
+    coded: Mapping[str, tuple[Sequence[object], Codes]],
+    plain: Mapping[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, np.dtype[np.bool_]]]],
+    order: Sequence[str],
+) -> Table:
+    """A table of rows: columns of labels by code, and plain columns with a mask of nulls."""
+    columns = {}
+    for name, (texts, codes) in coded.items():
+        known = pl.Series(list(texts), dtype=_kind(texts))
+        columns[name] = known.gather(codes) if len(known) else known
+    for name, (values, null) in plain.items():
+        column = pl.Series(values)
+        columns[name] = pl.select(pl.when(~pl.Series(null)).then(column)).to_series()
+    return LocalTable(pl.DataFrame({name: columns[name] for name in order}).lazy())
+
+
 def _kind(values: Sequence[object]) -> type[pl.DataType] | None:
     """Text unless the values are of another kind."""
     return pl.String if all(isinstance(x, str | None) for x in values) else None

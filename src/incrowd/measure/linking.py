@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from incrowd.anonymize.kepsilon import Noise, Steps
 from incrowd.anonymize.recoding import Members
@@ -103,54 +104,42 @@ def _gaps(classes: Members, originals: Steps) -> tuple[Floats, Floats]:
 
 def _nearest_on_a_line(
     classes: Members, originals: Steps, released: Steps
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], Counts]:
+) -> tuple[npt.NDArray[np.bool_], Counts]:
     """Whether each row's own value is among the nearest of its class, and how many are.
 
-    Everything is whole numbers, so ties are exact.
+    Originals and released values are put in one order; the nearest original is the last one
+    before or the first one after. Everything is whole numbers, so ties are exact.
     """
     n = len(classes)
-    both = np.concatenate([originals, released])
-    owner = np.concatenate([classes, classes])
+    both, owner = np.concatenate([originals, released]), np.concatenate([classes, classes])
     order = np.lexsort((np.repeat([0, 1], n), both, owner))
-    original = order < n
-    place = np.arange(2 * n)
+    original, place = order < n, np.arange(2 * n)
     last = np.maximum.accumulate(np.where(original, place, -1))
     after = np.minimum.accumulate(np.where(original, place, 2 * n)[::-1])[::-1]
-    at = np.empty(2 * n, dtype=np.int64)
-    at[order] = place
-    query = at[n:]
-    far = np.iinfo(np.int64).max
-    smaller = _apart(last[query], order, both, owner, classes, released, n, far)
-    larger = _apart(after[query], order, both, owner, classes, released, n, far)
+    query = np.empty(2 * n, dtype=np.int64)
+    query[order] = place
+    query = query[n:]
+    alike = _alike(order[original], both, owner)
+    sides = []
+    for found in (last[query], after[query]):
+        row = order[np.clip(found, 0, 2 * n - 1)]
+        inside = (found >= 0) & (found < 2 * n) & (owner[row] == classes)
+        apart = np.where(inside, np.abs(released - both[row]), np.iinfo(np.int64).max)
+        sides.append((apart, np.where(inside, alike[np.minimum(row, n - 1)], 0)))
+    (smaller, before), (larger, behind) = sides
     nearest = np.minimum(smaller, larger)
-    own = np.abs(released - originals)
-    ties = _held(classes, originals, released - nearest)
-    ties += np.where(nearest > 0, _held(classes, originals, released + nearest), 0)
-    return own == nearest, ties
+    ties = np.where(smaller == nearest, before, 0) + np.where(larger == nearest, behind, 0)
+    return np.abs(released - originals) == nearest, ties
 
 
-def _apart(
-    found: Counts,
-    order: Counts,
-    both: Steps,
-    owner: Members,
-    classes: Members,
-    released: Steps,
-    n: int,
-    far: int,
-) -> Steps:
-    inside = (found >= 0) & (found < 2 * n)
-    row = order[np.clip(found, 0, 2 * n - 1)]
-    same = inside & (owner[row] == classes)
-    return np.where(same, np.abs(released - both[row]), far)
-
-
-def _held(classes: Members, originals: Steps, values: Steps) -> Counts:
-    """How many originals of each row's class equal a value."""
-    from incrowd.anonymize.kepsilon import within
-
-    exact = values.astype(np.float64)
-    return within(classes, originals, exact, exact)
+def _alike(order: Counts, values: Steps, owner: Members) -> Counts:
+    """For each original, how many of its class have its value; ``order`` sorts the originals."""
+    here, whose = values[order], owner[order]
+    new = np.append(True, (here[1:] != here[:-1]) | (whose[1:] != whose[:-1]))
+    group = np.cumsum(new) - 1
+    alike = np.empty(len(order), dtype=np.int64)
+    alike[order] = np.bincount(group)[group]
+    return alike
 
 
 def _nearest(
@@ -158,7 +147,7 @@ def _nearest(
     originals: Sequence[Steps],
     released: Sequence[Steps],
     scales: Sequence[Floats] | None,
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], Counts]:
+) -> tuple[npt.NDArray[np.bool_], Counts]:
     """The same in several columns, by one tree in which classes lie far apart."""
     from scipy.spatial import cKDTree
 

@@ -127,3 +127,16 @@ def below(bounds: Counts, bits: Randomness) -> Counts:
         drawn[waiting[fair]] = (words[fair] % sizes[waiting[fair]]).astype(np.int64)
         waiting = waiting[~fair]
     return drawn
+
+
+def permutation(count: int, bits: Randomness) -> Counts:
+    """The numbers from 0 up to count in a uniformly random order.
+
+    Each number draws 64 random bits and they are sorted by them. Should two draw alike, all
+    draw again, so that every order is equally likely.
+    """
+    while True:
+        words = bits.words(count)
+        order = np.argsort(words)
+        if (np.diff(words[order]) != 0).all():
+            return order

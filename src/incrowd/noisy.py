@@ -1,0 +1,363 @@
+"""A (k,epsilon)-anonymous release: classes of quasi columns, noise on others inside each class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from incrowd.anonymize import kepsilon
+from incrowd.anonymize.frequency import merged
+from incrowd.anonymize.kepsilon import Noise
+from incrowd.anonymize.recoding import Members
+from incrowd.certificate import Guarantee, NoisyColumn, noisy_statement
+from incrowd.classical import KAnonymity
+from incrowd.engine import Table
+from incrowd.engine.count import Rows, count_rows
+from incrowd.engine.local import from_rows
+from incrowd.errors import Floats, IncrowdError
+from incrowd.evaluating import Evaluation, NoiseLoss, Noisiness, Shown, axes_of, evaluate
+from incrowd.grid import Grid, grid_of
+from incrowd.grouping import Classes, classes
+from incrowd.hierarchy import Codes
+from incrowd.measure.linking import Estimate, linking_risk, predicted, repeated
+from incrowd.privacy.randomness import Randomness, permutation
+from incrowd.product import Product, Progress, Step, published, unit_of
+from incrowd.spec import Column, Release
+from incrowd.specfile import SpecFile
+
+RUNS = 30
+_LINKED_ROWS = 30_000  # so many rows are linked again and again, whole classes at random
+_COPY = 0.99  # a correlation from which two columns look like copies
+_EXPOSED = 0.9  # a chance of being linked from which noise does not hide a row
+
+Steps = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyValues:
+    """One noisy column, row by row: steps on its grid, which are null, and its noise."""
+
+    name: str
+    grid: Grid
+    steps: Steps
+    null: Mask
+    noise: Noise
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyRows:
+    """The rows that classes show: the tuple of each, its class from 0, and its noisy values."""
+
+    tuples: npt.NDArray[np.int64]
+    members: Members
+    classes: int
+    columns: tuple[NoisyValues, ...]
+
+
+class KEpsilon(KAnonymity):
+    """k-anonymity of the quasi columns, and noise on the noisy ones, as wide as each class."""
+
+    def __init__(self, file: SpecFile) -> None:
+        super().__init__(file)
+        release = self._release
+        if release.epsilon is None or release.epsilon <= 0:
+            raise IncrowdError("The method 'k-epsilon' needs an 'epsilon' above 0.")
+        if release.noise == "gaussian" and release.delta is None:
+            raise IncrowdError("Gaussian noise needs a 'delta', such as 1e-6.")
+        if release.noise != "gaussian" and release.delta is not None:
+            raise IncrowdError("'delta' belongs to 'noise: gaussian'.")
+        if release.rows == "weighted":
+            raise IncrowdError("Rows with noise are all different: 'rows: weighted' has no use.")
+        if release.suppressed == "starred":
+            raise IncrowdError("'suppressed: starred' does not go with the method 'k-epsilon'.")
+        if not self._noisy:
+            raise IncrowdError("The method 'k-epsilon' needs a column with the role 'noisy'.")
+        for name, column in self._noisy.items():
+            if column.bounds is None and release.bounds == "declared":
+                raise IncrowdError(
+                    f"'bounds: declared' needs the bounds of the noisy column '{name}', such as "
+                    "'bounds: [50, 250]'."
+                )
+            if column.bounds is None and release.clamp:
+                raise IncrowdError(f"'clamp' needs the bounds of the noisy column '{name}'.")
+
+    def _refuse_noisy(self) -> None:
+        self._noisy = published(self._file.spec, "noisy")
+
+    def guarantee(self) -> Guarantee:
+        """(k,epsilon)-anonymity, in words that say what it is not."""
+        unit = unit_of(self._file.spec)
+        said = noisy_statement(self._parameters(), list(self._noisy), unit)
+        return Guarantee(kind="(k,epsilon)-anonymity", statement=said, unit=unit)
+
+    def make(self, table: Table, bits: Randomness, step: Step, progress: Progress) -> Product:
+        """Count, search, draw noise, shuffle."""
+        step("count")
+        names = (*self._kept, *self._noisy)
+        rows = count_rows(table, self._quasi, names, folder=self._file.folder)
+        axes = axes_of(rows.counted, self._quasi)
+        step("search")
+        every = {**self._quasi, **self._kept, **self._noisy}
+        found = classes(rows, axes, every, self._release, bits=bits, progress=progress)
+        step("draw")
+        data = noisy_rows(rows, found, self._noisy, self._release)
+        released = [self._released(column, data, bits) for column in data.columns]
+        kept = self._confident(data, released)
+        shown = merged(found.codes[rows.owner[data.tuples[kept]]], np.ones(kept.sum(), np.int64))
+        plain = evaluate(rows.counted, axes, Shown(found.labels, shown))
+        evaluation = self._evaluated(plain, data, released, kept, bits)
+        order = np.flatnonzero(kept)[permutation(int(kept.sum()), bits)]
+        return Product(
+            data=self._rows(rows, found, data, released, order),
+            rows=shown.total,
+            classes=len(shown),
+            smallest_class=int(shown.counts.min()) if len(shown) else 0,
+            scheme=self._scheme(rows, found, axes),
+            evaluation=evaluation,
+            kept=tuple(self._kept),
+            noisy={
+                column.name: NoisyColumn(
+                    kind=column.grid.kind, step=format(column.grid.step, "f"),
+                    bounds=self._shown_bounds(column),
+                )
+                for column in data.columns
+            },
+            parameters=self._parameters(),
+            warnings=evaluation.noise.warnings if evaluation.noise else (),
+        )  # fmt: skip
+
+    def _parameters(self) -> dict[str, float | str]:
+        release = self._release
+        assert release.epsilon is not None
+        known = super()._parameters()
+        known["epsilon"] = float(release.epsilon)
+        known["noise"] = release.noise or "laplace"
+        known["bounds"] = release.bounds or "class"
+        if release.delta is not None:
+            known["delta"] = release.delta
+        if release.confidence is not None:
+            known["confidence"] = release.confidence
+        return known
+
+    def _shown_bounds(self, column: NoisyValues) -> tuple[str, str] | None:
+        declared = self._noisy[column.name].bounds
+        if not self._release.clamp or declared is None:
+            return None
+        return format(declared[0], "f"), format(declared[1], "f")
+
+    def _released(self, column: NoisyValues, data: NoisyRows, bits: Randomness) -> Steps:
+        drawn = column.noise.draw(data.members, bits)
+        noisy = kepsilon.added(column.steps, drawn)
+        return column.grid.clamped(noisy) if self._release.clamp else noisy
+
+    def _confident(self, data: NoisyRows, released: Sequence[Steps]) -> Mask:
+        """Which rows are shown: all, or those that confidence-based k-anonymity keeps."""
+        kept = np.ones(len(data.members), dtype=bool)
+        confidence, k = self._release.confidence, self._release.k
+        if confidence is None:
+            return kept
+        assert k is not None
+        for column, noisy in zip(data.columns, released, strict=True):
+            some = np.flatnonzero(~column.null)
+            good = kepsilon.confident(
+                data.members[some], column.steps[some], noisy[some],
+                column.noise.radius(confidence), k=k,
+            )  # fmt: skip
+            kept[some[~good]] = False
+        return kepsilon.whole_classes(kept, data.members, k=k)
+
+    def _evaluated(
+        self,
+        plain: Evaluation,
+        data: NoisyRows,
+        released: Sequence[Steps],
+        kept: Mask,
+        bits: Randomness,
+    ) -> Evaluation:
+        losses = {
+            column.name: _loss(column, data, noisy, kept)
+            for column, noisy in zip(data.columns, released, strict=True)
+        }
+        linking, shared = linked(data, bits)
+        noisiness = Noisiness(
+            columns=losses,
+            linking=linking,
+            linking_shared=shared,
+            suppressed_by_confidence=int((~kept).sum()),
+            warnings=tuple(_warnings(data)),
+        )
+        return replace(plain, noise=noisiness)
+
+    def _rows(
+        self,
+        rows: Rows,
+        found: Classes,
+        data: NoisyRows,
+        released: Sequence[Steps],
+        order: npt.NDArray[np.int64],
+    ) -> Table:
+        tuples = data.tuples[order]
+        owner = rows.owner[tuples]
+        width = len(self._quasi)
+        coded: dict[str, tuple[Sequence[object], Codes]] = {
+            name: (found.labels[at], found.codes[owner, at])
+            for at, name in enumerate(rows.counted.names)
+        }
+        coded |= {
+            name: (rows.kept[name], rows.frequencies.codes[tuples, width + at])
+            for at, name in enumerate(self._kept)
+        }
+        plain = {
+            column.name: (column.grid.values(noisy[order]), column.null[order])
+            for column, noisy in zip(data.columns, released, strict=True)
+        }
+        names = [name for name in self._file.spec.columns if name in coded or name in plain]
+        return from_rows(coded, plain, names)
+
+
+def noisy_rows(rows: Rows, found: Classes, noisy: dict[str, Column], release: Release) -> NoisyRows:
+    """The rows shown, their classes, and how much noise each class gets."""
+    assert release.epsilon is not None
+    shown = np.flatnonzero(found.shown[rows.owner])
+    tuples = np.repeat(shown, rows.frequencies.counts[shown])
+    _, members = np.unique(found.members[rows.owner[tuples]], return_inverse=True)
+    number = int(members.max(initial=-1)) + 1
+    parts = kepsilon.shares(release.epsilon, [column.weight for column in noisy.values()])
+    names = list(rows.kept)
+    width = len(rows.counted.names)
+    columns = []
+    for (name, column), epsilon in zip(noisy.items(), parts, strict=True):
+        listed = rows.kept[name]
+        grid, by_value = grid_of(name, column, listed)
+        codes = rows.frequencies.codes[tuples, width + names.index(name)]
+        empty = np.array([value is None for value in listed], dtype=bool)
+        steps, null = by_value[codes], empty[codes]
+        if release.bounds == "declared":
+            assert grid.bounds is not None
+            steps = np.where(null, steps, grid.clamped(steps))  # or no bound holds
+            widths = np.full(number, grid.bounds[1] - grid.bounds[0], dtype=np.int64)
+        else:
+            widths = kepsilon.diameters(steps[~null], members[~null], number)
+        noise = (
+            kepsilon.gaussian(widths, epsilon, (release.delta or 0) / len(noisy))
+            if release.noise == "gaussian"
+            else kepsilon.laplace(widths, epsilon)
+        )
+        columns.append(NoisyValues(name, grid, steps, null, noise))
+    return NoisyRows(tuples, members, number, tuple(columns))
+
+
+def _loss(column: NoisyValues, data: NoisyRows, released: Steps, kept: Mask) -> NoiseLoss:
+    """Errors of one column over the rows shown; zeros and nulls have no relative error."""
+    counted = kept & ~column.null & (column.steps != 0)
+    size = np.abs(column.steps[counted]).astype(np.float64)
+    error = np.abs(released[counted].astype(np.float64) - column.steps[counted]) / size
+    return NoiseLoss(
+        expected_error=expected_error(column, data.members),
+        measured_error=float(error.mean()) if len(error) else 0.0,
+        zeros=int((kept & ~column.null & (column.steps == 0)).sum()),
+        nulls=int((kept & column.null).sum()),
+        classes_without_noise=int((column.noise.scale == 0).sum()),
+        mean_scale=float(column.noise.scale[data.members].mean() * float(column.grid.step))
+        if len(data.members)
+        else 0.0,
+    )
+
+
+def expected_error(column: NoisyValues, members: Members) -> float:
+    """The mean relative error to be expected, before noise is drawn.
+
+    For Laplace noise that is the paper's (1 / epsilon) times the sum over classes of
+    (|class| / n) diameter / H, H the harmonic mean of the class's values, but for the exact
+    mean of noise on a grid. Zeros and nulls are left out.
+    """
+    counted = ~column.null & (column.steps != 0)
+    if not counted.any():
+        return 0.0
+    size = np.abs(column.steps[counted]).astype(np.float64)
+    return float((column.noise.mean[members[counted]] / size).mean())
+
+
+def linked(data: NoisyRows, bits: Randomness, runs: int = RUNS) -> tuple[Estimate, Estimate]:
+    """The linking risk over runs with fresh noise: ties as successes, and ties shared."""
+    rows = _some_classes(data, bits)
+    members = data.members[rows]
+    known = [column.steps[rows] for column in data.columns]
+    scales = [column.noise.scale for column in data.columns]
+    shared: list[float] = []
+
+    def once() -> float:
+        shown = [
+            kepsilon.added(steps, column.noise.draw(members, bits))
+            for steps, column in zip(known, data.columns, strict=True)
+        ]
+        found = linking_risk(classes=members, originals=known, released=shown, scales=scales)
+        shared.append(found.shared)
+        return found.risk
+
+    risk = repeated(once, runs)
+    again = iter(shared)
+    return risk, repeated(lambda: next(again), runs)
+
+
+def _some_classes(data: NoisyRows, bits: Randomness) -> npt.NDArray[np.int64]:
+    """The rows without nulls, of random classes if there are very many."""
+    whole = ~np.any([column.null for column in data.columns], axis=0)
+    if len(whole) <= _LINKED_ROWS:
+        return np.flatnonzero(whole)
+    rank = permutation(data.classes, bits)
+    sizes = np.bincount(data.members, minlength=data.classes)
+    order = np.argsort(rank)
+    taken = np.cumsum(sizes[order]) <= _LINKED_ROWS
+    taken[0] = True
+    chosen = np.zeros(data.classes, dtype=bool)
+    chosen[order[taken]] = True
+    return np.flatnonzero(whole & chosen[data.members])
+
+
+def chances(column: NoisyValues, members: Members) -> Floats:
+    """For each row with a value, how likely it is to be linked by this column alone."""
+    some = ~column.null
+    found = np.zeros(len(members))
+    found[some] = predicted(members[some], column.steps[some], column.noise)
+    return found
+
+
+def _warnings(data: NoisyRows) -> list[str]:
+    """What the curator should know: classes without noise, exposed rows, copied columns."""
+    found = []
+    for column in data.columns:
+        bare = int((column.noise.scale == 0).sum())
+        if bare:
+            found.append(
+                f"{bare:,} class(es) have a single value of '{column.name}', shown without noise. "
+                "Use 'bounds: declared', or a larger k."
+            )
+        values = np.bincount(data.members[~column.null], minlength=data.classes)
+        exposed = int(((chances(column, data.members) > _EXPOSED) & (values > 1)[data.members]
+                       & (column.noise.scale > 0)[data.members]).sum())  # fmt: skip
+        if exposed:
+            found.append(
+                f"{exposed:,} row(s) have a value of '{column.name}' so far from the others of "
+                "their class that noise does not hide it. Use a smaller epsilon, a larger k, or "
+                "'confidence'."
+            )
+    for at, first in enumerate(data.columns):
+        for second in data.columns[at + 1 :]:
+            some = ~(first.null | second.null)
+            if _alike(first.steps[some], second.steps[some]):
+                found.append(
+                    f"The columns '{first.name}' and '{second.name}' look like copies of each "
+                    "other. Both carry the same information and share epsilon; drop one."
+                )
+    return found
+
+
+def _alike(one: Steps, other: Steps) -> bool:
+    if len(one) < 3 or one.min() == one.max() or other.min() == other.max():
+        return False
+    return bool(abs(np.corrcoef(one.astype(float), other.astype(float))[0, 1]) > _COPY)
