@@ -27,15 +27,15 @@ class KAnonymity:
 
     def __init__(self, file: SpecFile) -> None:
         self._file = file
-        self._quasi = published(file.spec, "quasi")
-        self._kept = published(file.spec, "sensitive")
+        self.quasi = published(file.spec, "quasi")
+        self.kept = published(file.spec, "sensitive")
         release = file.spec.release
         assert release is not None
         self._release = release
         self.events: list[Event] = []
         if release.k is None:
             raise IncrowdError("The spec must give 'k' under 'release'.")
-        if not self._quasi:
+        if not self.quasi:
             raise IncrowdError("The spec publishes no quasi column: give some the role 'quasi'.")
         self._refuse_noisy()
 
@@ -56,11 +56,11 @@ class KAnonymity:
     def make(self, table: Table, bits: Randomness, step: Step, progress: Progress) -> Product:
         """Count, search, recode."""
         step("count")
-        rows = count_rows(table, self._quasi, tuple(self._kept), folder=self._file.folder)
-        axes = axes_of(rows.counted, self._quasi)
+        rows = count_rows(table, self.quasi, tuple(self.kept), folder=self._file.folder)
+        axes = axes_of(rows.counted, self.quasi)
         step("search")
         found = classes(
-            rows, axes, {**self._quasi, **self._kept}, self._release, bits=bits, progress=progress
+            rows, axes, {**self.quasi, **self.kept}, self._release, bits=bits, progress=progress
         )
         step("recode")
         shown = _shown(rows, found)
@@ -80,14 +80,14 @@ class KAnonymity:
             smallest_class=int(class_sizes.min()) if len(class_sizes) else 0,
             scheme=self._scheme(rows, found, axes),
             evaluation=evaluation,
-            kept=tuple(self._kept),
+            kept=tuple(self.kept),
             parameters=self._parameters(),
         )
 
     def _scheme(self, rows: Rows, found: Classes, axes: Sequence[Axis]) -> dict[str, Recoded]:
         return {
             name: Recoded(
-                self._quasi[name],
+                self.quasi[name],
                 hierarchy,
                 None if found.levels is None else found.levels[at],
                 axes[at].ordered if found.levels is None else None,
@@ -105,7 +105,7 @@ class KAnonymity:
             "algorithm": self._release.algorithm or "ola",
             "suppressed": self._release.suppressed or "dropped",
         }
-        for name, column in self._kept.items():
+        for name, column in self.kept.items():
             for kind, value in _rules(column):
                 known[f"rule {name}, {kind}"] = float(value)
         return known
@@ -118,13 +118,13 @@ class KAnonymity:
         if stars:
             row = []
             for name in labels:
-                star = ROOT if name in self._quasi else None
+                star = ROOT if name in self.quasi else None
                 labels[name] = [*labels[name], *([] if star in labels[name] else [star])]
                 row.append(labels[name].index(star))
             codes = np.vstack([shown.codes, np.array([row], dtype=np.int32)])
             shown = merged(codes, np.append(shown.counts, stars))
         weighted = self._release.rows == "weighted"
-        return cells(labels, shown, by_text=tuple(self._quasi), weighted=weighted)
+        return cells(labels, shown, by_text=tuple(self.quasi), weighted=weighted)
 
 
 def _rules(column: Column) -> list[tuple[str, float]]:

@@ -9,6 +9,7 @@ import re
 import sys
 import time
 import traceback
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -100,9 +101,18 @@ def plan(
     table: Annotated[
         str | None, typer.Option(help="Print a grid of k, beta or epsilon to choose from.")
     ] = None,
+    spec: Annotated[
+        Path | None, typer.Option(help="A k-epsilon spec: error and risk for k against epsilon.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Solve for k, beta, epsilon or delta: give three of them, or just epsilon and delta."""
+    if spec is not None:
+        given = (epsilon, delta, k, beta, keep, table)
+        if any(option is not None for option in given) or releases != "1":
+            raise IncrowdError("The option --spec stands alone: the spec says everything else.")
+        _plan_from(spec, as_json)
+        return
     known: dict[str, Any] = {
         "epsilon": _parsed("epsilon", epsilon),
         "delta": _parsed("delta", delta),
@@ -119,6 +129,21 @@ def plan(
         return
     answer = planning.plan(keep=_parsed("keep", keep), **known)
     showing.print_json(answer.as_dict()) if as_json else showing.print_plan(answer)
+
+
+def _plan_from(path: Path, as_json: bool) -> None:
+    from incrowd.choosing import choices
+    from incrowd.engine.source import open_table
+    from incrowd.privacy.randomness import SystemRandomness
+    from incrowd.specfile import load
+
+    file = load(path)
+    if file.spec.table is None:
+        raise IncrowdError("The spec names no table. Add 'table: FILE'.")
+    table = open_table(file.spec.table, folder=file.folder)
+    with showing.progress("trying k") as tell:
+        found = choices(file, table, bits=SystemRandomness(), progress=tell)
+    showing.print_json(found.as_dict()) if as_json else showing.print_choices(found)
 
 
 @app.command()
@@ -304,6 +329,9 @@ def evaluate(
     holdout: Annotated[
         str | None, typer.Option(help="Rows that the release has not seen, to predict on.")
     ] = None,
+    identity: Annotated[
+        str | None, typer.Option("--id", help="A column that names the same row in both tables.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Hold a released table against its original: loss, risk, utility. For you alone."""
@@ -312,14 +340,27 @@ def evaluate(
     from incrowd.specfile import load
 
     file = load(spec)
+    before, after = open_table(original), open_table(released, empty=True)
     found = evaluate_tables(
-        open_table(original),
-        open_table(released, empty=True),
+        before,
+        after,
         file.spec,
         folder=file.folder,
         target=target,
         held_out=open_table(holdout) if holdout else None,
     )
+    if file.spec.release is not None and file.spec.release.method == "k-epsilon":
+        from incrowd.privacy.randomness import SystemRandomness
+        from incrowd.relinking import relinked, simulated
+
+        noise = (
+            relinked(file, before, after, identity)
+            if identity
+            else simulated(file, before, bits=SystemRandomness())
+        )
+        found = replace(found, noise=noise)
+    elif identity is not None:
+        raise IncrowdError("The option --id is for specs of the method 'k-epsilon'.")
     showing.print_json(found.as_dict()) if as_json else showing.print_evaluation(found)
 
 

@@ -73,15 +73,16 @@ class NoiseLoss:
 
     ``expected_error`` is the mean relative error before any noise is drawn, ``measured_error``
     that of the rows shown; values of 0 have no relative error and are left out, as are nulls.
-    ``mean_scale`` is the mean width of the noise, in the column's own unit.
+    ``mean_scale`` is the mean width of the noise, in the column's own unit. What cannot be told
+    from the tables at hand is None.
     """
 
-    expected_error: float
     measured_error: float
     zeros: int
     nulls: int
-    classes_without_noise: int
-    mean_scale: float
+    expected_error: float | None = None
+    classes_without_noise: int | None = None
+    mean_scale: float | None = None
 
 
 @dataclass(frozen=True)

@@ -74,9 +74,9 @@ class KEpsilon(KAnonymity):
             raise IncrowdError("Rows with noise are all different: 'rows: weighted' has no use.")
         if release.suppressed == "starred":
             raise IncrowdError("'suppressed: starred' does not go with the method 'k-epsilon'.")
-        if not self._noisy:
+        if not self.noisy:
             raise IncrowdError("The method 'k-epsilon' needs a column with the role 'noisy'.")
-        for name, column in self._noisy.items():
+        for name, column in self.noisy.items():
             if column.bounds is None and release.bounds == "declared":
                 raise IncrowdError(
                     f"'bounds: declared' needs the bounds of the noisy column '{name}', such as "
@@ -86,25 +86,25 @@ class KEpsilon(KAnonymity):
                 raise IncrowdError(f"'clamp' needs the bounds of the noisy column '{name}'.")
 
     def _refuse_noisy(self) -> None:
-        self._noisy = published(self._file.spec, "noisy")
+        self.noisy = published(self._file.spec, "noisy")
 
     def guarantee(self) -> Guarantee:
         """(k,epsilon)-anonymity, in words that say what it is not."""
         unit = unit_of(self._file.spec)
-        said = noisy_statement(self._parameters(), list(self._noisy), unit)
+        said = noisy_statement(self._parameters(), list(self.noisy), unit)
         return Guarantee(kind="(k,epsilon)-anonymity", statement=said, unit=unit)
 
     def make(self, table: Table, bits: Randomness, step: Step, progress: Progress) -> Product:
         """Count, search, draw noise, shuffle."""
         step("count")
-        names = (*self._kept, *self._noisy)
-        rows = count_rows(table, self._quasi, names, folder=self._file.folder)
-        axes = axes_of(rows.counted, self._quasi)
+        names = (*self.kept, *self.noisy)
+        rows = count_rows(table, self.quasi, names, folder=self._file.folder)
+        axes = axes_of(rows.counted, self.quasi)
         step("search")
-        every = {**self._quasi, **self._kept, **self._noisy}
+        every = {**self.quasi, **self.kept, **self.noisy}
         found = classes(rows, axes, every, self._release, bits=bits, progress=progress)
         step("draw")
-        data = noisy_rows(rows, found, self._noisy, self._release)
+        data = noisy_rows(rows, found, self.noisy, self._release)
         released = [self._released(column, data, bits) for column in data.columns]
         kept = self._confident(data, released)
         shown = merged(found.codes[rows.owner[data.tuples[kept]]], np.ones(kept.sum(), np.int64))
@@ -118,7 +118,7 @@ class KEpsilon(KAnonymity):
             smallest_class=int(shown.counts.min()) if len(shown) else 0,
             scheme=self._scheme(rows, found, axes),
             evaluation=evaluation,
-            kept=tuple(self._kept),
+            kept=tuple(self.kept),
             noisy={
                 column.name: NoisyColumn(
                     kind=column.grid.kind, step=format(column.grid.step, "f"),
@@ -144,7 +144,7 @@ class KEpsilon(KAnonymity):
         return known
 
     def _shown_bounds(self, column: NoisyValues) -> tuple[str, str] | None:
-        declared = self._noisy[column.name].bounds
+        declared = self.noisy[column.name].bounds
         if not self._release.clamp or declared is None:
             return None
         return format(declared[0], "f"), format(declared[1], "f")
@@ -179,7 +179,7 @@ class KEpsilon(KAnonymity):
         bits: Randomness,
     ) -> Evaluation:
         losses = {
-            column.name: _loss(column, data, noisy, kept)
+            column.name: noise_loss(column, data, noisy, kept)
             for column, noisy in zip(data.columns, released, strict=True)
         }
         linking, shared = linked(data, bits)
@@ -202,14 +202,14 @@ class KEpsilon(KAnonymity):
     ) -> Table:
         tuples = data.tuples[order]
         owner = rows.owner[tuples]
-        width = len(self._quasi)
+        width = len(self.quasi)
         coded: dict[str, tuple[Sequence[object], Codes]] = {
             name: (found.labels[at], found.codes[owner, at])
             for at, name in enumerate(rows.counted.names)
         }
         coded |= {
             name: (rows.kept[name], rows.frequencies.codes[tuples, width + at])
-            for at, name in enumerate(self._kept)
+            for at, name in enumerate(self.kept)
         }
         plain = {
             column.name: (column.grid.values(noisy[order]), column.null[order])
@@ -251,7 +251,7 @@ def noisy_rows(rows: Rows, found: Classes, noisy: dict[str, Column], release: Re
     return NoisyRows(tuples, members, number, tuple(columns))
 
 
-def _loss(column: NoisyValues, data: NoisyRows, released: Steps, kept: Mask) -> NoiseLoss:
+def noise_loss(column: NoisyValues, data: NoisyRows, released: Steps, kept: Mask) -> NoiseLoss:
     """Errors of one column over the rows shown; zeros and nulls have no relative error."""
     counted = kept & ~column.null & (column.steps != 0)
     size = np.abs(column.steps[counted]).astype(np.float64)

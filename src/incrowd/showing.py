@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from incrowd import planning
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from incrowd.certificate import Certificate
-    from incrowd.evaluating import Evaluation, Noisiness
+    from incrowd.choosing import Choice, Choices
+    from incrowd.evaluating import Evaluation, NoiseLoss, Noisiness
     from incrowd.outcome import Outcome
     from incrowd.previewing import Preview
 
@@ -96,8 +98,7 @@ def console(*, stderr: bool = False) -> Console:
 def noise_lines(noise: Noisiness) -> list[str]:
     """What noise does, in a few lines."""
     lines = [
-        f"noise     {name}: relative error {loss.measured_error:.2%}, expected "
-        f"{loss.expected_error:.2%}; mean width {loss.mean_scale:.4g}"
+        f"noise     {name}: relative error {loss.measured_error:.2%}{_expected(loss)}"
         for name, loss in noise.columns.items()
     ]
     link, shared = noise.linking, noise.linking_shared
@@ -106,6 +107,39 @@ def noise_lines(noise: Noisiness) -> list[str]:
         f"runs); {shared.mean:.2%} with ties shared"
     )
     return lines
+
+
+def _expected(loss: NoiseLoss) -> str:
+    if loss.expected_error is None or loss.mean_scale is None:
+        return ""
+    return f", expected {loss.expected_error:.2%}; mean width {loss.mean_scale:.4g}"
+
+
+def print_choices(found: Choices) -> None:
+    """Print what each k and epsilon would cost and risk."""
+    from rich.table import Table
+
+    terminal = console()
+    epsilons = sorted({choice.epsilon for choice in found.choices})
+    by_k: dict[int, list[Choice]] = {}
+    for choice in found.choices:
+        by_k.setdefault(choice.k, []).append(choice)
+    for title, figure in (
+        ("Expected relative error", attrgetter("error")),
+        ("Expected share of rows linked", attrgetter("linking")),
+    ):
+        terminal.print(title, style="bold")
+        table = Table(box=None, padding=(0, 0, 0, 2), collapse_padding=True)
+        table.add_column("k \\ epsilon", justify="right", style="bold", no_wrap=True)
+        for epsilon in epsilons:
+            table.add_column(f"{epsilon:g}", justify="right", no_wrap=True)
+        table.add_column("suppressed", justify="right", no_wrap=True)
+        for k, row in by_k.items():
+            cells = [f"{figure(choice):.1%}" for choice in sorted(row, key=lambda c: c.epsilon)]
+            table.add_row(str(k), *cells, f"{row[0].suppressed / max(found.rows, 1):.1%}")
+        terminal.print(table)
+    how = "tried out with fresh noise" if found.simulated else "computed, nothing is drawn"
+    terminal.print(f"The share linked is {how}. All of this is read from the table and private.")
 
 
 @contextmanager

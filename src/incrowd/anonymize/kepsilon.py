@@ -156,10 +156,10 @@ def gaussian(widths: Counts, epsilon: Fraction, delta: float) -> Noise:
 
 def added(values: Steps, drawn: Steps) -> Steps:
     """Values with their noise; what would leave the 64-bit range stays at its edge."""
-    total = values.astype(np.float64) + drawn.astype(np.float64)
     with np.errstate(over="ignore"):
-        plain = values + drawn
-    return np.where(total >= 2.0**63, _LIMITS.max, np.where(total < -(2.0**63), _LIMITS.min, plain))
+        plain = values + drawn  # wraps around at the edges
+    over, under = (drawn > 0) & (plain < values), (drawn < 0) & (plain > values)
+    return np.where(over, _LIMITS.max, np.where(under, _LIMITS.min, plain))
 
 
 def within(members: Members, originals: Steps, low: Floats, high: Floats) -> Counts:
@@ -193,8 +193,11 @@ def confident(
     Around a released value at least k originals of its class must lie within the radius, or
     none: then the noise has carried it away from everyone.
     """
+    base = np.full(len(radii), _LIMITS.max, dtype=np.int64)
+    np.minimum.at(base, members, originals)  # counted from there, no step is lost in a float
+    known, shown = originals - base[members], (released - base[members]).astype(np.float64)
     reach = radii[members]
-    found = within(members, originals, released - reach, released + reach)
+    found = within(members, known, shown - reach, shown + reach)
     return np.asarray((found == 0) | (found >= k))
 
 

@@ -89,13 +89,13 @@ def predicted(classes: Members, originals: Steps, noise: Noise) -> Floats:
 def _gaps(classes: Members, originals: Steps) -> tuple[Floats, Floats]:
     """How far the next smaller and the next larger value of the class are; infinite if none."""
     order = np.lexsort((originals, classes))
-    values, owner = originals[order].astype(np.float64), classes[order]
+    values, owner = originals[order], classes[order]
     new = np.append(True, (values[1:] != values[:-1]) | (owner[1:] != owner[:-1]))
     group = np.cumsum(new) - 1
     first = np.flatnonzero(new)
     heads, owners = values[first], owner[first]
     joined = owners[1:] == owners[:-1]
-    steps = np.where(joined, np.diff(heads), np.inf)
+    steps = np.where(joined, np.diff(heads).astype(np.float64), np.inf)
     below, above = np.append(np.inf, steps)[group], np.append(steps, np.inf)[group]
     back_below, back_above = np.empty(len(order)), np.empty(len(order))
     back_below[order], back_above[order] = below, above

@@ -9,6 +9,7 @@ samplers are those of Canonne, Kamath and Steinke, for whole arrays at a time.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -142,55 +143,70 @@ def mean_gaussian(sigma: Counts) -> Floats:
 
 
 def sigma_for(diameter: int, *, epsilon: float, delta: float) -> int:
-    """The smallest whole sigma whose noise hides which of two values up to ``diameter`` apart.
+    """A whole sigma whose noise hides which of two values up to ``diameter`` apart it was added to.
 
     Claim: with it, adding :func:`gaussian` noise is (epsilon, delta)-indistinguishable for any
-    two whole numbers at most that far apart; see :func:`gaussian_delta`.
+    two whole numbers at most that far apart; see :func:`gaussian_delta`. It is the smallest near
+    the one that continuous noise would need.
     """
     if diameter < 1:
         raise ParameterError("diameter", "be a whole number from 1", diameter)
     if epsilon <= 0 or not 0 < delta < 1:
         raise ParameterError("delta", "come with a positive epsilon and lie between 0 and 1", delta)
-    high = 1
-    while gaussian_delta(diameter, high, epsilon) > delta:
+    sigma = max(math.ceil(_continuous_sigma(epsilon, delta) * diameter), 1)
+    if sigma > _LARGEST_SIGMA:
+        raise UnsolvableError(
+            f"Noise for a diameter of {diameter:,} steps would have to be wider than "
+            f"{_LARGEST_SIGMA:,} steps. Declare a coarser precision."
+        )
+    while gaussian_delta(diameter, sigma, epsilon) > delta:
+        sigma += 1 + sigma // 1000
+    while sigma > 1 and gaussian_delta(diameter, sigma - 1, epsilon) <= delta:
+        sigma -= 1
+    return sigma
+
+
+@lru_cache(maxsize=64)
+def _continuous_sigma(epsilon: float, delta: float) -> float:
+    """The sigma that continuous noise needs at distance 1 (Balle and Wang), by bisection."""
+    normal = NormalDist()
+
+    def needed(sigma: float) -> float:
+        first = normal.cdf(0.5 / sigma - epsilon * sigma)
+        return first - math.exp(epsilon) * normal.cdf(-0.5 / sigma - epsilon * sigma)
+
+    low, high = 1e-6, 1.0
+    while needed(high) > delta:
         high *= 2
-        if high > _LARGEST_SIGMA:
-            raise UnsolvableError(
-                f"Noise for a diameter of {diameter:,} steps would have to be wider than "
-                f"{_LARGEST_SIGMA:,} steps. Declare a coarser precision."
-            )
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        if gaussian_delta(diameter, middle, epsilon) > delta:
-            low = middle
-        else:
-            high = middle
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if needed(middle) > delta else (low, middle)
     return high
 
 
 def gaussian_delta(diameter: int, sigma: int, epsilon: float) -> float:
-    """The smallest delta for discrete Gaussian noise on values ``diameter`` apart, or more.
+    """The smallest delta for discrete Gaussian noise on values ``diameter`` apart; or just above.
 
-    P[Y > a - d/2] - e^epsilon P[Y > a + d/2] with a = epsilon sigma^2 / d, as in the continuous
-    case (Canonne, Kamath, Steinke, Theorem 7). It grows with d for fixed sigma. Where sigma is
-    large the first sum is bounded from above and the second from below by integrals.
+    The sum over y of what P[Y = y] has more than e^epsilon P[Y = y + d]; the difference is
+    positive from y > epsilon sigma^2 / d - d / 2 on (Canonne, Kamath, Steinke, Theorem 7), with
+    y counted away from the other value. It grows with d. Where sigma is large, sums are bounded
+    by integrals: the weights are convex beyond sigma, so the sum from m is at most the integral
+    from m - 1/2, and at least the one from m plus half the first weight; nearer to the middle
+    they still fall, so it lies between the integrals from m - 1 and from m.
     """
-    low = epsilon * sigma**2 / diameter - diameter / 2
-    high = epsilon * sigma**2 / diameter + diameter / 2
-    # A tie is decided upwards: the first tail may take one step too many, the second one too few.
-    first, second = math.floor(low - 1e-9 * (1 + abs(low))) + 1, math.floor(high + 1e-9 * high) + 1
+    first = math.floor(epsilon * sigma**2 / diameter - diameter / 2) + 1
+    second = first + diameter
     if sigma <= _SUMMED:
-        return _upper(first, sigma) - math.exp(epsilon) * _upper(second, sigma) + 1e-15
+        reach = 14 * sigma
+        y = np.arange(-reach, reach + diameter + 1, dtype=np.float64)
+        weights = np.exp(-(y**2) / (2.0 * sigma**2))
+        further = np.exp(-((y + diameter) ** 2) / (2.0 * sigma**2))
+        excess = np.maximum(weights - math.exp(epsilon) * further, 0).sum() / weights.sum()
+        return float(excess) + 1e-15
     normal = NormalDist(0, sigma)
-    # The weights fall from 0 on, so a sum from m lies between integrals from m and from m - 1;
-    # the normaliser is sigma sqrt(2 pi) up to a relative 2 exp(-2 pi^2 sigma^2).
-    above = normal.cdf(-(first - 1)) if first >= 1 else normal.cdf(-first) + 1 / sigma
-    return above - math.exp(epsilon) * normal.cdf(-second) + 1e-15
-
-
-def _upper(first: int, sigma: int) -> float:
-    """P[Y >= first] of discrete Gaussian noise, by summing all that matters."""
-    y = np.arange(-40 * sigma - 1, 40 * sigma + 2, dtype=np.float64)
-    weights = np.exp(-(y**2) / (2.0 * sigma**2))
-    return float(weights[y >= first].sum() / weights.sum())
+    # The normaliser is sigma sqrt(2 pi) up to a relative 2 exp(-2 pi^2 sigma^2): nothing.
+    start = first - 0.5 if first - 0.5 > sigma else first - 1.0
+    above = normal.cdf(-start) if first >= 1 else normal.cdf(-start) + 1 / sigma
+    half = normal.pdf(second) / 2 if second > sigma else 0.0
+    beyond = normal.cdf(-second) + half if second >= 1 else normal.cdf(-second)
+    return above - math.exp(epsilon) * beyond + 1e-15

@@ -1,0 +1,303 @@
+"""What paper B (Holohan and others) was measured on: its grids, data sets and printed numbers.
+
+The paper's tables are not public in the form it used, so ours are samples of the same size and
+shape, decided by their seed; the real Adult table may take the place of the first.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from incrowd.engine import Table
+from incrowd.errors import IncrowdError
+from incrowd.measure.linking import Estimate
+from incrowd.samples import _height, sample
+from incrowd.spec import Column
+
+SEED = 1
+ALGORITHMS = ("ola", "mondrian")
+SHOWN = {"ola": "OLA", "mondrian": "Mondrian"}
+SUPPRESSION = 0.05
+CONFIDENCE = 0.99
+STEP = Decimal("0.1")
+YEARS = (2, 4, 8)
+WIDTHS = ("0.5", "1", "2", "4", "8", "16")  # of height in cm and weight in kg, above steps of 0.1
+MARITAL = {
+    "in marriage": ["Married-civ-spouse", "Married-AF-spouse"],
+    "alone": ["Never-married", "Divorced", "Separated", "Widowed", "Married-spouse-absent"],
+}
+TABLE_4_K = (2, 5, 10, 20, 50, 100)
+TABLE_4_PRINTED = {
+    "Adult": (0.0167, 0.0242, 0.0371, 0.0147, 0.0176, 0.0480),
+    "Florida": (0.0477, 0.0391, 0.0415, 0.0418, 0.0347, 0.0348),
+    "Michigan": (0.0483, 0.0188, 0.0373, 0.0396, 0.0153, 0.0134),
+}
+TABLE_3_PRINTED = {"Adult": 32_440, "Florida": 134_791, "Michigan": 72_825}
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What is varied, and how often each run is repeated."""
+
+    ks: tuple[int, ...]
+    epsilons: tuple[float, ...]
+    confidences: tuple[float, ...]
+    runs: int
+    rows: int | None
+
+
+FULL = Grid(
+    TABLE_4_K, (0.05, 0.5, 1, 2, 4, 8, 16), (0.7, 0.9, 0.99, 0.999, 0.9999, 0.99999), 30, None
+)
+QUICK = Grid((2, 10), (0.5, 8), (0.9, 0.99), 3, 3_000)
+
+
+@dataclass(frozen=True, eq=False)
+class DataSet:
+    """A table, its k-quasis with their hierarchies, and its one epsilon-quasi.
+
+    ``paper`` is the paper's name of the table whose place it takes. ``widened`` has the
+    epsilon-quasi as one more k-quasi, with a hierarchy of intervals.
+    """
+
+    paper: str
+    name: str
+    table: Table
+    rows: int
+    quasi: dict[str, Column]
+    attribute: str
+    noisy: Column
+    widened: dict[str, Column]
+
+    @property
+    def unit(self) -> str:
+        """The unit of the epsilon-quasi."""
+        return "cm" if self.attribute == "height" else "kg"
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """One line of Table I: an attribute's hierarchy, from the value to nothing of it."""
+
+    attribute: str
+    levels: tuple[str, ...]
+    printed: int | None
+
+
+def table_1() -> list[Ladder]:
+    """The hierarchies: the paper's, and ours for the attribute it does not list."""
+    years = tuple(f"{width}-year interval" for width in YEARS)
+    zips = tuple("X" * (5 - hidden) + "*" * hidden for hidden in range(1, 6))
+    widths = tuple(f"interval of {width}" for width in WIDTHS)
+    return [
+        Ladder("year of birth, age", ("value", *years, "*"), 5),
+        Ladder("gender", ("value", "*"), 2),
+        Ladder("race", ("value", "*"), 2),
+        Ladder("marital status", ("value", " or ".join(MARITAL), "*"), 3),
+        Ladder("ZIP code", ("value", *zips), 6),
+        Ladder("height in cm, weight in kg (Figures 1, 7 and 8)", ("0.1", *widths, "*"), None),
+    ]
+
+
+def data_sets(grid: Grid, adult: Path | None) -> list[DataSet]:
+    """Our three tables, as large as the paper's unless the grid says otherwise."""
+    voters = sample("voters", rows=grid.rows, seed=SEED)
+    patients = sample("patients", rows=grid.rows, seed=SEED)
+    zips, flat, born = _quasi(mask={"length": 5}), _quasi(flat={}), "birth_year"
+    people = (
+        _adult(adult, grid.rows)
+        if adult is not None
+        else sample("census", rows=grid.rows, seed=SEED)
+    )
+    named = "the Adult table, with heights made up" if adult else "census sample"
+    marital = _quasi(groups=MARITAL)
+    return [
+        _data_set(
+            ("Adult", named),
+            people,
+            {"age": _years(people, "age"), "sex": flat, "race": flat, "marital_status": marital},
+            "height",
+        ),
+        _data_set(
+            ("Florida", "voters sample"),
+            voters,
+            {"zip": zips, "sex": flat, born: _years(voters, born), "race": flat},
+            "height",
+        ),
+        _data_set(
+            ("Michigan", "patients sample"),
+            patients,
+            {"zip": zips, "sex": flat, born: _years(patients, born)},
+            "weight",
+        ),
+    ]
+
+
+def _quasi(**hierarchy: Any) -> Column:
+    return Column.model_validate({"role": "quasi", "hierarchy": hierarchy})
+
+
+def _years(table: Table, name: str) -> Column:
+    met = [int(str(year)) for year in table.values(name)]
+    return _quasi(intervals={"from": min(met), "to": max(met), "widths": YEARS})
+
+
+def _data_set(
+    names: tuple[str, str], table: Table, quasi: dict[str, Column], attribute: str
+) -> DataSet:
+    met = [Decimal(str(value)) for value in table.values(attribute)]
+    intervals = {"from": min(met), "to": max(met), "step": STEP, "widths": WIDTHS}
+    return DataSet(
+        paper=names[0],
+        name=names[1],
+        table=table,
+        rows=table.rows(),
+        quasi=quasi,
+        attribute=attribute,
+        noisy=Column(role="noisy", precision=STEP),
+        widened={**quasi, attribute: _quasi(intervals=intervals)},
+    )
+
+
+def _adult(path: Path, rows: int | None) -> Table:
+    """The real Adult table, with heights drawn by sex and age from a fixed seed."""
+    from incrowd.engine.local import from_columns
+    from incrowd.engine.source import open_table
+
+    table = open_table(path)
+    table = table.head(rows) if rows is not None else table
+    known = {re.sub(r"\W", "_", name.strip().lower()): name for name in table.columns}
+    wanted = ("sex", "age", "race", "marital_status")
+    missing = [name for name in wanted if name not in known]
+    if missing:
+        raise IncrowdError(
+            f"The file '{path.name}' has no column '{missing[0]}'. The Adult table needs "
+            f"{', '.join(wanted)} in its header."
+        )
+    frame = table.frame()
+    columns = {
+        name: [str(value).strip() for value in frame.get_column(known[name]).to_list()]
+        for name in wanted
+    }
+    try:
+        age = np.array([int(text) for text in columns["age"]], dtype=np.int64)
+    except ValueError as error:
+        raise IncrowdError(f"The column 'age' of '{path.name}' holds no whole numbers.") from error
+    sex = np.char.lower(np.array(columns["sex"]))
+    height = _height(sex, age.astype(np.float64), np.random.default_rng(SEED))
+    texts = {name: np.array(columns[name]) for name in ("race", "marital_status")}
+    return from_columns({"sex": sex, "age": age, **texts, "height": height})
+
+
+# What is measured ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """A data set in classes. ``suppressed`` is a share of the table's rows; ``prosecutor`` is
+    the mean over the rows shown of one over the size of their class.
+    """
+
+    data: str
+    algorithm: str
+    k: int
+    levels: tuple[int, ...] | None
+    suppressed: float
+    classes: int
+    smallest: int
+    prosecutor: float
+    diameter_over_mean: float
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of Figures 3 to 6.
+
+    ``linking`` counts a tie for nearest as a success, ``linking_shared`` one of t as 1 / t.
+    ``suppressed`` is, for each confidence, the share of the table's rows that confidence-based
+    k-anonymity takes away, those that the algorithm suppressed not counted.
+    """
+
+    data: str
+    algorithm: str
+    k: int
+    epsilon: float
+    predicted_error: float
+    error: Estimate
+    linking: Estimate
+    linking_shared: Estimate
+    suppressed: dict[float, Estimate]
+
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds: counting the table, searching for classes, and drawing noise (or none)."""
+
+    count: float
+    search: float
+    noise: float
+
+    @property
+    def total(self) -> float:
+        """All of it."""
+        return self.count + self.search + self.noise
+
+
+@dataclass(frozen=True)
+class Widened:
+    """The epsilon-quasi as one more k-quasi, against (k,epsilon)-anonymity.
+
+    Losses are precisions over the rows shown, the mean over the other k-quasis: without the
+    attribute among them and with it. ``midpoint_error`` is the mean relative error of a reader
+    who takes the middle of each interval of the attribute.
+    """
+
+    data: str
+    algorithm: str
+    k: int
+    loss: float
+    loss_widened: float
+    attribute_loss: float
+    midpoint_error: float
+    suppressed_widened: float
+    lattice: int | None
+    lattice_widened: int | None
+    times: Times
+    times_widened: Times
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Figure 2 for one data set: shares of rows with at most so large a relative error."""
+
+    data: str
+    errors: tuple[float, ...]
+    by_class: tuple[float, ...]
+    overall: tuple[float, ...]
+    mean_by_class: float
+    mean_overall: float
+    small_errors: tuple[float, ...]
+    laplace: tuple[float, ...]
+    uniform: tuple[float, ...]
+    matching_epsilon: float
+    mean_laplace: float
+    mean_uniform: float
+    linking_laplace: float
+    linking_uniform: float
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Everything computed."""
+
+    grid: Grid
+    grouped: tuple[Grouped, ...]
+    cells: tuple[Cell, ...]
+    widened: tuple[Widened, ...]
+    compared: tuple[Comparison, ...]
