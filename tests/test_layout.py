@@ -17,6 +17,7 @@ LAYERS = [
     {"grid", "grouping", "product"},
     {"safely", "classical", "noisy"},
     {"choosing", "relinking"},
+    {"comparing"},
     {"previewing", "papers", "report"},
     {"release"},
     {"verifying", "demo"},

@@ -17,14 +17,23 @@ __version__ = "0.1.0"
 
 def __getattr__(name: str) -> Any:
     """Names that need tables are loaded when they are first used."""
-    homes = {"publish": "release", "verify": "verifying", "Ledger": "ledger"}
+    homes = {
+        "Ledger": "ledger",
+        "evaluate": "comparing",
+        "information_loss": "comparing",
+        "linking_risk": "measure.linking",
+        "publish": "release",
+        "verify": "verifying",
+    }
     if name not in homes:
         raise AttributeError(f"module 'incrowd' has no attribute '{name}'")
     return getattr(import_module(f"incrowd.{homes[name]}"), name)
 
 
 if TYPE_CHECKING:
+    from incrowd.comparing import evaluate, information_loss
     from incrowd.ledger import Ledger
+    from incrowd.measure.linking import linking_risk
     from incrowd.release import publish
     from incrowd.verifying import verify
 
@@ -51,7 +60,10 @@ __all__ = [
     "delta",
     "delta_sampling",
     "epsilon",
+    "evaluate",
     "expected_failures",
+    "information_loss",
+    "linking_risk",
     "plan",
     "publish",
     "smooth_bound",

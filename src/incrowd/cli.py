@@ -9,7 +9,6 @@ import re
 import sys
 import time
 import traceback
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -335,32 +334,9 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Hold a released table against its original: loss, risk, utility. For you alone."""
-    from incrowd.engine.source import open_table
-    from incrowd.evaluating import evaluate_tables
-    from incrowd.specfile import load
+    from incrowd.comparing import evaluate as compare
 
-    file = load(spec)
-    before, after = open_table(original), open_table(released, empty=True)
-    found = evaluate_tables(
-        before,
-        after,
-        file.spec,
-        folder=file.folder,
-        target=target,
-        held_out=open_table(holdout) if holdout else None,
-    )
-    if file.spec.release is not None and file.spec.release.method == "k-epsilon":
-        from incrowd.privacy.randomness import SystemRandomness
-        from incrowd.relinking import relinked, simulated
-
-        noise = (
-            relinked(file, before, after, identity)
-            if identity
-            else simulated(file, before, bits=SystemRandomness())
-        )
-        found = replace(found, noise=noise)
-    elif identity is not None:
-        raise IncrowdError("The option --id is for specs of the method 'k-epsilon'.")
+    found = compare(original, released, spec, target=target, holdout=holdout, identity=identity)
     showing.print_json(found.as_dict()) if as_json else showing.print_evaluation(found)
 
 

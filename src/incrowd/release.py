@@ -40,7 +40,7 @@ from incrowd.product import Method, Product, Progress, Recoded, Step
 from incrowd.report.page import Page
 from incrowd.safely import Safe
 from incrowd.spec import PersonId, Spec
-from incrowd.specfile import SpecFile, load, parse
+from incrowd.specfile import SpecFile, taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ def publish(
         )  # fmt: skip
         weakref.finalize(made, shutil.rmtree, home, ignore_errors=True)
         return made
-    output, file = Path(output), _spec_file(spec)
+    output, file = Path(output), taken(spec)
     ledger = Ledger(Path(ledger)) if isinstance(ledger, str | Path) else ledger
     bits = bits or SystemRandomness()
     method = _method(file, ledger)
@@ -125,14 +125,6 @@ def publish(
         noticed = (*warnings.result(), *product.warnings)
         step("appear")
     return Release(certificate, product.evaluation, product.data, noticed, output)
-
-
-def _spec_file(spec: SpecFile | Path | str | Mapping[str, Any]) -> SpecFile:
-    if isinstance(spec, SpecFile):
-        return spec
-    if isinstance(spec, Mapping):
-        return parse(json.dumps(spec, default=str))
-    return load(Path(spec))
 
 
 def _method(file: SpecFile, ledger: Ledger | None) -> Method:

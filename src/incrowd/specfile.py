@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import io
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,6 +81,15 @@ def _written(node: Any, key: str | int) -> Any:
     """A key as the document writes it: 39 is the key of '39'."""
     known = {_key(other): other for other in node} if isinstance(node, dict) else {}
     return known.get(str(key), key)
+
+
+def taken(spec: SpecFile | Path | str | Mapping[str, Any]) -> SpecFile:
+    """A spec from whatever holds it: the file as read, its path, or its content."""
+    if isinstance(spec, SpecFile):
+        return spec
+    if isinstance(spec, Mapping):
+        return parse(json.dumps(spec, default=str))
+    return load(Path(spec))
 
 
 def load(path: Path) -> SpecFile:
