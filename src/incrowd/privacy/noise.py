@@ -23,14 +23,13 @@ _LARGEST_SIGMA = 1 << 26
 _SUMMED = 2_000  # up to this sigma probabilities are summed, beyond it they are bounded
 
 
-def laplace(t: Counts, s: int, bits: Randomness) -> Counts:
-    """For each t an independent Y with P[Y = y] proportional to exp(-|y| s / t).
+def geometric(t: Counts, s: int, bits: Randomness) -> Counts:
+    """For each t an independent Y >= 0 with P[Y = y] proportional to exp(-y s / t).
 
     Claim: exactly so, for whole t >= 1 and s >= 1. Let U be uniform below t, kept with
     probability exp(-U / t), and V the number of successes before the first failure of coins
     that succeed with probability exp(-1). Then X = U + t V has P[X = x] proportional to
-    exp(-x / t), and Y = X // s to exp(-y s / t). With a fair sign, where a negative zero is
-    drawn again, so that zero counts once, Y is as claimed.
+    exp(-x / t), and Y = X // s to exp(-y s / t).
     """
     if len(t) and (int(t.min()) < 1 or int(t.max()) > _WIDEST):
         raise ParameterError(
@@ -44,15 +43,26 @@ def laplace(t: Counts, s: int, bits: Randomness) -> Counts:
     while len(waiting):
         step = below(t[waiting], bits)
         kept = _with_exp(step, t[waiting], bits)
-        found, step = waiting[kept], step[kept]
-        x = step + t[found] * _geometric(len(found), bits)
-        y = x // s
-        negative = (bits.words(len(found)) >> np.uint64(63)).astype(bool)
+        found = waiting[kept]
+        drawn[found] = (step[kept] + t[found] * _successes(len(found), bits)) // s
+        waiting = waiting[~kept]
+    return drawn
+
+
+def laplace(t: Counts, s: int, bits: Randomness) -> Counts:
+    """For each t an independent Y with P[Y = y] proportional to exp(-|y| s / t).
+
+    Claim: exactly so. It is :func:`geometric` with a fair sign, where a negative zero is drawn
+    again, so that zero counts once.
+    """
+    drawn = np.zeros(len(t), dtype=np.int64)
+    waiting = np.arange(len(t))
+    while len(waiting):
+        y = geometric(t[waiting], s, bits)
+        negative = (bits.words(len(waiting)) >> np.uint64(63)).astype(bool)
         good = ~(negative & (y == 0))
-        drawn[found[good]] = np.where(negative, -y, y)[good]
-        missed = np.ones(len(waiting), dtype=bool)
-        missed[np.flatnonzero(kept)[good]] = False
-        waiting = waiting[missed]
+        drawn[waiting[good]] = np.where(negative, -y, y)[good]
+        waiting = waiting[~good]
     return drawn
 
 
@@ -102,7 +112,7 @@ def _with_exp(u: Counts, t: Counts, bits: Randomness) -> npt.NDArray[np.bool_]:
     return odd
 
 
-def _geometric(count: int, bits: Randomness) -> Counts:
+def _successes(count: int, bits: Randomness) -> Counts:
     """How many coins of probability exp(-1) come true before the first that does not."""
     found = np.zeros(count, dtype=np.int64)
     alive = np.arange(count)
