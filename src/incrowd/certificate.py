@@ -189,9 +189,13 @@ class Certificate(_Part):
         known = self.guarantee
         if self.events or known.epsilon is not None or known.delta is not None:
             return ["k-anonymity is no differential privacy and has no events."]
+        names = {"k", "algorithm", "suppressed"}
         if self.method == "k-anonymity":
+            _check_parameters(self.parameters, names, self.kept)
             kind, said = "k-anonymity", classical_statement(self.parameters, known.unit)
         else:
+            names |= {"epsilon", "noise", "bounds", *({"delta", "confidence"} & {*self.parameters})}
+            _check_parameters(self.parameters, names, self.kept)
             kind = "(k,epsilon)-anonymity"
             said = noisy_statement(self.parameters, list(self.noisy), known.unit)
         if (
@@ -273,31 +277,76 @@ ALGORITHMS = {
 }
 
 
+RULES = (
+    "distinct values, at least",
+    "entropy of so many equally frequent values, at least",
+    "distance to the table (equal), at most",
+    "distance to the table (ordered), at most",
+)
+_CHOICES = {
+    "algorithm": tuple(ALGORITHMS),
+    "suppressed": ("dropped", "starred"),
+    "noise": ("laplace", "gaussian"),
+    "bounds": ("class", "declared"),
+}
+
+
+def rules_of(parameters: dict[str, float | str]) -> list[tuple[str, str, float]]:
+    """The rules on sensitive columns among the parameters: column, kind, value."""
+    found = []
+    for name, value in sorted(parameters.items()):
+        if name.startswith("rule "):
+            column, _, kind = name.removeprefix("rule ").partition(": ")
+            for known in RULES:
+                if name.endswith(f": {known}"):
+                    column, kind = name.removeprefix("rule ").removesuffix(f": {known}"), known
+            if kind not in RULES or not isinstance(value, float) or not value >= 0:
+                raise ValueError(f"'{name}' is no rule that is known")
+            found.append((column, kind, value))
+    return found
+
+
+def _check_parameters(parameters: dict[str, float | str], names: set[str], kept: list[str]) -> None:
+    """Refuse parameters that such a release does not have, or values that they cannot take."""
+    rules = {f"rule {column}: {kind}" for column, kind, _ in rules_of(parameters)}
+    strange = sorted(set(parameters) - names - rules)
+    if strange:
+        raise ValueError(f"such a release has no parameter '{strange[0]}'")
+    for name, choices in _CHOICES.items():
+        if name in names and parameters.get(name) not in choices:
+            raise ValueError(f"'{name}' is not one of {', '.join(choices)}")
+    for column, _, _ in rules_of(parameters):
+        if column not in kept:
+            raise ValueError(f"a rule names '{column}', which is not kept")
+    k = parameters.get("k")
+    if not isinstance(k, float) or k < 1 or k != int(k):
+        raise ValueError("'k' is no whole number from 1")
+
+
 def classical_statement(parameters: dict[str, float | str], unit: str) -> str:
     """What k-anonymity promises, what it does not, and which attacks are known."""
-    k, algorithm = parameters.get("k"), parameters.get("algorithm")
-    if not isinstance(k, float) or k < 1 or k != int(k) or algorithm not in ALGORITHMS:
-        raise ValueError("the parameters have no k, or no algorithm that is known")
-    how, weakness = ALGORITHMS[str(algorithm)]
-    rules = [
-        f"{name.removeprefix('rule ')}: {value}"
-        for name, value in sorted(parameters.items())
-        if name.startswith("rule ")
-    ]
+    k = int(parameters["k"])
+    if parameters["algorithm"] not in ALGORITHMS:
+        raise ValueError(f"no algorithm '{parameters['algorithm']}' is known")
+    how, weakness = ALGORITHMS[str(parameters["algorithm"])]
+    rules = [f"'{column}', {kind} {value!r}" for column, kind, value in rules_of(parameters)]
     extra = f" Inside every class also holds: {'; '.join(rules)}." if rules else ""
+    if any("distance" in kind for _, kind, _ in rules_of(parameters)):
+        extra += " (The distances are to the original table and cannot be checked from this file.)"
     stars = (
         " Rows that show * in every generalised column stand for rows that were suppressed; they "
         "are in no class."
         if parameters.get("suppressed") == "starred"
         else ""
     )
+    people = " Of each person one row was used." if unit == "one person" else ""
     return (
-        f"This file is k-anonymous with k = {int(k)}: {how}, and in the generalised columns every "
-        f"row is alike to at least {int(k) - 1} others ({unit} is one person's).{extra}{stars} "
-        "This is NOT differential privacy. It promises nothing about what the release as a whole "
-        "tells of one person, about other columns, or about what several releases tell together. "
-        "Known attacks: a class whose members share a sensitive value reveals it; who knows more "
-        f"about a person can rule out others of the class. {weakness}"
+        f"This file is k-anonymous with k = {k}: {how}, and in the generalised columns every row "
+        f"is alike to at least {k - 1} others.{people}{extra}{stars} This is NOT differential "
+        "privacy. It promises nothing about what the release as a whole tells of one person, "
+        "about other columns, or about what several releases tell together. Known attacks: a class "
+        "whose members share a sensitive value reveals it; who knows more about a person can rule "
+        f"out others of the class. {weakness}"
     )
 
 
@@ -305,8 +354,12 @@ def noisy_statement(parameters: dict[str, float | str], columns: list[str], unit
     """What (k,epsilon)-anonymity promises, and what it does not, for a custodian."""
     epsilon, noise = parameters.get("epsilon"), parameters.get("noise")
     declared, confidence = parameters.get("bounds") == "declared", parameters.get("confidence")
-    if not isinstance(epsilon, float) or not epsilon > 0 or noise not in ("laplace", "gaussian"):
-        raise ValueError("the parameters have no epsilon, or no noise that is known")
+    if not isinstance(epsilon, float) or not 0 < epsilon < float("inf"):
+        raise ValueError("'epsilon' is no number above 0")
+    for name in ("delta", "confidence"):
+        value = parameters.get(name, 0.5)
+        if not isinstance(value, float) or not 0 < value < 1:
+            raise ValueError(f"'{name}' does not lie between 0 and 1")
     listed = ", ".join(f"'{name}'" for name in columns)
     delta = f" and delta = {parameters['delta']!r}" if "delta" in parameters else ""
     words = (

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from incrowd.anonymize.frequency import Frequencies, merged
 from incrowd.anonymize.recoding import Axis
-from incrowd.certificate import Guarantee, classical_statement
+from incrowd.certificate import RULES, Guarantee, classical_statement
 from incrowd.engine import Table
 from incrowd.engine.count import Rows, count_rows
 from incrowd.errors import IncrowdError
@@ -37,6 +38,12 @@ class KAnonymity:
             raise IncrowdError("The spec must give 'k' under 'release'.")
         if not self.quasi:
             raise IncrowdError("The spec publishes no quasi column: give some the role 'quasi'.")
+        for name in release.levels:
+            if name not in self.quasi:
+                raise IncrowdError(
+                    f"'levels' names the column '{name}', which is not generalised: it would be "
+                    "shown as it is. Make it quasi, or drop it."
+                )
         self._refuse_noisy()
 
     def _refuse_noisy(self) -> None:
@@ -63,15 +70,16 @@ class KAnonymity:
             rows, axes, {**self.quasi, **self.kept}, self._release, bits=bits, progress=progress
         )
         step("recode")
-        shown = _shown(rows, found)
-        class_sizes = merged(shown.codes[:, : len(axes)], shown.counts).counts
         starred = self._release.suppressed == "starred"
+        shown = _shown(rows, _all_stars_lost(found) if starred else found)
+        class_sizes = merged(shown.codes[:, : len(axes)], shown.counts).counts
         missing = rows.frequencies.total - shown.total
         quasi = len(axes)
         evaluation = evaluate(
             rows.counted,
             axes,
             Shown(found.labels, merged(shown.codes[:, :quasi], shown.counts)),
+            stars=False,
         )
         return Product(
             data=self._table(rows, found, shown, missing if starred else 0),
@@ -107,7 +115,7 @@ class KAnonymity:
         }
         for name, column in self.kept.items():
             for kind, value in _rules(column):
-                known[f"rule {name}, {kind}"] = float(value)
+                known[f"rule {name}: {kind}"] = float(value)
         return known
 
     def _table(self, rows: Rows, found: Classes, shown: Frequencies, stars: int) -> Table:
@@ -129,13 +137,17 @@ class KAnonymity:
 
 def _rules(column: Column) -> list[tuple[str, float]]:
     asked, close = column.diversity or Diversity(), column.closeness or Closeness()
-    named = [
-        ("distinct values, at least", asked.distinct),
-        ("entropy of so many equally frequent values, at least", asked.entropy),
-        ("distance to the table (equal), at most", close.equal),
-        ("distance to the table (ordered), at most", close.ordered),
-    ]
-    return [(kind, float(value)) for kind, value in named if value is not None]
+    values = (asked.distinct, asked.entropy, close.equal, close.ordered)
+    pairs = zip(RULES, values, strict=True)
+    return [(kind, float(value)) for kind, value in pairs if value is not None]
+
+
+def _all_stars_lost(found: Classes) -> Classes:
+    """A class that shows ``*`` everywhere looks like suppressed rows, so it counts as such."""
+    stars = np.ones(len(found.codes), dtype=bool)
+    for at, texts in enumerate(found.labels):
+        stars &= np.array([text == ROOT for text in texts])[found.codes[:, at]]
+    return replace(found, members=np.where(stars, -1, found.members))
 
 
 def _shown(rows: Rows, found: Classes) -> Frequencies:

@@ -260,7 +260,7 @@ def publish(
     if as_json:
         showing.print_json(certificate.model_dump(exclude_none=True))
         return
-    rows, classes = certificate.release.rows, certificate.release.classes
+    rows, classes = release.evaluation.rows_released, certificate.release.classes
     print(f"Published {output}: {rows:,} rows in {classes:,} classes, each of at least")
     print(f"{certificate.k} rows. It satisfies {showing.promise(certificate)}")
     print(f"Private, for you alone: {output / 'curator' / 'report.html'}")

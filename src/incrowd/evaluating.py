@@ -26,7 +26,8 @@ from incrowd.measure.cover import Cover, bins_of, cover
 from incrowd.measure.linking import Estimate
 from incrowd.measure.loss import average_class_size, discernibility, entropy_scale
 from incrowd.measure.risk import Risk, risk
-from incrowd.spec import Column, Spec
+from incrowd.privacy.randomness import SystemRandomness
+from incrowd.spec import Column, PersonId, Spec
 from incrowd.values import canonical
 
 COUNT = "count"
@@ -154,13 +155,15 @@ def evaluate(
     kept: int = 0,
     target: str | None = None,
     held_out: Frequencies | None = None,
+    stars: bool = True,
 ) -> Evaluation:
     """Hold what is shown against the original, counted at level 0.
 
-    The last ``kept`` columns are shown as they are: they are no part of loss and risk, only
-    of utility. With a ``target`` column, a classifier is trained on the release and tested on
-    original rows: on ``held_out`` (codes of level 0), which the release has not seen, or on a
-    part of the original.
+    With ``stars``, rows that show ``*`` everywhere are taken not to be shown. The last
+    ``kept`` columns are shown as they are: they are no part of loss and risk, only of utility.
+    With a ``target`` column, a classifier is trained on the release and tested on original
+    rows: on ``held_out`` (codes of level 0), which the release has not seen, or on a part of
+    the original.
     """
     if target is not None:
         check_choice("target", target, original.names)
@@ -176,7 +179,7 @@ def evaluate(
         for name, axis, labels, rows in zip(original.names, axes, shown.labels, held, strict=True)
     ]
     quasi = len(axes) - kept
-    whole = _without_stars(shown.frequencies, covers[:quasi])
+    whole = _without_stars(shown.frequencies, covers[:quasi]) if stars else shown.frequencies
     released = merged(whole.codes[:, :quasi], whole.counts)
     rows = original.frequencies.total
     pair = utility.Pair(
@@ -186,11 +189,12 @@ def evaluate(
         tuple(found.shares for found in covers),
         tuple(axis.ordered for axis in axes),
     )
-    fitting = merged(pair.original.codes[:, :quasi], pair.original.counts)
+    points_ = np.column_stack(points[:quasi]).astype(np.int32)
+    fitting = merged(points_, original.frequencies.counts)
     missing = max(rows - released.total, 0)
     names, covers, held = original.names[:quasi], covers[:quasi], held[:quasi]
     by_column = {
-        name: (_summed(released, at, found.loss) + missing) / max(rows, 1)
+        name: (_summed(released, at, found.loss) + missing) / max(rows, released.total, 1)
         for at, (name, found) in enumerate(zip(names, covers, strict=True))
     }
     precisions = [_summed(released, at, found.precision) for at, found in enumerate(covers)]
@@ -207,7 +211,7 @@ def evaluate(
             for name, total in zip(names, precisions, strict=True)
         },
         losses=_losses(released, covers, held, precisions, rows),
-        risk=risk(fitting, released, pair.shares[:quasi]),
+        risk=risk(fitting, released, covers),
         utility=_utility(pair, target, None if held_out is None else _of_bins(axes, held_out)),
     )
 
@@ -243,17 +247,18 @@ def _losses(
     rows: int,
 ) -> Losses:
     missing = max(rows - released.total, 0)
+    whole = max(rows, released.total, 1)
     lost = []
     for at, (found, values) in enumerate(zip(covers, held, strict=True)):
         floor, ceiling = entropy_scale(values)
         bits = _summed(released, at, np.log2(np.maximum(found.rows, 1))) + missing * ceiling
-        spread = (ceiling - floor) * rows
-        lost.append((bits - floor * rows) / spread if spread > 0 else 0.0)
+        spread = (ceiling - floor) * whole
+        lost.append(max((bits - floor * whole) / spread, 0.0) if spread > 0 else 0.0)
     size = average_class_size(released.counts)
     return Losses(
-        precision=float(np.mean([(total + missing) / max(rows, 1) for total in precisions])),
+        precision=float(np.mean([(total + missing) / whole for total in precisions])),
         entropy=float(np.mean(lost)),
-        discernibility=discernibility(released.counts, missing, rows),
+        discernibility=discernibility(released.counts, missing, whole),
         average_class_size=size if np.isfinite(size) else None,
     )
 
@@ -294,11 +299,18 @@ def evaluate_tables(
             raise TableError(f"The {name} table has no column '{missing[0]}'.")
     if not set(columns) & set(released.columns):
         raise TableError("The released table has none of the quasi columns of the spec.")
+    if held_out is not None and target is None:
+        raise IncrowdError(
+            "A held-out table is for predicting a column: name it (--target COLUMN)."
+        )
     step("count the original")
+    if isinstance(spec.unit, PersonId):
+        original = original.one_row_each(spec.unit.id, SystemRandomness())
     counted = count(original, columns, folder=folder)
     axes = axes_of(counted, columns)
     step("read the release")
-    shown = read_shown(released, tuple(columns))
+    weighted = COUNT in released.columns and COUNT not in spec.columns
+    shown = read_shown(released, tuple(columns), weighted=weighted)
     unseen = None
     if held_out is not None:
         # Codes of an open domain come from the original; what only the other has is outside.
@@ -329,10 +341,12 @@ def _safe(spec: Spec) -> bool:
     return spec.release is not None and spec.release.method == "safe"
 
 
-def read_shown(table: Table, names: tuple[str, ...]) -> Shown:
-    """A released table by its labels; a column that it lacks shows nothing."""
+def read_shown(table: Table, names: tuple[str, ...], *, weighted: bool) -> Shown:
+    """A released table by its labels; a column that it lacks shows nothing.
+
+    A weighted table says in its column ``count`` how many rows each of its rows stands for.
+    """
     present = [name for name in names if name in table.columns]
-    weighted = COUNT in table.columns and COUNT not in names
     labels = {name: list(table.values(name)) for name in present}
     places = {name: {value: at for at, value in enumerate(labels[name])} for name in present}
     counted = _counted(table, present, places, weighted=weighted)
@@ -360,15 +374,16 @@ def _counted(
     coders = {name: coder(name) for name in names}
     if not weighted:
         return table.count(names, coders)
-    known = {value: _whole(value) for value in table.values(COUNT)}
-    coders[COUNT] = lambda values: np.array([known.get(value, 0) for value in values], np.int32)
+    numbers = table.values(COUNT)
+    places[COUNT] = {value: at for at, value in enumerate(numbers)}
+    coders[COUNT] = coder(COUNT)
     found = table.count([*names, COUNT], coders)
-    rows = found.counts * found.codes[:, -1]
+    rows = found.counts * np.array([_whole(value) for value in numbers])[found.codes[:, -1]]
     return replace(found, codes=found.codes[:, :-1], counts=rows)
 
 
 def _whole(value: object) -> int:
     text = canonical(value) or ""
-    if not text.isdecimal():
+    if not text.isdecimal() or not 0 < int(text) < 2**53:
         raise TableError(f"'{value}' in the column '{COUNT}' is no number of rows.")
     return int(text)

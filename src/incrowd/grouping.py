@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +21,12 @@ from incrowd.anonymize.lattice import Lattice, Rollups
 from incrowd.anonymize.mondrian import mondrian
 from incrowd.anonymize.ola import Progress, Scheme, minimal, optimal
 from incrowd.anonymize.recoding import Axis, Members, boxes, positions
+from incrowd.builders import build
 from incrowd.engine.count import Rows
 from incrowd.errors import Floats, IncrowdError
 from incrowd.hierarchy import Codes
 from incrowd.privacy.randomness import Randomness
-from incrowd.spec import Column, Release
+from incrowd.spec import Column, Intervals, Order, Release
 
 SUPPRESSION = 0.05
 
@@ -68,7 +70,7 @@ def classes(
         raise IncrowdError(f"The table has {total} rows, fewer than k = {k}. Nothing was written.")
     weights = np.array([columns[name].weight for name in rows.counted.names])
     protected = _protected(rows, columns)
-    _refuse_hopeless(rows, protected, columns)
+    _refuse_hopeless(protected)
     algorithm = release.algorithm or "ola"
     if algorithm == "ola":
         found = _full_domain(rows, release, k, weights, protected, progress)
@@ -223,25 +225,34 @@ def _protected(rows: Rows, columns: dict[str, Column]) -> list[Protected]:
         if close is not None and close.ordered is not None:
             rules.append(diversity.Closeness(close.ordered, ordered=True))
         if rules:
-            codes = rows.frequencies.codes[:, quasi + at]
+            codes = _in_declared_order(columns[name], rows.kept[name])[
+                rows.frequencies.codes[:, quasi + at]
+            ]
             overall = np.bincount(
                 codes, weights=rows.frequencies.counts, minlength=len(rows.kept[name])
             )
-            found.append(Protected(codes, overall.astype(np.int64), tuple(rules)))
+            found.append(Protected(codes, overall.astype(np.int64), tuple(rules), name))
     return found
 
 
-def _refuse_hopeless(
-    rows: Rows, protected: Sequence[Protected], columns: dict[str, Column]
-) -> None:
+def _in_declared_order(column: Column, values: Sequence[object]) -> Codes:
+    """The place of each value: as declared, where the column has an ordered hierarchy."""
+    places = np.arange(len(values), dtype=np.int32)
+    if column.hierarchy is None or not isinstance(column.hierarchy.declared, Intervals | Order):
+        return places
+    codes = build(column, folder=Path()).encode(values)
+    places[np.argsort(codes, kind="stable")] = np.arange(len(values), dtype=np.int32)
+    return places
+
+
+def _refuse_hopeless(protected: Sequence[Protected]) -> None:
     """Refuse what not even the whole table as one class would satisfy."""
-    named = [name for name in rows.kept if columns[name].diversity or columns[name].closeness]
-    for name, column in zip(named, protected, strict=True):
+    for column in protected:
         for rule in column.rules:
             if not rule.holds(column.overall[None, :], column.overall).all():
                 raise IncrowdError(
-                    f"The column '{name}' cannot satisfy {rule}: not even the whole table as one "
-                    f"class does. It has {column.values} values. Ask for less."
+                    f"The column '{column.name}' cannot satisfy {rule}: not even the whole table "
+                    f"as one class does. It has {column.values} values. Ask for less."
                 )
 
 

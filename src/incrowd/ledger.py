@@ -13,7 +13,7 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -187,8 +187,8 @@ def _cost(events: list[Event], delta: float) -> float:
     return Accountant(whole).epsilon(delta=delta)
 
 
-def seen_before(fingerprint_of: Callable[[bytes], str]) -> bool:
-    """Whether this user has released the table before without a ledger; remembers it.
+def seen_before(fingerprint_of: Callable[[bytes], str]) -> tuple[bool, Callable[[], None]]:
+    """Whether this user has released the table before without a ledger, and how to remember it.
 
     The memory is a file in the user's state folder. Where there is none to be had, nothing
     is remembered and the answer is no.
@@ -200,14 +200,18 @@ def seen_before(fingerprint_of: Callable[[bytes], str]) -> bool:
         key = known.get("key") or secrets.token_hex(32)
         mark = fingerprint_of(bytes.fromhex(key))
         tables = set(known.get("tables", []))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(f".{os.getpid()}")
-        draft.write_text(json.dumps({"key": key, "tables": sorted({*tables, mark})}))
-        draft.chmod(0o600)
-        draft.replace(path)
     except (OSError, ValueError, AttributeError):
-        return False
-    return mark in tables
+        return False, lambda: None
+
+    def remember() -> None:
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft = path.with_suffix(f".{os.getpid()}")
+            draft.write_text(json.dumps({"key": key, "tables": sorted({*tables, mark})}))
+            draft.chmod(0o600)
+            draft.replace(path)
+
+    return mark in tables, remember
 
 
 def _today() -> str:

@@ -108,7 +108,7 @@ class KEpsilon(KAnonymity):
         released = [self._released(column, data, bits) for column in data.columns]
         kept = self._confident(data, released)
         shown = merged(found.codes[rows.owner[data.tuples[kept]]], np.ones(kept.sum(), np.int64))
-        plain = evaluate(rows.counted, axes, Shown(found.labels, shown))
+        plain = evaluate(rows.counted, axes, Shown(found.labels, shown), stars=False)
         evaluation = self._evaluated(plain, data, released, kept, bits)
         order = np.flatnonzero(kept)[permutation(int(kept.sum()), bits)]
         return Product(

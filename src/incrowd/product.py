@@ -79,6 +79,12 @@ def published(spec: Spec, *roles: str) -> dict[str, Column]:
     for name in columns:
         if len(quote(name, safe=" ")) > 200:
             raise IncrowdError(f"The name of the column '{name[:40]}...' is too long for a file.")
+    guessed = [name for name, entries in spec.unconfirmed.items() if "role" in entries]
+    if guessed:
+        raise IncrowdError(
+            f"The role of '{guessed[0]}' was guessed and nobody has confirmed it. Check every "
+            "role, then delete 'confirm'."
+        )
     if spec.release is not None and spec.release.rows == "weighted" and COUNT in columns:
         raise IncrowdError(f"A weighted release has a column '{COUNT}'; rename yours.")
     return columns

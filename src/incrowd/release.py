@@ -12,7 +12,7 @@ import json
 import shutil
 import tempfile
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
@@ -92,10 +92,14 @@ def publish(
     """
     if output is None:
         home = Path(tempfile.mkdtemp(prefix="incrowd-"))
-        made = publish(
-            table, spec, output=home / "release",
-            ledger=ledger, key=key, bits=bits, step=step, progress=progress,
-        )  # fmt: skip
+        try:
+            made = publish(
+                table, spec, output=home / "release",
+                ledger=ledger, key=key, bits=bits, step=step, progress=progress,
+            )  # fmt: skip
+        except BaseException:
+            shutil.rmtree(home, ignore_errors=True)
+            raise
         weakref.finalize(made, shutil.rmtree, home, ignore_errors=True)
         return made
     output, file = Path(output), taken(spec)
@@ -122,8 +126,10 @@ def publish(
         certificate = _write(draft, file.spec, method, product, bits, key)
         step("report")
         _write_curator(draft / "curator", certificate, product)
-        noticed = (*warnings.result(), *product.warnings)
+        noticed, remember = warnings.result()
         step("appear")
+    remember()
+    noticed = (*noticed, *product.warnings)
     return Release(certificate, product.evaluation, product.data, noticed, output)
 
 
@@ -154,18 +160,25 @@ def _refuse_unknown(spec: Spec, table: Table) -> None:
 
 def _warnings(
     table: Table, ledger: Ledger | None, bits: Randomness, accounted: bool
-) -> tuple[str, ...]:
-    found = []
+) -> tuple[tuple[str, ...], Callable[[], None]]:
+    """What to tell the custodian, and how to remember the table once it is released."""
+    found, remember = [], _nothing
     if not bits.private:
         found.append("The randomness is seeded: this release is NOT private.")
     if ledger is not None:
         if not ledger.recognises(table.fingerprint):
             found.append("The table has changed since its first release under this ledger.")
-    elif seen_before(table.fingerprint):
+        return tuple(found), remember
+    seen, remember = seen_before(table.fingerprint)
+    if seen:
         add_up = "Releases of one table add up: keep a --ledger for it."
         combine = "Releases of one table can be combined, and nothing bounds what they tell then."
         found.append(f"This table was released before. {add_up if accounted else combine}")
-    return tuple(found)
+    return tuple(found), remember
+
+
+def _nothing() -> None:
+    """Remember nothing."""
 
 
 def _write(

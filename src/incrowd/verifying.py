@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import stat
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from urllib.parse import quote
@@ -12,10 +13,19 @@ from urllib.parse import quote
 import numpy as np
 from pydantic import ValidationError
 
-from incrowd.anonymize.frequency import Counts
+from incrowd.anonymize.diversity import Distinct, Entropy, Protected, Rule
+from incrowd.anonymize.frequency import Counts, Frequencies, keys
 from incrowd.anonymize.recoding import Axis
 from incrowd.builders import read_rows
-from incrowd.certificate import FILE, Certificate, NoisyColumn, SchemeColumn, sha256_of
+from incrowd.certificate import (
+    FILE,
+    RULES,
+    Certificate,
+    NoisyColumn,
+    SchemeColumn,
+    rules_of,
+    sha256_of,
+)
 from incrowd.engine import Coder, Table
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
@@ -144,6 +154,7 @@ def _data(folder: Path, certificate: Certificate) -> list[str]:
         found.append(
             f"{small} class(es) are smaller than k = {k}; the smallest has {sizes.min()} row(s)."
         )
+    found += _broken_rules(table, certificate)
     rows = sum(sizes.tolist()) + stars
     counted = (rows, len(sizes), int(sizes.min()) if len(sizes) else 0)
     if counted != (release.rows, release.classes, release.smallest_class):
@@ -164,8 +175,9 @@ def _sizes(table: Table, certificate: Certificate) -> tuple[Counts, int]:
     names = list(certificate.scheme)
     if not table.rows():
         return np.zeros(0, dtype=np.int64), 0
-    shown = read_shown(table, tuple(names))
-    if certificate.release.form == "weighted":
+    weighted = certificate.release.form == "weighted"
+    shown = read_shown(table, tuple(names), weighted=weighted)
+    if weighted:
         _refuse_bad_counts(table, [*names, *certificate.kept])
     sizes = shown.frequencies.counts
     if certificate.parameters.get("suppressed") != "starred":
@@ -175,6 +187,35 @@ def _sizes(table: Table, certificate: Certificate) -> tuple[Counts, int]:
         starred = np.array([label == ROOT for label in labels])
         stars &= starred[shown.frequencies.codes[:, at]]
     return sizes[~stars], int(sizes[stars].sum())
+
+
+def _broken_rules(table: Table, certificate: Certificate) -> list[str]:
+    """Rules on sensitive columns that do not hold in some class. Distances cannot be checked."""
+    found = []
+    names = list(certificate.scheme)
+    for column, kind, value in rules_of(certificate.parameters):
+        checked: dict[str, Rule] = {RULES[0]: Distinct(value), RULES[1]: Entropy(value)}
+        rule = checked.get(kind)
+        if rule is None or not table.rows():
+            continue
+        weighted = certificate.release.form == "weighted"
+        shown = read_shown(table, (*names, column), weighted=weighted)
+        codes = shown.frequencies.codes
+        if certificate.parameters.get("suppressed") == "starred":
+            stars = [np.array([x == ROOT for x in shown.labels[at]]) for at in range(len(names))]
+            starred = np.all([star[codes[:, at]] for at, star in enumerate(stars)], axis=0)
+            shown = replace(shown, frequencies=Frequencies(
+                codes[~starred], shown.frequencies.counts[~starred]))  # fmt: skip
+            codes = shown.frequencies.codes
+        if not len(codes):
+            continue
+        _, at_ = np.unique(keys(codes[:, :-1]), return_inverse=True)
+        values = len(shown.labels[-1])
+        protected = Protected(codes[:, -1], np.ones(values, dtype=np.int64), (rule,))
+        spread = protected.spread(at_, shown.frequencies.counts, classes=int(at_.max()) + 1)
+        if not rule.holds(spread, protected.overall).all():
+            found.append(f"A class does not have what is promised of '{column}': {kind} {value!r}.")
+    return found
 
 
 def _on_grid(value: object, grid: NoisyColumn) -> bool:

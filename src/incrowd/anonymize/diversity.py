@@ -106,6 +106,7 @@ class Protected:
     codes: Codes
     overall: Counts
     rules: tuple[Rule, ...]
+    name: str = ""
 
     @cached_property
     def values(self) -> int:

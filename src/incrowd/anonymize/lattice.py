@@ -150,6 +150,17 @@ class Rollups:
             return None
         return classes
 
+    def cells(self, node: Node) -> tuple[npt.NDArray[np.int64], Counts, npt.NDArray[np.int64]]:
+        """The keys of the cells of a node, their rows, and the place of each tuple's cell."""
+        keys, cells = self._keys(node)
+        return self._grouped(keys, cells, located=True)
+
+    def spread(self, at: int, per_row: Floats) -> Floats:
+        """For each code of a column at level 0, the sum over its rows of a value per tuple."""
+        weights = per_row * self.frequencies.counts
+        width = len(self.hierarchies[at].groups[0])
+        return np.bincount(self._columns[at], weights=weights, minlength=width).astype(float)
+
     def codes(self, node: Node, keys: npt.NDArray[np.int64]) -> Codes:
         """The codes, at the levels of the node, of classes named by their keys."""
         columns = []
@@ -216,6 +227,10 @@ class Rollups:
             held = np.bincount(keys, weights=self._weights, minlength=cells)
             found = np.flatnonzero(held)
             sizes = held[found].astype(np.int64)
+            if located:
+                place = np.zeros(cells, dtype=np.int64)
+                place[found] = np.arange(len(found))
+                return found, sizes, place[keys]
         else:
             order = np.argsort(keys)
             ordered = keys[order]

@@ -206,6 +206,7 @@ def optimal(
     search.descend()
     while (node := search.open_node()) is not None:
         search.look(node)
+    search.polish()
     return search.answer()
 
 
@@ -267,6 +268,20 @@ class _Search:
         if not remaining:
             return None
         return self._lattice.at(self._goal.next(open_.ravel()))
+
+    def polish(self) -> None:
+        """Of equally good schemes prefer the finer: nothing is gained by hiding more."""
+        while self._best is not None:
+            loss, node, _ = self._best
+            for child in self._lattice.children(node):
+                classes = self._rollups.classes(child, k=self._k, limit=self._limit)
+                if classes is None or classes.suppressed > self._limit:
+                    continue
+                if self._goal.loss(child, classes) <= loss:
+                    self._best = (loss, child, classes.suppressed)
+                    break
+            else:
+                return
 
     def answer(self) -> Scheme:
         if self._best is None:

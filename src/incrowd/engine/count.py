@@ -74,7 +74,10 @@ def count_rows(
 ) -> Rows:
     """Count distinct tuples of generalised and kept columns together, in one pass."""
     hierarchies = _hierarchies(table, columns, folder)
-    values = {name: sorted(table.values(name), key=_in_order) for name in kept}
+    values = {
+        name: sorted({_kept(value): None for value in table.values(name)}, key=_in_order)
+        for name in kept
+    }
     coders = {
         name: _coder(hierarchy, 0) for name, hierarchy in zip(columns, hierarchies, strict=True)
     }
@@ -109,7 +112,12 @@ def _in_order(value: object) -> tuple[bool, bool, Decimal, str]:
 def _place(values: Sequence[object]) -> Coder:
     places = {value: at for at, value in enumerate(values)}
     # A reader of files may ask for null where there is none.
-    return lambda met: np.array([places.get(value, 0) for value in met], dtype=np.int32)
+    return lambda met: np.array([places.get(_kept(value), 0) for value in met], dtype=np.int32)
+
+
+def _kept(value: object) -> object:
+    """A kept value as it is, but for text without characters, which is null everywhere."""
+    return None if isinstance(value, str) and not value.strip() else value
 
 
 def _coder(hierarchy: Hierarchy, level: int) -> Coder:

@@ -296,7 +296,9 @@ class _Cells(LocalTable):
 
     def write(self, path: Path) -> None:
         """Write Parquet, CSV or Arrow by the ending of the name; whole or not at all."""
-        if path.suffix == ".parquet":
+        plain = (pl.String, pl.Int64, pl.Float64, pl.Boolean, pl.Date, pl.Null)
+        kinds = self._frame.collect_schema().dtypes()
+        if path.suffix == ".parquet" and all(kind in plain for kind in kinds):
             _whole(path, lambda draft: parquet.write(draft, self._codes, self._labels))
         else:
             super().write(path)

@@ -8,6 +8,7 @@ other tools made can be measured too.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -24,6 +25,8 @@ from incrowd.values import canonical, number
 Places = npt.NDArray[np.int64]
 MOST_BINS = 256
 _BRACKETS = re.compile(r"([\[(])\s*([^,;]+?)\s*[,;]\s*([^,;]+?)\s*([\])])")
+_HALF_OPEN = re.compile(r"\s*(\[.*\)|\(.*\])\s*")
+_SPAN = re.compile(r"(\d+)-\d+")
 _JOINTS = (" to ", " - ", "..", "–", "~", "-")
 
 
@@ -64,17 +67,15 @@ class Reader:
     def read(self, label: object) -> tuple[Places, int | None]:
         """The positions that a label covers, and its level where it is a group or a value."""
         text = label if isinstance(label, str) else canonical(label)
-        if text in self._known:
-            return self._known[text]
-        plain = canonical(text)
-        if plain in self._known:
-            return self._known[plain]
+        for known in (text, canonical(text)):
+            if known in self._known:
+                return self._known[known]
         code = self._value(label)
         if code is not None:
             return np.array([code]), 0
-        places = self._interval(plain) if plain is not None and self._axis.ordered else None
-        if places is None and plain is not None:
-            places = self._set(plain)
+        places = self._interval(text) if text is not None and self._axis.ordered else None
+        if places is None and text is not None and not _HALF_OPEN.fullmatch(text):
+            places = self._set(text)
         if places is None or not len(places):
             raise LabelError(
                 f"'{text}' in column '{self._name}' is no value, group, interval or set of its "
@@ -86,30 +87,49 @@ class Reader:
         """The width of what is covered, over the range of the domain."""
         if int(places.max()) >= len(self._axis.hierarchy.values):
             return 0.0
-        line = self._numbers or [Decimal(x) for x in range(len(self._axis.hierarchy.values))]
-        span = line[-1] - line[0] or Decimal(1)
-        return float((line[int(places.max())] - line[int(places.min())]) / span)
+        line = self._line
+        return float((line[int(places.max())] - line[int(places.min())]) / self._range)
+
+    @cached_property
+    def _line(self) -> list[Decimal]:
+        """Where the values lie on the axis: by number, or one after the other."""
+        return self._starts or [Decimal(x) for x in range(len(self._axis.hierarchy.values))]
+
+    @cached_property
+    def _range(self) -> Decimal:
+        return self._line[-1] - self._line[0] or Decimal(1)
 
     def _value(self, label: object) -> int | None:
         """The position of a value of the domain, or None."""
-        (code,) = self._axis.hierarchy.encode([label])
         hierarchy = self._axis.hierarchy
-        return None if code == hierarchy.outside else int(self._axis.positions[code])
+        text = label.strip() if isinstance(label, str) else label
+        if text in (None, ""):
+            return None
+        code = self._places.get(text) if isinstance(text, str) else None
+        if code is None:
+            (code,) = hierarchy.encode([label])
+        inside = code not in (hierarchy.outside, hierarchy.null)
+        return int(self._axis.positions[code]) if inside else None
 
     @cached_property
-    def _numbers(self) -> list[Decimal] | None:
-        """The values as numbers in the order of the axis, if they are."""
+    def _places(self) -> dict[str, int]:
+        """The code of each value as it is written in the hierarchy."""
+        return {value: code for code, value in enumerate(self._axis.hierarchy.values)}
+
+    @cached_property
+    def _starts(self) -> list[Decimal] | None:
+        """The values as numbers in the order of the axis, if they are; 5-9 counts as 5."""
         values = self._axis.hierarchy.values
         by_place: list[Decimal] = [Decimal(0)] * len(values)
         for code, value in enumerate(values):
-            found = number(value)
+            found = number(_SPAN.sub(r"\1", value))
             if found is None:
                 return None
             by_place[self._axis.positions[code]] = found
         return by_place
 
     def _interval(self, text: str) -> Places | None:
-        bracketed = _BRACKETS.fullmatch(text)
+        bracketed = _BRACKETS.fullmatch(text.strip())
         if bracketed:
             opens, first, last, closes = bracketed.groups()
             return self._run(first, last, above=opens == "(", below=closes == ")")
@@ -124,13 +144,10 @@ class Reader:
     ) -> Places | None:
         """The positions from one value to another; without them where the interval is open."""
         low, high = number(canonical(first)), number(canonical(last))
-        if self._numbers is not None and low is not None and high is not None:
-            inside = [
-                place
-                for place, x in enumerate(self._numbers)
-                if (low < x if above else low <= x) and (x < high if below else x <= high)
-            ]
-            return np.array(inside, dtype=np.int64)
+        if self._starts is not None and low is not None and high is not None:
+            begin = (bisect_right if above else bisect_left)(self._starts, low)
+            end = (bisect_left if below else bisect_right)(self._starts, high)
+            return np.arange(begin, end, dtype=np.int64)
         ends = [self._value(first), self._value(last)]
         if ends[0] is None or ends[1] is None:
             return None
@@ -149,7 +166,9 @@ def _split(text: str) -> Iterator[tuple[str, str]]:
     for joint in _JOINTS:
         start = text.find(joint, 1)
         while start > 0:
-            yield text[:start].strip(), text[start + len(joint) :].strip()
+            ends = text[:start].strip(), text[start + len(joint) :].strip()
+            if all(ends):
+                yield ends
             start = text.find(joint, start + 1)
 
 
@@ -161,7 +180,8 @@ class Cover:
     level over the highest, or on an ordered column the width over the range. ``shares`` says
     for each bin of values how likely a row is there, if it is uniform in what its label
     covers. ``rows`` is how many original rows have a value that it covers. ``starred`` marks
-    the labels that tell nothing.
+    the labels that tell nothing. A label fits the positions from ``low`` to ``high``, or those
+    of ``sets`` where it is none of a run; the root fits all.
     """
 
     labels: tuple[str | None, ...]
@@ -170,6 +190,9 @@ class Cover:
     shares: Floats
     rows: Floats
     starred: npt.NDArray[np.bool_]
+    low: Places
+    high: Places
+    sets: dict[int, Places]
 
 
 def cover(name: str, axis: Axis, labels: Sequence[object], held: Floats) -> Cover:
@@ -180,25 +203,31 @@ def cover(name: str, axis: Axis, labels: Sequence[object], held: Floats) -> Cove
     reader, bins = Reader(name, axis), bins_of(axis)
     hierarchy = axis.hierarchy
     size, top = max(hierarchy.size - 1, 1), max(hierarchy.height - 1, 1)
-    count = int(bins.max()) + 1
+    count, n = int(bins.max()) + 1, len(labels)
     values = len(hierarchy.values)
-    loss, precision = np.zeros(len(labels)), np.zeros(len(labels))
-    shares, rows = np.zeros((len(labels), count)), np.zeros(len(labels))
+    loss, precision, rows = np.zeros(n), np.zeros(n), np.zeros(n)
+    low, high = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    sets: dict[int, Places] = {}
+    shares = np.zeros((n, count))
     for at, label in enumerate(labels):
         places, level = reader.read(label)
         shares[at] = np.bincount(bins[places], minlength=count) / len(places)
+        low[at], high[at] = places.min(), places.max()
+        if high[at] - low[at] + 1 != len(places):
+            sets[at] = places
         loss[at] = _covered(axis, places, level) / size
         rows[at] = held[places].sum()
         if axis.ordered:
             precision[at] = reader.width(places)
         else:
             precision[at] = loss[at] if level is None else level / top
-        if len(places) == values and values > 1:
+        root = level == hierarchy.height - 1 and (hierarchy.rooted or label == ROOT)
+        if values > 1 and (root or len(places) == values == hierarchy.size):
             loss[at], precision[at], rows[at] = 1.0, 1.0, held.sum()
+            low[at], high[at] = 0, values + 1
     starred = np.array([label == ROOT for label in labels], dtype=bool)
-    return Cover(
-        tuple(canonical(label) for label in labels), loss, precision, shares, rows, starred
-    )
+    texts = tuple(canonical(label) for label in labels)
+    return Cover(texts, loss, precision, shares, rows, starred, low, high, sets)
 
 
 def _covered(axis: Axis, places: Places, level: int | None) -> float:

@@ -12,9 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from incrowd.anonymize.frequency import Counts, Frequencies, keys
 from incrowd.errors import Floats
+from incrowd.hierarchy import Codes
+from incrowd.measure.cover import Cover
 
 _CELLS = 500_000_000  # so many comparisons of a class with a tuple are made
 _FEWEST = 100  # but so many classes are looked at in any case
@@ -42,16 +45,13 @@ class Risk:
 
 
 def risk(
-    original: Frequencies, released: Frequencies, shares: Sequence[Floats], *, seed: int = 0
+    original: Frequencies, released: Frequencies, covers: Sequence[Cover], *, seed: int = 0
 ) -> Risk:
-    """The risks of a release: ``original`` in bins, ``released`` in labels.
-
-    ``shares[c][label, bin]`` is above 0 where a row with that label may lie in that bin.
-    """
+    """The risks of a release: ``original`` by positions on the axes, ``released`` by labels."""
     sizes = released.counts
     if not len(sizes):
         return Risk(0.0, 0.0, 0.0, 0.0, 0.0, uniques(original), [], histogram(original.counts))
-    fitting, rows = _fitting(original, released, shares, seed)
+    fitting, rows = _fitting(original, released, covers, seed)
     return Risk(
         highest=float(1 / sizes.min()),
         mean=float(len(sizes) / sizes.sum()),
@@ -78,31 +78,51 @@ def histogram(sizes: Counts) -> list[int]:
 
 
 def _fitting(
-    original: Frequencies, released: Frequencies, shares: Sequence[Floats], seed: int
+    original: Frequencies, released: Frequencies, covers: Sequence[Cover], seed: int
 ) -> tuple[Floats, Counts]:
-    """How many original rows fit each class (at least its own), and the class's rows.
+    """How many original rows fit each class (at least one), and the class's rows.
 
     Where no value fits two labels of a column, every original tuple fits one class and they
     are counted through. Elsewhere each class is held against all tuples.
     """
-    fits = [share > 0 for share in shares]
-    if all((fit.sum(axis=0) <= 1).all() for fit in fits):
-        label = [np.where(fit.any(axis=0), fit.argmax(axis=0), -1) for fit in fits]
-        codes = np.column_stack([label[at][original.codes[:, at]] for at in range(len(fits))])
+    labels = [_label_at(cover, original.codes[:, at]) for at, cover in enumerate(covers)]
+    apart = [label for label in labels if label is not None]
+    if len(apart) == len(labels):
+        codes = np.column_stack(apart)
         known = (codes >= 0).all(axis=1)
-        named = keys(np.vstack([released.codes, codes[known]]))
+        named = keys(np.vstack([released.codes, codes[known]]).astype(np.int32))
         places, at_ = np.unique(named, return_inverse=True)
-        rows = np.bincount(at_[len(released) :], original.counts[known], minlength=len(places))
-        return np.maximum(rows[at_[: len(released)]], released.counts), released.counts
+        held = np.bincount(at_[len(released) :], original.counts[known], minlength=len(places))
+        return np.maximum(held[at_[: len(released)]], 1), released.counts
     chosen = np.arange(len(released))
-    most = max(_FEWEST, _CELLS // max(len(original) * len(fits), 1))
+    most = max(_FEWEST, _CELLS // max(len(original) * len(covers), 1))
     if len(chosen) > most:
         chosen = np.random.default_rng(seed).choice(len(chosen), most, replace=False)
-    found = []
-    for codes in released.codes[chosen]:
-        fit = fits[0][codes[0]][original.codes[:, 0]]
-        for at in range(1, len(fits)):
-            fit = fit & fits[at][codes[at]][original.codes[:, at]]
-        found.append(int(original.counts[fit].sum()))
-    rows_ = released.counts[chosen]
-    return np.maximum(np.array(found, dtype=np.float64), rows_), rows_
+    columns = [np.ascontiguousarray(column) for column in original.codes.T]
+    classes = released.codes[chosen].tolist()
+    found = [_held(original.counts, columns, covers, codes) for codes in classes]
+    return np.maximum(np.array(found), 1.0), released.counts[chosen]
+
+
+def _label_at(cover: Cover, places: Codes) -> npt.NDArray[np.int64] | None:
+    """The label that fits each position, -1 for none; None where two may fit one position."""
+    order = np.argsort(cover.low, kind="stable")
+    low, high = cover.low[order], cover.high[order]
+    if cover.sets or (low[1:] <= high[:-1]).any():
+        return None
+    at = np.searchsorted(low, places, side="right") - 1
+    fits = (at >= 0) & (places <= high[np.maximum(at, 0)])
+    return np.where(fits, order[np.maximum(at, 0)], -1)
+
+
+def _held(
+    counts: Counts, columns: Sequence[Codes], covers: Sequence[Cover], codes: Sequence[int]
+) -> float:
+    """How many original rows fit all labels of a class."""
+    fit = np.ones(len(counts), dtype=bool)
+    for column, cover, code in zip(columns, covers, codes, strict=True):
+        if code in cover.sets:
+            fit &= np.isin(column, cover.sets[code])
+        else:
+            fit &= (column >= cover.low[code]) & (column <= cover.high[code])
+    return float(counts[fit].sum())

@@ -6,35 +6,36 @@ Every random draw comes from a seed, so that two runs agree in everything but ru
 
 from __future__ import annotations
 
-import math
+import itertools
+import json
 import time
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from incrowd.anonymize import kepsilon
-from incrowd.anonymize.kepsilon import Mask, Noise, Steps
-from incrowd.anonymize.recoding import Boxes, boxes, cost, positions
+from incrowd.anonymize.kepsilon import Noise, Steps
+from incrowd.anonymize.recoding import Boxes, boxes, positions
 from incrowd.engine.count import Rows, count_rows
 from incrowd.errors import Floats
 from incrowd.evaluating import axes_of
 from incrowd.folder import fill
-from incrowd.grouping import Classes, classes, lattice_of
+from incrowd.grouping import Classes, lattice_of
 from incrowd.measure.linking import Estimate, linking_risk, repeated
 from incrowd.noisy import NoisyRows, expected_error, noisy_rows
 from incrowd.papers import paper_b_data as paper
-from incrowd.papers.paper_b_data import (
-    ALGORITHMS, Cell, Comparison, DataSet, Grid, Grouped, Numbers, Times, Widened,
-)  # fmt: skip
-from incrowd.privacy.randomness import Randomness, SeededRandomness
+from incrowd.papers.paper_b_data import DataSet, Grid, grouping, release_of, seeded, shown
 from incrowd.spec import Column, Release
 
+if TYPE_CHECKING:
+    from incrowd.papers.paper_a_figures import Figure
+
+T = TypeVar("T")
 FIGURES = 9
 STEPS = 2 * 3 + 2 * 3 * len(paper.FULL.ks) + 3 + FIGURES
 QUICK_STEPS = 2 * 3 + 2 * 3 * len(paper.QUICK.ks) + 3 + FIGURES
@@ -42,31 +43,7 @@ TIMED = 3  # of so many repetitions the shortest counts
 COMPARED_K, COMPARED_EPSILON = 10, 8.0  # the setting of Figure 2
 UNIFORM = 0.05
 _POINTS = 101
-
-
-def release_of(algorithm: str, k: int) -> Release:
-    """The search for classes as the paper has it: OLA chooses among minimal nodes by precision."""
-    ola = {"suppression": paper.SUPPRESSION, "loss": "precision", "candidates": "minimal"}
-    given = {"method": "k-epsilon", "epsilon": 1.0, "algorithm": algorithm, "k": k}
-    return Release.model_validate(given | (ola if algorithm == "ola" else {}))
-
-
-def seeded(*what: object) -> Randomness:
-    """Random bits that the names of an experiment decide, whatever ran before it."""
-    return SeededRandomness(zlib.crc32("/".join(map(str, what)).encode()))
-
-
-def grouping(rows: Rows, columns: dict[str, Column], algorithm: str, k: int) -> Classes:
-    """The rows in classes of at least k."""
-    axes = axes_of(rows.counted, columns)
-    return classes(rows, axes, columns, release_of(algorithm, k), bits=seeded(algorithm, k))
-
-
-def shown(data: DataSet, rows: Rows, algorithm: str, k: int) -> tuple[Classes, NoisyRows]:
-    """The classes of a data set and the rows in them, with noise for epsilon = 1."""
-    found = grouping(rows, {**data.quasi, data.attribute: data.noisy}, algorithm, k)
-    noisy = noisy_rows(rows, found, {data.attribute: data.noisy}, release_of(algorithm, k))
-    return found, noisy
+_FAR = 1 << 29  # steps; no class is as wide, and twice as much fits into 32 bits
 
 
 # Figures 3 to 6 --------------------------------------------------------------------------
@@ -108,11 +85,10 @@ class Layout:
         """For every step of every class how many rows of all lie before it, in this order."""
         lengths = self.widths + 2
         begins = np.cumsum(lengths) - lengths
-        # The place of each row's value, of the step before all, and of the step behind all.
-        self.first = begins[self.members]
-        self.place = (self.first + self.steps - lowest[self.members]).astype(np.int32)
-        self.last = (self.first + self.widths[self.members] + 1).astype(np.int32)
-        self.first = self.first.astype(np.int32)
+        # Of each row: where its class begins, where that ends, and where its value is.
+        self.first = begins[self.members].astype(np.int32)
+        self.last = (begins + self.widths + 1)[self.members].astype(np.int32)
+        self.place = (begins - lowest)[self.members].astype(np.int32) + self.steps.astype(np.int32)
         held = np.bincount(self.place, minlength=int(lengths.sum()))
         self.before = (np.cumsum(held) - held).astype(np.int32)
 
@@ -124,66 +100,37 @@ class Layout:
         ties += np.where(-double == self.below, self.alike_below, 0)
         return float(won.mean()), float((won / ties).mean())
 
-    def kept(self, noise: Steps, radii: Floats, *, k: int) -> Mask:
-        """Which rows confidence-based k-anonymity keeps."""
-        most = np.int64(1 << 30)
-        reach = np.minimum(np.floor(radii), most).astype(np.int64)[self.members]
-        at = self.place + noise
-        low = np.clip(at - reach, self.first, self.last)
-        high = np.clip(at + reach + 1, self.first, self.last)
-        within = self.before[high] - self.before[low]
-        good = (within == 0) | (within >= k)
-        left = np.add.reduceat(good, self.starts, dtype=np.int64)
-        return np.asarray(good & (left >= k)[self.members])
-
-
-def noises(widths: Steps, epsilons: Sequence[float]) -> list[tuple[int, Noise]]:
-    """For each epsilon its noise, and how many times the smallest epsilon it is."""
-    exact = [kepsilon.shares(epsilon, [1.0])[0] for epsilon in epsilons]
-    times = [epsilon / min(exact) for epsilon in exact]
-    assert all(ratio.denominator == 1 for ratio in times)
-    pairs = zip(times, exact, strict=True)
-    return [(int(ratio), kepsilon.laplace(widths, epsilon)) for ratio, epsilon in pairs]
-
-
-def drawn(
-    layout: Layout, every: Sequence[tuple[int, Noise]], bits: Randomness
-) -> Iterator[Steps]:
-    """The noise of one run for each epsilon, from one draw.
-
-    Claim: for each epsilon, alone, exactly the noise that it asks for. If X is geometric with
-    ratio q, X // m is geometric with ratio q^m. With a fair sign, where a negative zero is
-    drawn again, that is the noise for m times the epsilon; a negative zero of the finer noise
-    would be one of the coarser as well.
-    """
-    (finest,) = (noise for times, noise in every if times == 1)
-    fine = finest.draw(layout.members, bits)
-    size, negative = np.abs(fine), fine < 0
-    for times, noise in every:
-        coarse = size // times
-        again = np.flatnonzero(negative & (coarse == 0))
-        found = np.where(negative, -coarse, coarse)
-        found[again] = noise.draw(layout.members[again], bits)
-        yield found
+    def kept(self, noise: Steps, radii: Sequence[Floats], *, k: int) -> list[int]:
+        """How many rows confidence-based k-anonymity keeps, for each list of radii by class."""
+        at = self.place + np.clip(noise, -_FAR, _FAR).astype(np.int32)
+        found = []
+        for radius in radii:
+            reach = np.minimum(np.floor(radius), _FAR).astype(np.int32)[self.members]
+            low = np.minimum(np.maximum(at - reach, self.first), self.last)
+            high = np.minimum(np.maximum(at + reach + 1, self.first), self.last)
+            within = self.before[high] - self.before[low]
+            good = (within == 0) | (within >= k)
+            left = np.add.reduceat(good, self.starts, dtype=np.int64)
+            found.append(int(left[left >= k].sum()))
+        return found
 
 
 def measure(
-    data: DataSet, rows: Rows, algorithm: str, k: int, grid: Grid
-) -> tuple[Grouped, list[Cell]]:
+    data: DataSet, algorithm: str, k: int, rows: Rows, grid: Grid
+) -> tuple[paper.Grouped, list[paper.Cell]]:
     """Group once, then run after run for every epsilon and confidence."""
     found, noisy = shown(data, rows, algorithm, k)
     layout = Layout(noisy)
-    every = noises(layout.widths, grid.epsilons)
+    every = paper.noises(layout.widths, grid.epsilons)
     bits = seeded(data.paper, algorithm, k)
     kinds = 3 + len(grid.confidences)
     values = np.empty((grid.runs, len(every), kinds))
     for run in range(grid.runs):
-        for at, noise in enumerate(drawn(layout, every, bits)):
+        for at, noise in enumerate(paper.drawn(layout.members, every, bits)):
             error = float((np.abs(noise) * layout.inverse).mean())
-            lost = [
-                (~layout.kept(noise, every[at][1].radius(confidence), k=k)).sum() / data.rows
-                for confidence in grid.confidences
-            ]
+            radii = [every[at][1].radius(confidence) for confidence in grid.confidences]
+            kept = layout.kept(noise, radii, k=k)
+            lost = [(len(layout.steps) - left) / data.rows for left in kept]
             values[run, at] = (error, *layout.linked(noise), *lost)
     cells = []
     (column,) = noisy.columns
@@ -191,7 +138,10 @@ def measure(
         spread = [_estimate(values[:, at, kind]) for kind in range(kinds)]
         predicted = expected_error(replace(column, noise=every[at][1]), noisy.members)
         lost_by = dict(zip(grid.confidences, spread[3:], strict=True))
-        cells.append(Cell(data.paper, algorithm, k, epsilon, predicted, *spread[:3], lost_by))
+        mean, risk, shared = spread[:3]
+        cells.append(
+            paper.Cell(data.paper, algorithm, k, epsilon, predicted, mean, risk, shared, lost_by)
+        )
     return _grouped(data, algorithm, k, found, layout), cells
 
 
@@ -202,9 +152,9 @@ def _estimate(values: Floats) -> Estimate:
 
 def _grouped(
     data: DataSet, algorithm: str, k: int, found: Classes, layout: Layout
-) -> Grouped:
+) -> paper.Grouped:
     n = len(layout.steps)
-    return Grouped(
+    return paper.Grouped(
         data=data.paper,
         algorithm=algorithm,
         k=k,
@@ -213,61 +163,230 @@ def _grouped(
         classes=len(layout.sizes),
         smallest=int(layout.sizes.min()),
         prosecutor=len(layout.sizes) / n,
-        diameter_over_mean=float((layout.widths[layout.members] * layout.inverse).mean()),
+        spread=float((layout.widths[layout.members] * layout.inverse).mean()),
     )
 
 
 # Figures 1, 7 and 8 ----------------------------------------------------------------------
 
 
-def timed(work: Callable[[], object], repetitions: int) -> float:
-    """The shortest of some repetitions, in seconds."""
-    found = []
-    for _ in range(repetitions):
+def timed(work: Callable[[], T]) -> tuple[float, T]:
+    """The shortest of some repetitions, in seconds, and what they found."""
+    times = []
+    for _ in range(TIMED):
         start = time.perf_counter()
-        work()
-        found.append(time.perf_counter() - start)
-    return min(found)
+        found = work()
+        times.append(time.perf_counter() - start)
+    return min(times), found
 
 
-def widen(
-    data: DataSet, rows: Rows, algorithm: str, grid: Grid, repetitions: int
-) -> Iterator[Widened]:
+def widen(data: DataSet, rows: Rows, algorithm: str, grid: Grid) -> Iterator[paper.Widened]:
     """The epsilon-quasi among the k-quasis: what that loses, and how long it takes."""
-    table, names = data.table, (data.attribute,)
-    every = {**data.quasi, data.attribute: data.noisy}
-    wide = count_rows(table, data.widened, ())
-    counts = timed(lambda: count_rows(table, data.quasi, names), repetitions)
-    counts_wide = timed(lambda: count_rows(table, data.widened, ()), repetitions)
+    table, noisy = data.table, {data.attribute: data.noisy}
+    counting, _ = timed(lambda: count_rows(table, data.quasi, (data.attribute,)))
+    counting_wide, wide = timed(lambda: count_rows(table, data.widened, ()))
     for k in grid.ks:
-        release, bits = release_of(algorithm, k), seeded("time")
-        alone, both = grouping(rows, every, algorithm, k), grouping(wide, data.widened, algorithm, k)
-        noisy_data, (width, error) = {data.attribute: data.noisy}, _attribute(data, wide, both)
-
-        def noise(found: Classes = alone, release: Release = release) -> object:
-            noisy = noisy_rows(rows, found, noisy_data, release)
-            return noisy.columns[0].noise.draw(noisy.members, bits)
-
-        search = timed(lambda k=k: grouping(rows, every, algorithm, k), repetitions)  # type: ignore[misc]
-        search_wide = timed(lambda k=k: grouping(wide, data.widened, algorithm, k), repetitions)  # type: ignore[misc]
-        counted = wide.counted.frequencies.counts
-        yield Widened(
+        release = release_of(algorithm, k)
+        search, found = timed(partial(grouping, rows, data.quasi | noisy, algorithm, k))
+        search_wide, both = timed(partial(grouping, wide, data.widened, algorithm, k))
+        draw, _ = timed(partial(_noisy, rows, found, noisy, release))
+        proper, (width, error) = len(data.quasi), _attribute(data, wide, both)
+        yield paper.Widened(
             data.paper, algorithm, k,
-            _loss(rows, data.quasi, alone), _loss(wide, data.quasi, both), width, error,
-            float(counted[~both.shown].sum() / data.rows),
+            _loss(rows, data.quasi, found, proper), _loss(wide, data.widened, both, proper),
+            width, error,
+            float(wide.counted.frequencies.counts[~both.shown].sum() / data.rows),
             _nodes(rows, release), _nodes(wide, release),
-            Times(counts, search, timed(noise, repetitions)), Times(counts_wide, search_wide, 0.0),
+            paper.Times(counting, search, draw), paper.Times(counting_wide, search_wide, 0.0),
         )  # fmt: skip
 
 
-def _loss(rows: Rows, quasi: dict[str, Column], found: Classes) -> float:
-    """The mean precision lost by the k-quasis proper, over the rows shown."""
+def _noisy(rows: Rows, found: Classes, noisy: dict[str, Column], release: Release) -> Steps:
+    shown = noisy_rows(rows, found, noisy, release)
+    return shown.columns[0].noise.draw(shown.members, seeded("time"))
+
+
+def _nodes(rows: Rows, release: Release) -> int | None:
+    """How many schemes there are; None where recoding is local."""
+    if release.algorithm != "ola":
+        return None
+    return lattice_of(rows, release).size
+
+
+def _loss(rows: Rows, columns: dict[str, Column], found: Classes, proper: int) -> float:
+    """The mean precision that the first, proper k-quasis lose, over the rows shown.
+
+    paper.Numbers lose by the width of their interval where they have one of their own, by their
+    level otherwise, as everything else does.
+    """
     if found.levels is not None:
-        heights = [hierarchy.height for hierarchy in rows.counted.hierarchies]
-        levels = zip(found.levels, heights, strict=True)
-        return float(np.mean([level / (height - 1) for level, height in levels][: len(quasi)]))
-    axes = axes_of(rows.counted, quasi | dict.fromkeys(rows.counted.names[len(quasi) :], _ANY))
-    points = positions(axes, rows.counted.frequencies.codes)
-    held = boxes(points, rows.counted.frequencies.counts, found.members)
-    proper = Boxes(held.low[:, : len(quasi)], held.high[:, : len(quasi)], held.sizes)
-    return float(np.average(cost(axes[: len(quasi)], proper), weights=held.sizes))
+        ladders = zip(found.levels, rows.counted.hierarchies, strict=True)
+        lost = [level / (hierarchy.height - 1) for level, hierarchy in ladders]
+        return float(np.mean(lost[:proper]))
+    held, lost = _boxes(rows, columns, found), []
+    for at, axis in enumerate(axes_of(rows.counted, columns)[:proper]):
+        low, high, top = held.low[:, at], held.high[:, at], axis.hierarchy.height - 1
+        narrow = (high - low) / max(axis.hierarchy.size - 1, 1)
+        each = narrow if axis.ordered else np.minimum(axis.levels(low, high), top) / top
+        lost.append(np.average(each, weights=held.sizes))
+    return float(np.mean(lost))
+
+
+def _boxes(rows: Rows, columns: dict[str, Column], found: Classes) -> Boxes:
+    counted = rows.counted.frequencies
+    points = positions(axes_of(rows.counted, columns), counted.codes)
+    return boxes(points, counted.counts, found.members)
+
+
+def _attribute(data: DataSet, wide: Rows, found: Classes) -> tuple[float, float]:
+    """The precision that the attribute loses as the last k-quasi, and the midpoint's error."""
+    counted, hierarchy = wide.counted.frequencies, wide.counted.hierarchies[-1]
+    axis, codes, some = axes_of(wide.counted, data.widened)[-1], counted.codes[:, -1], found.shown
+    if found.levels is not None:
+        group = hierarchy.groups[found.levels[-1]]
+        places = axis.positions[: hierarchy.size].astype(np.int64)
+        low = np.full(len(group), hierarchy.size, dtype=np.int64)
+        high = np.zeros(len(group), dtype=np.int64)
+        np.minimum.at(low, group[: hierarchy.size], places)
+        np.maximum.at(high, group[: hierarchy.size], places)
+        low, high = low[group[codes]], high[group[codes]]
+        loss = np.full(len(codes), found.levels[-1] / (hierarchy.height - 1))
+    else:
+        held = _boxes(wide, data.widened, found)
+        low, high = held.low[found.members, -1], held.high[found.members, -1]
+        loss = (high - low) / (hierarchy.size - 1)
+    value = data.lowest + axis.positions[codes[some]]
+    error = np.abs((low + high)[some] / 2 + data.lowest - value) / value
+    weights = counted.counts[some]
+    return float(np.average(loss[some], weights=weights)), float(np.average(error, weights=weights))
+
+
+# Figure 2 --------------------------------------------------------------------------------
+
+
+def compare(data: DataSet, rows: Rows, grid: Grid) -> paper.Comparison:
+    """Noise by class against noise for all alike, and against uniform noise."""
+    k = COMPARED_K if COMPARED_K in grid.ks else grid.ks[-1]
+    _, noisy = shown(data, rows, "ola", k)
+    (column,) = noisy.columns
+    steps, members, bits = column.steps, noisy.members, seeded(data.paper, "compare")
+    size = np.abs(steps).astype(np.float64)
+
+    def matched(epsilon: float) -> tuple[Noise, Noise]:
+        widths = kepsilon.diameters(steps, members, noisy.classes)
+        exact, most = kepsilon.shares(epsilon, [1.0])[0], int(steps.max() - steps.min())
+        return kepsilon.laplace(widths, exact), kepsilon.laplace(np.full_like(widths, most), exact)
+
+    narrow, wide = (noise.draw(members, bits) for noise in matched(COMPARED_EPSILON))
+    matching = round(expected_error(column, members) / (UNIFORM / 2), 2)
+    laplace = matched(matching)[0].draw(members, bits)
+    parts = (bits.words(len(steps)) >> np.uint64(11)) / 2.0**53
+    uniform = np.rint((2 * parts - 1) * UNIFORM * size).astype(np.int64)
+    errors = [np.abs(noise) / size for noise in (narrow, wide, laplace, uniform)]
+    far = np.linspace(0, float(np.quantile(errors[1], 0.95)), _POINTS)
+    near = np.linspace(0, 3 * UNIFORM, _POINTS)
+    risks = [
+        linking_risk(classes=members, originals=[steps], released=[steps + noise]).risk
+        for noise in (laplace, uniform)
+    ]
+    # Who can have become this value by uniform noise? Rounding moved it by half a step at most.
+    seen = (steps + uniform).astype(np.float64)
+    low, high = (seen - 0.5) / (1 + UNIFORM), (seen + 0.5) / (1 - UNIFORM)
+    left = kepsilon.within(members, steps, low, high)
+    excluded = 1 - left / np.bincount(members)[members]
+    means = [float(error.mean()) for error in errors]
+    return paper.Comparison(
+        data.paper,
+        tuple(far.tolist()), _upto(errors[0], far), _upto(errors[1], far), means[0], means[1],
+        tuple(near.tolist()), _upto(errors[2], near), _upto(errors[3], near), matching,
+        means[2], means[3], risks[0], risks[1],
+        float(excluded.mean()), float((left == 1).mean()),
+    )  # fmt: skip
+
+
+def _upto(errors: Floats, points: Floats) -> tuple[float, ...]:
+    """The share of errors up to each point."""
+    return tuple((np.searchsorted(np.sort(errors), points, side="right") / len(errors)).tolist())
+
+
+# All of it -------------------------------------------------------------------------------
+
+
+def compute(
+    adult: Path | None = None,
+    quick: bool = False,
+    progress: Callable[[str], None] = lambda _: None,
+) -> tuple[list[DataSet], paper.Numbers]:
+    """All numbers. What is timed runs alone; the rest on two threads, in no order that matters."""
+    grid = paper.QUICK if quick else paper.FULL
+    sets = paper.data_sets(grid, adult)
+    rows = {data.paper: count_rows(data.table, data.quasi, (data.attribute,)) for data in sets}
+    wider: list[paper.Widened] = []
+    for data in sets:
+        for algorithm in paper.ALGORITHMS:
+            progress(f"{data.paper}: {data.attribute} as a k-quasi, {paper.SHOWN[algorithm]}")
+            wider += widen(data, rows[data.paper], algorithm, grid)
+    tasks = list(itertools.product(sets, paper.ALGORITHMS, grid.ks))
+    measured = []
+    with ThreadPoolExecutor(2) as pool:
+        waiting = [pool.submit(measure, *task, rows[task[0].paper], grid) for task in tasks]
+        for (data, algorithm, k), found in zip(tasks, waiting, strict=True):
+            measured.append(found.result())
+            progress(f"{data.paper}: {paper.SHOWN[algorithm]}, k = {k}")
+    compared = []
+    for data in sets:
+        progress(f"{data.paper}: kinds of noise")
+        compared.append(compare(data, rows[data.paper], grid))
+    grouped = tuple(group for group, _ in measured)
+    cells = tuple(cell for _, some in measured for cell in some)
+    return sets, paper.Numbers(grid, grouped, cells, tuple(wider), tuple(compared))
+
+
+def reproduce(
+    output: Path,
+    *,
+    adult: Path | None = None,
+    quick: bool = False,
+    progress: Callable[[str], None] = lambda _: None,
+) -> paper.Numbers:
+    """Write tables, figures (SVG and PNG), ``numbers.json`` and ``index.html`` to a folder.
+
+    The folder appears whole or not at all; one that holds an earlier reproduction is
+    replaced, one that holds anything else is left alone. ``adult`` is the real Adult table, to
+    take the place of a sample. ``progress`` hears of each of the ``STEPS`` (if ``quick``, the
+    ``QUICK_STEPS``) steps.
+    """
+    from incrowd.papers import paper_b_figures
+
+    names = [f"{name}.{form}" for name in paper_b_figures.NAMES for form in ("svg", "png")]
+    with fill(output, replacing=[*names, "numbers.json", "index.html"]) as draft:
+        sets, numbers = compute(adult, quick, progress)
+        figures = paper_b_figures.figures(numbers)
+        assert len(figures) == FIGURES
+        for figure in figures:
+            progress(figure.title)
+            paper_b_figures.save(figure, draft)
+        found = paper_b_figures.findings(numbers)
+        (draft / "numbers.json").write_text(_json(numbers, found), encoding="utf-8")
+        (draft / "index.html").write_text(_page(sets, numbers, figures, found), encoding="utf-8")
+    return numbers
+
+
+def _json(numbers: paper.Numbers, found: Sequence[paper.Finding]) -> str:
+    told = [asdict(finding) | {"verdict": finding.verdict} for finding in found]
+    return json.dumps({"seed": paper.SEED, **asdict(numbers), "findings": told}, indent=1) + "\n"
+
+
+def _page(
+    sets: Sequence[DataSet],
+    numbers: paper.Numbers,
+    figures: Sequence[Figure],
+    found: Sequence[paper.Finding],
+) -> str:
+    from incrowd.report.page import render
+
+    own = {(x.data, x.k): x for x in numbers.grouped if x.algorithm == "ola"}
+    return render(
+        "incrowd.papers", "paper_b.html", paper=paper, sets=sets, numbers=numbers,
+        figures=figures, findings=found, own=own, timed=TIMED,
+    )  # fmt: skip

@@ -6,7 +6,10 @@ shape, decided by their seed; the real Adult table may take the place of the fir
 
 from __future__ import annotations
 
+import math
 import re
+import zlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -14,11 +17,20 @@ from typing import Any
 
 import numpy as np
 
+from incrowd.anonymize import kepsilon
+from incrowd.anonymize.kepsilon import Noise, Steps
+from incrowd.anonymize.recoding import Members
 from incrowd.engine import Table
+from incrowd.engine.count import Rows
 from incrowd.errors import IncrowdError
+from incrowd.evaluating import axes_of
+from incrowd.grouping import Classes, classes
 from incrowd.measure.linking import Estimate
+from incrowd.noisy import NoisyRows, noisy_rows
+from incrowd.privacy.noise import laplace
+from incrowd.privacy.randomness import Randomness, SeededRandomness
 from incrowd.samples import _height, sample
-from incrowd.spec import Column
+from incrowd.spec import Column, Release
 
 SEED = 1
 ALGORITHMS = ("ola", "mondrian")
@@ -72,6 +84,7 @@ class DataSet:
     rows: int
     quasi: dict[str, Column]
     attribute: str
+    lowest: int
     noisy: Column
     widened: dict[str, Column]
 
@@ -79,30 +92,6 @@ class DataSet:
     def unit(self) -> str:
         """The unit of the epsilon-quasi."""
         return "cm" if self.attribute == "height" else "kg"
-
-
-@dataclass(frozen=True)
-class Ladder:
-    """One line of Table I: an attribute's hierarchy, from the value to nothing of it."""
-
-    attribute: str
-    levels: tuple[str, ...]
-    printed: int | None
-
-
-def table_1() -> list[Ladder]:
-    """The hierarchies: the paper's, and ours for the attribute it does not list."""
-    years = tuple(f"{width}-year interval" for width in YEARS)
-    zips = tuple("X" * (5 - hidden) + "*" * hidden for hidden in range(1, 6))
-    widths = tuple(f"interval of {width}" for width in WIDTHS)
-    return [
-        Ladder("year of birth, age", ("value", *years, "*"), 5),
-        Ladder("gender", ("value", "*"), 2),
-        Ladder("race", ("value", "*"), 2),
-        Ladder("marital status", ("value", " or ".join(MARITAL), "*"), 3),
-        Ladder("ZIP code", ("value", *zips), 6),
-        Ladder("height in cm, weight in kg (Figures 1, 7 and 8)", ("0.1", *widths, "*"), None),
-    ]
 
 
 def data_sets(grid: Grid, adult: Path | None) -> list[DataSet]:
@@ -160,6 +149,7 @@ def _data_set(
         rows=table.rows(),
         quasi=quasi,
         attribute=attribute,
+        lowest=int(min(met) / STEP),
         noisy=Column(role="noisy", precision=STEP),
         widened={**quasi, attribute: _quasi(intervals=intervals)},
     )
@@ -195,13 +185,81 @@ def _adult(path: Path, rows: int | None) -> Table:
     return from_columns({"sex": sex, "age": age, **texts, "height": height})
 
 
+# Classes and noise -----------------------------------------------------------------------
+
+
+def release_of(algorithm: str, k: int) -> Release:
+    """The search for classes as the paper has it: OLA chooses among minimal nodes by precision."""
+    ola = {"suppression": SUPPRESSION, "loss": "precision", "candidates": "minimal"}
+    given = {"method": "k-epsilon", "epsilon": 1.0, "algorithm": algorithm, "k": k}
+    return Release.model_validate(given | (ola if algorithm == "ola" else {}))
+
+
+def seeded(*what: object) -> Randomness:
+    """Random bits that the names of an experiment decide, whatever ran before it."""
+    return SeededRandomness(zlib.crc32("/".join(map(str, what)).encode()))
+
+
+def grouping(rows: Rows, columns: dict[str, Column], algorithm: str, k: int) -> Classes:
+    """The rows in classes of at least k."""
+    axes = axes_of(rows.counted, columns)
+    return classes(rows, axes, columns, release_of(algorithm, k), bits=seeded(algorithm, k))
+
+
+def shown(data: DataSet, rows: Rows, algorithm: str, k: int) -> tuple[Classes, NoisyRows]:
+    """The classes of a data set and the rows in them, with noise for epsilon = 1."""
+    found = grouping(rows, {**data.quasi, data.attribute: data.noisy}, algorithm, k)
+    noisy = noisy_rows(rows, found, {data.attribute: data.noisy}, release_of(algorithm, k))
+    return found, noisy
+
+
+def noises(widths: Steps, epsilons: Sequence[float]) -> list[tuple[int, Noise]]:
+    """For each epsilon its noise, and how many times the smallest epsilon it is."""
+    exact = [kepsilon.shares(epsilon, [1.0])[0] for epsilon in epsilons]
+    times = [epsilon / min(exact) for epsilon in exact]
+    assert all(ratio.denominator == 1 for ratio in times)
+    pairs = zip(times, exact, strict=True)
+    return [(int(ratio), kepsilon.laplace(widths, epsilon)) for ratio, epsilon in pairs]
+
+
+def drawn(
+    members: Members, every: Sequence[tuple[int, Noise]], bits: Randomness
+) -> Iterator[Steps]:
+    """The noise of one run for each epsilon, from one draw.
+
+    Claim: for each epsilon, alone, exactly the noise that it asks for. If X is geometric with
+    ratio q, X // m is geometric with ratio q^m. With a fair sign, where a negative zero is
+    drawn again, that is the noise for m times the epsilon; a negative zero of the finer noise
+    would be one of the coarser as well.
+    """
+    (finest,) = (noise for times, noise in every if times == 1)
+    fine = finest.draw(members, bits)
+    size, negative = np.abs(fine), fine < 0
+    found = [size // times for times, _ in every]
+    again = [np.flatnonzero(negative & (coarse == 0)) for coarse in found]
+    # What is drawn again is drawn at once, with t and s of each multiplied to the same s.
+    common = math.lcm(*(noise.s for _, noise in every))
+    wide = [
+        noise.t[members[rows]] * (common // noise.s)
+        for rows, (_, noise) in zip(again, every, strict=True)
+    ]
+    fresh = laplace(np.concatenate(wide), common, bits)
+    ends = np.cumsum([len(rows) for rows in again])[:-1]
+    for coarse, rows, drawn in zip(found, again, np.split(fresh, ends), strict=True):
+        signed = np.where(negative, -coarse, coarse)
+        signed[rows] = drawn
+        yield signed
+
+
 # What is measured ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Grouped:
-    """A data set in classes. ``suppressed`` is a share of the table's rows; ``prosecutor`` is
-    the mean over the rows shown of one over the size of their class.
+    """A data set in classes.
+
+    ``suppressed`` is a share of the table's rows. Means over the rows shown: ``prosecutor`` of
+    one over the size of the class, ``spread`` of its diameter over the row's own value.
     """
 
     data: str
@@ -212,7 +270,7 @@ class Grouped:
     classes: int
     smallest: int
     prosecutor: float
-    diameter_over_mean: float
+    spread: float
 
 
 @dataclass(frozen=True)
@@ -274,7 +332,11 @@ class Widened:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Figure 2 for one data set: shares of rows with at most so large a relative error."""
+    """Figure 2 for one data set: shares of rows with at most so large a relative error.
+
+    Under uniform noise ``excluded_uniform`` is the mean share of a class that a released value
+    cannot come from, and ``alone_uniform`` the share of rows whose original alone is left.
+    """
 
     data: str
     errors: tuple[float, ...]
@@ -290,6 +352,8 @@ class Comparison:
     mean_uniform: float
     linking_laplace: float
     linking_uniform: float
+    excluded_uniform: float
+    alone_uniform: float
 
 
 @dataclass(frozen=True)
@@ -301,3 +365,21 @@ class Numbers:
     cells: tuple[Cell, ...]
     widened: tuple[Widened, ...]
     compared: tuple[Comparison, ...]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Whether each data set shows a finding of the paper, which the page puts into words."""
+
+    key: str
+    figure: str
+    agrees: dict[str, bool]
+    seen: dict[str, str]
+
+    @property
+    def verdict(self) -> str:
+        """In how many tables we see the same."""
+        good = sum(self.agrees.values())
+        if good == len(self.agrees):
+            return "agrees"
+        return f"agrees in {good} of {len(self.agrees)} tables" if good else "differs"

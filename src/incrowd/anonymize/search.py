@@ -1,0 +1,192 @@
+"""Choosing a scheme for a safe release from the table, privately and nearly for free.
+
+**Score.** A scheme x with crowd size k and sampling rate beta scores the sum over its cells of
+w(cell) psi(rows of the cell). The weight w, from 0 to W, is the detail that the cell's labels
+keep; it depends on the scheme alone. psi is a ramp: 0 up to a = 0.7 k / beta rows, then
+steeper than a cell that surely survives, until it meets B rows per row (B stands for beta).
+So it is close to the number of rows that will be released, but never jumps.
+
+**Sensitivity.** Adding a row raises one cell by one, hence its psi by 0 to D, D the ramp's
+slope, and the score by 0 to W D. All are whole numbers, so nothing is lost to rounding.
+
+**Search.** The noise of every candidate is drawn first; the candidate with the largest noisy
+score is then found exactly, without scoring those that cannot be it. For x finer than y a row's
+cell is no larger at x than at y, and psi(c) / c never falls as c grows; so the score of x is at
+most the sum over rows of w_x(row) psi(c_y) / c_y, a sum over columns that is known once y is
+scored. Passing over candidates changes the time it takes and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from incrowd.anonymize.lattice import Lattice, Node, Rollups
+from incrowd.errors import Floats
+from incrowd.measure.loss import normalised
+from incrowd.privacy.randomness import Counts, Randomness
+from incrowd.privacy.selection import one_sided_noise
+
+W = 1 << 10
+_UNIT = 1 << 10
+_FROM, _TO = 0.7, 1.7  # the ramp begins and ends at these multiples of the crowd k / beta
+_SLACK = 1 + 1e-9  # bounds are floats; they must not fall below the truth
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """psi(c) = min(max(0, D (c - a)), B c) for a crowd size and a sampling rate."""
+
+    k: int
+    beta: float
+    a: int
+    b: int
+    d: int
+
+    def of(self, rows: Counts) -> Counts:
+        """psi of each number of rows."""
+        return np.minimum(np.maximum(self.d * (rows - self.a), 0), self.b * rows)
+
+
+def ramp(k: int, beta: float) -> Ramp:
+    """The ramp of a crowd size and a sampling rate."""
+    level = max(round(beta * _UNIT), 1)
+    steep = int(np.ceil(level * _TO / (_TO - _FROM)))
+    return Ramp(k, beta, int(_FROM * k / beta), level, steep)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The scheme and the pair that were chosen, and how many schemes were scored for it."""
+
+    levels: Node
+    ramp: Ramp
+    scored: int
+
+
+def search(
+    rollups: Rollups,
+    lattice: Lattice,
+    ramps: Sequence[Ramp],
+    *,
+    epsilon: Fraction,
+    power: int,
+    weights: Floats,
+    bits: Randomness,
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+) -> Chosen:
+    """A scheme of the lattice with one of the ramps, by report noisy max: epsilon-private.
+
+    ``power`` raises the detail that counts: 1 weighs rows by their detail, so that the score
+    is what normalised loss leaves; more prefers fewer rows of more detail.
+    """
+    sensitivity = W * max(one.d for one in ramps)
+    drawn = one_sided_noise(
+        len(ramps) * lattice.size, sensitivity=sensitivity, epsilon=epsilon, bits=bits
+    )
+    noise = drawn.reshape(len(ramps), *lattice.shape)
+    state = _State(_Detail(rollups, lattice, power, weights), lattice, ramps, noise)
+    while (node := state.open_node(progress)) is not None:
+        state.score(node)
+    return state.chosen()
+
+
+class _Detail:
+    """The detail that cells keep, and sums of it over rows."""
+
+    def __init__(self, rollups: Rollups, lattice: Lattice, power: int, weights: Floats) -> None:
+        self.rollups, self._lattice, self._power = rollups, lattice, power
+        shares = weights / weights.sum()
+        self._kept = [
+            [share * (1 - cost) for cost in normalised(hierarchy)]
+            for share, hierarchy in zip(shares, rollups.hierarchies, strict=True)
+        ]
+        grid = np.zeros(())
+        for at, (low, high) in enumerate(zip(lattice.low, lattice.high, strict=True)):
+            best = [float(self._kept[at][level].max()) for level in range(low, high + 1)]
+            grid = np.add.outer(grid, best)
+        self._most = grid ** (power - 1)
+
+    def weights(self, node: Node, keys: npt.NDArray[np.int64]) -> Counts:
+        """w of each cell of a node, a whole number from 0 to W."""
+        codes = self.rollups.codes(node, keys)
+        detail = np.zeros(len(codes))
+        for at, level in enumerate(node):
+            detail += self._kept[at][level][codes[:, at]]
+        return np.floor(np.clip(detail, 0, 1) ** self._power * W).astype(np.int64)
+
+    def bounds(self, node: Node, per_row: Floats) -> Floats:
+        """Upper bounds of the scores of all finer nodes, if each row counts so much at most."""
+        grid = np.zeros(())
+        for at, hierarchy in enumerate(self.rollups.hierarchies):
+            held = self.rollups.spread(at, per_row)
+            sums = [
+                float((self._kept[at][level][hierarchy.groups[level]] * held).sum())
+                for level in range(self._lattice.low[at], node[at] + 1)
+            ]
+            grid = np.add.outer(grid, sums)
+        return grid * self._most[self._lattice.finer(node)] * (W * _SLACK)
+
+
+class _State:
+    """The best noisy score so far, and which candidates may still beat it."""
+
+    def __init__(
+        self, detail: _Detail, lattice: Lattice, ramps: Sequence[Ramp], noise: npt.NDArray[np.int64]
+    ) -> None:
+        self._detail, self._lattice, self._ramps, self._noise = detail, lattice, ramps, noise
+        everyone = np.ones(len(detail.rollups.frequencies))
+        trivial = detail.bounds(lattice.high, everyone)
+        self._bound = np.stack([trivial * one.b for one in ramps])
+        self._closed = np.zeros(noise.shape, dtype=bool)
+        self._best: tuple[int, Node, Ramp] | None = None
+        self._scored = 0
+
+    def _open(self) -> npt.NDArray[np.bool_]:
+        if self._best is None:
+            return ~self._closed
+        return ~self._closed & (self._bound + self._noise >= self._best[0])
+
+    def open_node(self, progress: Callable[[int, int], None]) -> Node | None:
+        """The coarsest node that may still win, for what it bounds; None when none may."""
+        open_ = self._open()
+        remaining = int(open_.sum())
+        progress(open_.size - remaining, open_.size)
+        if not remaining:
+            return None
+        place = int(np.argmin(np.where(open_, self._bound, np.inf)))
+        return self._lattice.at(place % self._lattice.size)
+
+    def score(self, node: Node) -> None:
+        """Score a node for every ramp, and bound what is finer."""
+        self._scored += 1
+        keys, sizes, at = self._detail.rollups.cells(node)
+        weights = self._detail.weights(node, keys)
+        place, finer = self._lattice.place(node), self._lattice.finer(node)
+        for number, one in enumerate(self._ramps):
+            psi = one.of(sizes)
+            self._closed[(number, *place)] = True
+            total = int((weights * psi).sum()) + int(self._noise[(number, *place)])
+            if self._best is None or self._wins(total, number, node):
+                self._best = (total, node, one)
+        open_ = self._open()
+        for number, one in enumerate(self._ramps):
+            if open_[number][finer].any():
+                bounds = self._detail.bounds(node, (one.of(sizes) / sizes)[at])
+                here = self._bound[number][finer]
+                np.minimum(here, bounds, out=here)
+
+    def _wins(self, total: int, number: int, node: Node) -> bool:
+        """Whether a noisy score is the largest so far; of equal ones the first candidate wins."""
+        assert self._best is not None
+        if total != self._best[0]:
+            return total > self._best[0]
+        return (number, node) < (self._ramps.index(self._best[2]), self._best[1])
+
+    def chosen(self) -> Chosen:
+        assert self._best is not None
+        return Chosen(self._best[1], self._best[2], self._scored)

@@ -1,0 +1,399 @@
+"""The figures of paper B, drawn from our own numbers, and what they say about its findings.
+
+Rows of panels are algorithms, columns are data sets. A verdict is a condition on the numbers.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
+from incrowd.papers import paper_b_data as paper
+from incrowd.papers.paper_a_figures import Figure, save
+from incrowd.papers.paper_b_data import (
+    ALGORITHMS,
+    CONFIDENCE,
+    SHOWN,
+    Cell,
+    Finding,
+    Numbers,
+    Widened,
+)
+
+__all__ = ["NAMES", "figures", "findings", "save"]
+NAMES = tuple(f"figure-{number}" for number in ("1", "1b", "2", "3", "4", "5", "6", "7", "8"))
+TABLES = tuple(paper.TABLE_3_PRINTED)
+_BLUE, _RED, _ORANGE, _GREY = "#0b4f8a", "#d1495b", "#e9a23b", "#888888"
+_LEVEL: dict[str, Any] = {"color": "#444444", "linewidth": 0.9, "linestyle": (0, (4, 3))}
+
+
+def _grid(**axes: Any) -> tuple[Canvas, dict[tuple[str, str], Axes]]:
+    """A row of panels for each algorithm, a column for each data set."""
+    canvas = Canvas(figsize=(11, 6.6), layout="constrained")
+    panels = canvas.subplots(len(ALGORITHMS), len(TABLES), sharex=True, sharey="row")
+    found = {}
+    for row, name in zip(panels, ALGORITHMS, strict=True):
+        for panel, data in zip(row, TABLES, strict=True):
+            panel.set(title=f"{_named(data)}: {SHOWN[name]}", **axes)
+            panel.label_outer()
+            found[name, data] = panel
+    return canvas, found
+
+
+def _named(data: str) -> str:
+    return f"{data}, {'weight' if data == 'Michigan' else 'height'}"
+
+
+def _ks(panels: Iterable[Axes], ks: Sequence[int]) -> None:
+    for panel in panels:
+        panel.set_xticks(ks, [str(k) for k in ks])
+        panel.minorticks_off()
+
+
+def _percent(panels: Iterable[Axes]) -> None:
+    for panel in panels:
+        panel.yaxis.set_major_formatter(lambda y, _: f"{100 * y:g} %")
+
+
+def _shades(count: int) -> list[Any]:
+    return list(mpl.colormaps["viridis"](np.linspace(0.0, 0.88, count)))
+
+
+def _legend(canvas: Canvas, panel: Axes, title: str | None = None) -> Canvas:
+    handles, labels = panel.get_legend_handles_labels()
+    canvas.legend(handles, labels, loc="outside right center", fontsize=9, title=title)
+    return canvas
+
+
+def _of(found: Iterable[Any], **wanted: Any) -> list[Any]:
+    """Records with these values, in their order."""
+    return [x for x in found if all(getattr(x, name) == value for name, value in wanted.items())]
+
+
+def _quasi_loss(numbers: Numbers) -> Canvas:
+    canvas, panels = _grid(xlabel="k", ylabel="precision lost", xscale="log")
+    for (algorithm, data), panel in panels.items():
+        found: list[Widened] = _of(numbers.widened, algorithm=algorithm, data=data)
+        ks = [x.k for x in found]
+        for values, colour, name in (
+            ([x.attribute_loss for x in found], _RED, "height or weight\nas a k-quasi"),
+            ([x.loss_widened for x in found], _ORANGE, "the other k-quasis\nthen"),
+            ([x.loss for x in found], _BLUE, "the k-quasis under\n(k,ε)-anonymity"),
+        ):
+            below: dict[str, Any] = {"linewidth": 4, "alpha": 0.7} if colour == _ORANGE else {}
+            panel.plot(ks, values, "o-", markersize=4, color=colour, label=name, **below)
+    for panel in panels.values():
+        panel.set_ylim(bottom=0)
+    _ks(panels.values(), numbers.grid.ks)
+    return _legend(canvas, next(iter(panels.values())))
+
+
+def _attribute_error(numbers: Numbers) -> Canvas:
+    canvas, panels = _grid(xlabel="k", ylabel="mean relative error", xscale="log", yscale="log")
+    chosen = [epsilon for epsilon in numbers.grid.epsilons if epsilon >= 2]
+    for (algorithm, data), panel in panels.items():
+        found: list[Widened] = _of(numbers.widened, algorithm=algorithm, data=data)
+        ks = [x.k for x in found]
+        for epsilon, colour in zip(chosen, _shades(len(chosen)), strict=True):
+            cells = _of(numbers.cells, algorithm=algorithm, data=data, epsilon=epsilon)
+            label = f"(k,ε), ε = {epsilon:g}"
+            panel.plot(ks, [x.predicted_error for x in cells], "-", color=colour, label=label)
+        middle, label = [x.midpoint_error for x in found], "as a k-quasi:\nmiddle of the\ninterval"
+        panel.plot(ks, middle, "o-", markersize=4, color=_RED, label=label)
+    _ks(panels.values(), numbers.grid.ks)
+    _percent(panels.values())
+    return _legend(canvas, next(iter(panels.values())))
+
+
+def _kinds_of_noise(numbers: Numbers) -> Canvas:
+    canvas = Canvas(figsize=(11, 6.6), layout="constrained")
+    panels = canvas.subplots(2, len(TABLES), sharey=True)
+    for at, found in enumerate(numbers.compared):
+        above, below = panels[0][at], panels[1][at]
+        far, near = 100 * np.array(found.errors), 100 * np.array(found.small_errors)
+        above.plot(far, found.by_class, color=_BLUE, label="Laplace by class")
+        above.plot(far, found.overall, color=_RED, label="Laplace for the whole column")
+        same = f"Laplace, ε = {found.matching_epsilon:g}"
+        below.plot(near, found.laplace, color=_BLUE, label=same)
+        below.plot(near, found.uniform, ":", color=_ORANGE, linewidth=2, label="uniform, ±5 %")
+        above.set(title=_named(found.data), ylim=(0, 1.02))
+        for panel in (above, below):
+            panel.set(xlabel="relative error in %", xlim=(0, None))
+            panel.legend(loc="lower right", fontsize=9)
+        for panel in panels[:, 0]:
+            panel.set_ylabel("share of rows up to there")
+    return canvas
+
+
+def _curves(
+    numbers: Numbers, along: str, panels: dict[tuple[str, str], Axes],
+    value: Callable[[Cell], Any], line: Callable[[Cell], float] | None = None,
+) -> list[Any]:  # fmt: skip
+    """One curve for each k over epsilon, or for each epsilon over k, with intervals."""
+    other = "k" if along == "epsilon" else "epsilon"
+    every = numbers.grid.ks if other == "k" else numbers.grid.epsilons
+    colours = _shades(len(every))
+    for (algorithm, data), panel in panels.items():
+        for one, colour in zip(every, colours, strict=True):
+            cells = _of(numbers.cells, algorithm=algorithm, data=data, **{other: one})
+            x = [getattr(cell, along) for cell in cells]
+            found = [value(cell) for cell in cells]
+            mean = np.array([y.mean for y in found])
+            reach = [mean - [y.low for y in found], [y.high for y in found] - mean]
+            label = f"k = {one}" if other == "k" else f"ε = {one:g}"
+            shown = np.where(mean > 0, mean, np.nan)
+            style: dict[str, Any] = {"color": colour, "markersize": 3.5, "capsize": 2}
+            panel.errorbar(x, shown, reach, fmt="o" if line else "o-", label=label, **style)
+            if line:
+                panel.plot(x, [line(cell) for cell in cells], color=colour, linewidth=1)
+    _percent(panels.values())
+    if along == "k":
+        _ks(panels.values(), numbers.grid.ks)
+    else:
+        for panel in panels.values():
+            panel.set_xticks(numbers.grid.epsilons, [f"{e:g}" for e in numbers.grid.epsilons])
+            panel.minorticks_off()
+    return colours
+
+
+def _error(numbers: Numbers, along: str) -> Canvas:
+    name = "k" if along == "k" else "ε"
+    canvas, panels = _grid(xlabel=name, ylabel="mean relative error", xscale="log", yscale="log")
+    _curves(numbers, along, panels, lambda cell: cell.error, lambda cell: cell.predicted_error)
+    for panel in panels.values():
+        panel.axhline(0.05, **_LEVEL)
+    return _legend(canvas, next(iter(panels.values())), "dots measured,\nlines predicted")
+
+
+def _linking(numbers: Numbers) -> Canvas:
+    canvas, panels = _grid(
+        xlabel="ε", ylabel="rows linked", xscale="log", yscale="log", ylim=(5e-4, 1.1)
+    )
+    colours = _curves(numbers, "epsilon", panels, lambda cell: cell.linking)
+    edge = 1.7 * max(numbers.grid.epsilons)
+    for panel in panels.values():
+        panel.axhline(0.05, **_LEVEL)
+        for k, colour in zip(numbers.grid.ks, colours, strict=True):
+            panel.plot(edge, 1 / k, "<", color=colour, markersize=6)
+    return _legend(canvas, next(iter(panels.values())), "triangles: 1/k")
+
+
+def _confidence(numbers: Numbers) -> Canvas:
+    canvas, panels = _grid(
+        xlabel="k", ylabel="rows suppressed", xscale="log", yscale="log", ylim=(5e-5, 1)
+    )
+    _curves(numbers, "k", panels, lambda cell: cell.suppressed[CONFIDENCE])
+    for (algorithm, data), panel in panels.items():
+        panel.axhline(0.02, **_LEVEL)
+        own = _of(numbers.grouped, algorithm=algorithm, data=data)
+        if algorithm == "ola":
+            shown = [x.suppressed or np.nan for x in own]
+            panel.plot([x.k for x in own], shown, color=_GREY, linewidth=2.5, label="by OLA itself")
+    return _legend(canvas, next(iter(panels.values())))
+
+
+def _times(numbers: Numbers, algorithm: str) -> Canvas:
+    canvas = Canvas(figsize=(11, 3.8), layout="constrained")
+    panels = canvas.subplots(1, len(TABLES))
+    places = np.arange(len(numbers.grid.ks))
+    for panel, data in zip(panels, TABLES, strict=True):
+        found: list[Widened] = _of(numbers.widened, algorithm=algorithm, data=data)
+        for shift, times, parts in (
+            (-0.21, [x.times for x in found], (_GREY, _BLUE, "#2a9d8f")),
+            (0.21, [x.times_widened for x in found], ("#bbbbbb", _RED, "none")),
+        ):
+            base = np.zeros(len(found))
+            wide = "" if shift < 0 else ", with the attribute"
+            for name, colour in zip(("count", "search", "noise"), parts, strict=True):
+                high = np.array([getattr(time, name) for time in times])
+                label = None if colour == "none" else f"{name}{wide}"
+                panel.bar(places + shift, high, 0.4, bottom=base, color=colour, label=label)
+                base = base + high
+        for place, x in zip(places, found, strict=True):
+            top = max(x.times.total, x.times_widened.total)
+            ratio = x.times_widened.search / x.times.search
+            panel.annotate(f"×{ratio:.1f}", (place, top), (0, 3), textcoords="offset points",
+                           ha="center", fontsize=9)  # fmt: skip
+        panel.set(title=_named(data), xlabel="k", ylabel="seconds" if data == TABLES[0] else "")
+        panel.set_xticks(places, [str(k) for k in numbers.grid.ks])
+        panel.margins(y=0.12)
+        panel.grid(axis="x", visible=False)
+    return _legend(canvas, panels[0], "× search, with\nover without")
+
+
+def figures(numbers: Numbers) -> tuple[Figure, ...]:
+    """All figures, in the order of the page."""
+    drawn: tuple[tuple[str, Callable[[Numbers], Canvas]], ...] = (
+        ("Figure 1: height or weight as one more k-quasi", _quasi_loss),
+        ("Figure 1, in errors: the same as a reader sees it", _attribute_error),
+        ("Figure 2: kinds of noise", _kinds_of_noise),
+        ("Figure 3: error against k", partial(_error, along="k")),
+        ("Figure 4: error against ε", partial(_error, along="epsilon")),
+        ("Figure 5: linking risk against ε", _linking),
+        ("Figure 6: suppression for 99 % confidence against k", _confidence),
+        ("Figure 7: run time with Mondrian", partial(_times, algorithm="mondrian")),
+        ("Figure 8: run time with OLA", partial(_times, algorithm="ola")),
+    )
+    return tuple(
+        Figure(name, title, "", partial(draw, numbers))
+        for name, (title, draw) in zip(NAMES, drawn, strict=True)
+    )
+
+
+# What they say ---------------------------------------------------------------------------
+
+
+Check = Callable[[Numbers, str], tuple[bool, str]]
+
+
+def _span(values: Iterable[float], unit: str = " %", digits: str = ".3g") -> str:
+    low, high = min(found := list(values)), max(found)
+    scale = 100 if unit == " %" else 1
+    ends = [f"{scale * low:{digits}}", f"{scale * high:{digits}}"]
+    return f"{ends[0]}{unit}" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}{unit}"
+
+
+def _curse(numbers: Numbers, data: str) -> tuple[bool, str]:
+    found: list[Widened] = _of(numbers.widened, data=data, algorithm="ola")
+    hit = [x for x in found if x.attribute_loss >= 0.8 or x.loss_widened > 1.2 * x.loss]
+    gone = [x.k for x in found if x.attribute_loss >= 0.8]
+    return len(hit) == len(found), (
+        f"at {len(hit)} of {len(found)} k the attribute loses at least 0.8 of its precision "
+        f"(k = {', '.join(map(str, gone)) or 'none'}) or the others lose over a fifth more"
+    )
+
+
+def _mondrian_loss(numbers: Numbers, data: str) -> tuple[bool, str]:
+    found: list[Widened] = _of(numbers.widened, data=data, algorithm="mondrian")
+    saved = [1 - x.loss / x.loss_widened for x in found if x.loss_widened]
+    fits = [
+        cell.epsilon
+        for cell in _of(numbers.cells, data=data, algorithm="mondrian")
+        if cell.predicted_error <= _of(found, k=cell.k)[0].midpoint_error
+    ]
+    return min(saved, default=0) > 0 and bool(fits), (
+        f"the k-quasis lose {_span(saved)} less without the attribute; its own error under noise "
+        + (f"is as small as an interval's from ε = {min(fits):g} on at the best k" if fits
+           else "is larger than an interval's at every k and ε tried")
+    )  # fmt: skip
+
+
+def _global(numbers: Numbers, data: str) -> tuple[bool, str]:
+    (found,) = _of(numbers.compared, data=data)
+    pairs = zip(found.by_class, found.overall, strict=True)
+    return all(near >= far for near, far in pairs), (
+        f"mean error {found.mean_by_class:.1%} by class, {found.mean_overall:.1%} overall"
+    )
+
+
+def _inverse(numbers: Numbers, data: str) -> tuple[bool, str]:
+    products: dict[tuple[str, int], list[float]] = {}
+    for cell in _of(numbers.cells, data=data):
+        products.setdefault((cell.algorithm, cell.k), []).append(cell.epsilon * cell.error.mean)
+    worst = max(max(found) / min(found) - 1 for found in products.values())
+    return worst < 0.05, f"ε times the error varies by at most {worst:.1%} over ε"
+
+
+def _predicted(numbers: Numbers, data: str) -> tuple[bool, str]:
+    found = _of(numbers.cells, data=data)
+    inside = sum(cell.error.low <= cell.predicted_error <= cell.error.high for cell in found)
+    off = [abs(cell.error.mean - cell.predicted_error) for cell in found]
+    reach = [cell.error.high - cell.error.mean for cell in found]
+    far = max(x / cell.predicted_error for x, cell in zip(off, found, strict=True))
+    beyond = sum(x > 2 * y for x, y in zip(off, reach, strict=True))
+    return beyond == 0, (
+        f"in {inside} of {len(found)} settings the prediction lies in the 95 % interval, in "
+        f"{beyond} beyond twice its reach; the largest deviation is {far:.2%}"
+    )
+
+
+def _small_error(numbers: Numbers, data: str) -> tuple[bool, str]:
+    found = [cell for cell in _of(numbers.cells, data=data) if cell.epsilon >= 8]
+    by = {e: _span(c.error.mean for c in _of(found, epsilon=e)) for e in {c.epsilon for c in found}}
+    words = "; ".join(f"{by[epsilon]} at ε = {epsilon:g}" for epsilon in sorted(by))
+    return all(cell.error.mean < 0.05 for cell in found), words
+
+
+def _attainable(numbers: Numbers, data: str) -> tuple[bool, str]:
+    words, good = [], True
+    for algorithm in ALGORITHMS:
+        found: list[Cell] = _of(numbers.cells, data=data, algorithm=algorithm)
+        moderate = [c for c in found if 10 <= c.k <= 50 and 0.5 <= c.epsilon <= 8]
+        low = [c for c in moderate if c.linking.mean < 0.05]
+        good &= bool(low)
+        best = min(low, key=lambda c: c.error.mean, default=None)
+        words.append(
+            f"{SHOWN[algorithm]}: {len(low)} of {len(moderate)} settings"
+            + (f", of which k = {best.k} with ε = {best.epsilon:g} has the least error, "
+               f"{best.error.mean:.1%}, at a risk of {best.linking.mean:.1%}" if best else "")
+        )  # fmt: skip
+    return good, "; ".join(words)
+
+
+def _falls(numbers: Numbers, data: str) -> tuple[bool, str]:
+    cells = {(c.algorithm, c.k, c.epsilon): c for c in _of(numbers.cells, data=data)}
+    ks, epsilons = numbers.grid.ks, numbers.grid.epsilons
+    pairs = [
+        (cells[a, k, e], cells[a, more, e])
+        for a in ALGORITHMS for k, more in itertools.pairwise(ks) for e in epsilons
+    ] + [
+        (cells[a, k, more], cells[a, k, e])
+        for a in ALGORITHMS for k in ks for e, more in itertools.pairwise(epsilons)
+    ]  # fmt: skip
+    rises = sum(after.linking.low > before.linking.high for before, after in pairs)
+    return rises == 0, f"{len(pairs) - rises} of {len(pairs)} steps to a larger k or smaller ε"
+
+
+def _confident(numbers: Numbers, data: str) -> tuple[bool, str]:
+    found = [cell for cell in _of(numbers.cells, data=data) if cell.epsilon <= 1]
+    most = max(cell.suppressed[CONFIDENCE].mean for cell in found)
+    own = {x.k: x.suppressed for x in _of(numbers.grouped, data=data, algorithm="ola")}
+    ola = _of(found, algorithm="ola")
+    both = sum(own[c.k] + c.suppressed[CONFIDENCE].mean <= 0.05 for c in ola)
+    return most < 0.02, (
+        f"at most {most:.2%} for ε ≤ 1; with OLA's own at most 5 % in {both} of {len(ola)} settings"
+    )
+
+
+def _faster(numbers: Numbers, data: str, algorithm: str = "ola") -> tuple[bool, str]:
+    found: list[Widened] = _of(numbers.widened, data=data, algorithm=algorithm)
+    search = [x.times_widened.search / x.times.search for x in found]
+    whole = [x.times_widened.total / x.times.total for x in found]
+    words = (
+        f"the search takes {_span(search, ' times', '.1f')} as long with the attribute, the whole "
+        f"walk {_span(whole, ' times', '.1f')}"
+    )
+    return (min(search) >= 2 if algorithm == "ola" else max(whole) < 1), words
+
+
+CHECKS: tuple[tuple[str, str, Check], ...] = (
+    ("curse", "figure-1", _curse),
+    ("mondrian-loss", "figure-1b", _mondrian_loss),
+    ("global", "figure-2", _global),
+    ("predicted", "figure-3", _predicted),
+    ("inverse", "figure-4", _inverse),
+    ("small-error", "figure-4", _small_error),
+    ("attainable", "figure-5", _attainable),
+    ("falls", "figure-5", _falls),
+    ("confident", "figure-6", _confident),
+    ("mondrian-slower", "figure-7", partial(_faster, algorithm="mondrian")),
+    ("faster", "figure-8", _faster),
+)
+
+
+def findings(numbers: Numbers) -> tuple[Finding, ...]:
+    """Every finding, held against our numbers."""
+    found = []
+    for key, figure, check in CHECKS:
+        told = {data: check(numbers, data) for data in TABLES}
+        agrees = {data: bool(good) for data, (good, _) in told.items()}
+        seen = {data: words for data, (_, words) in told.items()}
+        found.append(Finding(key, figure, agrees, seen))
+    return tuple(found)
