@@ -97,6 +97,11 @@ class Hierarchy:
         """Whether the top level is a single group."""
         return len(self.labels[-1]) == 1
 
+    @property
+    def root(self) -> str:
+        """What stands for everything."""
+        return str(self.labels[-1][0]) if self.rooted else ROOT
+
     def covered(self, level: int) -> npt.NDArray[np.float64]:
         """How many values each code of a level may stand for, met or not.
 
@@ -108,8 +113,7 @@ class Hierarchy:
         covered = self.leaves(level).astype(np.float64)
         if self.size > len(self.values):
             covered[:-2] = self.size ** (level / (self.height - 1))
-        root = self.labels[-1][0] if self.rooted else ROOT
-        if self.labels[level][-1] == root:
+        if self.labels[level][-1] == self.root:
             covered[-1] = self.size
         return covered
 

@@ -9,7 +9,13 @@ from scipy import stats
 
 from incrowd.errors import ParameterError
 from incrowd.privacy import randomness
-from incrowd.privacy.randomness import SeededRandomness, SystemRandomness, realised, thinned
+from incrowd.privacy.randomness import (
+    SeededRandomness,
+    SystemRandomness,
+    below,
+    realised,
+    thinned,
+)
 
 FALSE_ALARM = 1e-6  # each statistical test below fails for a right sampler once in a million runs
 
@@ -93,4 +99,66 @@ def test_draws_are_binomial_and_the_test_would_notice_two_per_cent() -> None:
 def test_draws_of_neighbouring_counts_are_independent() -> None:
     drawn = thinned(np.full(100_000, 20), 0.4, SystemRandomness())
     correlation = float(np.corrcoef(drawn[:-1], drawn[1:])[0, 1])
+    assert abs(correlation) * math.sqrt(len(drawn)) < 5
+
+
+LAST = 2**64 - 1
+
+
+@pytest.mark.parametrize(
+    ("bound", "fair"),
+    [
+        (1, 2**64), (2, 2**64), (3, 2**64 - 1), (7, 2**64 - 2), (10, 2**64 - 6),
+        (2**62, 2**64), (2**62 - 1, 2**64 - 4), (2**62 + 1, 3 * (2**62 + 1)),
+        (5 * 2**60, 15 * 2**60), (2**63 - 1, 2**64 - 2),
+    ],
+)  # fmt: skip
+def test_below_takes_the_words_that_every_remainder_has_equally_many_of(
+    bound: int, fair: int
+) -> None:
+    assert fair % bound == 0
+    assert below(counts(bound), Fixed([fair - 1])).tolist() == [bound - 1]
+    assert below(counts(bound), Fixed([0])).tolist() == [0]
+    assert below(counts(bound), Fixed([bound + bound // 2])).tolist() == [bound // 2]
+    if fair <= LAST:  # words from there on are drawn again, until one is not
+        assert below(counts(bound), Fixed([fair, LAST, fair - 2])).tolist() == [bound - 2]
+
+
+def test_below_draws_again_for_those_alone_that_must_wait() -> None:
+    words = [5, LAST, 8, LAST, 7, LAST, 3]
+    assert below(counts(4, 3, 10, 10), Fixed(words)).tolist() == [1, 1, 8, 3]
+    assert below(counts(4, 10), Fixed([0, LAST, LAST, 13])).tolist() == [0, 3]  # as 10 asks
+    assert below(counts(), Fixed([])).tolist() == []
+
+
+def evenly(drawn: np.ndarray[tuple[int], np.dtype[np.int64]], bound: int, bins: int) -> float:
+    """The p-value of draws against the uniform distribution, in equally wide bins."""
+    seen = np.bincount(drawn // -(-bound // bins), minlength=bins)
+    return float(stats.chisquare(seen).pvalue)
+
+
+@pytest.mark.parametrize(
+    ("bound", "bins"),
+    [(2, 2), (3, 3), (7, 7), (16, 16), (2**62, 16), (5 * 2**60, 15), (3 * 2**61, 12)],
+)
+def test_below_is_uniform(bound: int, bins: int) -> None:
+    drawn = below(np.full(60_000, bound), SystemRandomness())
+    assert drawn.min() >= 0
+    assert drawn.max() < bound
+    assert evenly(drawn, bound, bins) > FALSE_ALARM
+    favoured = np.where(np.arange(60_000) % 20 == 0, 0, drawn)
+    assert evenly(favoured, bound, bins) < FALSE_ALARM
+    if bound in (5 * 2**60, 3 * 2**61):  # as if no word were drawn again
+        plain = SystemRandomness().words(60_000) % np.uint64(bound)
+        assert evenly(plain.astype(np.int64), bound, bins) < FALSE_ALARM
+
+
+def test_below_draws_for_each_bound_on_its_own() -> None:
+    bounds = np.tile(counts(2, 5, 9), 30_000)
+    drawn = below(bounds, SystemRandomness()).reshape(-1, 3)
+    for at, bound in enumerate((2, 5, 9)):
+        assert (
+            float(stats.chisquare(np.bincount(drawn[:, at], minlength=bound)).pvalue) > FALSE_ALARM
+        )
+    correlation = float(np.corrcoef(drawn[:, 1], drawn[:, 2])[0, 1])
     assert abs(correlation) * math.sqrt(len(drawn)) < 5

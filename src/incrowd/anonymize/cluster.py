@@ -44,12 +44,13 @@ def cluster(
     order = np.argsort(blocks, kind="stable")
     starts = np.flatnonzero(np.append(True, np.diff(blocks[order]) > 0)[: len(order)])
     members = np.zeros(len(points), dtype=np.int64)
-    number = 0
+    number = settled = 0
     for block in np.split(order, starts[1:]):
         found = _Block(distances, distances.steps(points[block]), counts[block], k).clusters()
         members[block] = number + found
         number += int(found.max(initial=-1)) + 1
-        progress(number, number)
+        settled += len(block)
+        progress(settled, len(points))
     return members
 
 

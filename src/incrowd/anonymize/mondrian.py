@@ -1,8 +1,9 @@
 """Mondrian: strict multidimensional partitioning (LeFevre and others).
 
 The table is one class. A class is cut in two or more along the column in which it is widest,
-wherever every part keeps at least k rows (and satisfies the rules on sensitive values); if
-that column allows no cut, the next widest is tried; a class that allows none is done. Every
+if every part keeps at least k rows (and satisfies the rules on sensitive values, for which one
+cut of each column is tried); if that column allows no cut, the next widest is tried; a class
+that allows none is done. Every
 distinct tuple falls whole on one side, so equal people are never told apart.
 
 An ordered column is cut between two of its values; a tree is cut into the parts of the

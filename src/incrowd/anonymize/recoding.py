@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from incrowd.anonymize.frequency import Counts
 from incrowd.errors import Floats
-from incrowd.hierarchy import ROOT, Codes, Hierarchy
+from incrowd.hierarchy import Codes, Hierarchy
 from incrowd.values import number, span
 
 Members = npt.NDArray[np.int64]
@@ -112,14 +112,14 @@ class Axis:
     def _texts(self, low: Codes, high: Codes) -> list[str | None]:
         hierarchy = self.hierarchy
         if not self.ordered:
-            names = [text for labels in hierarchy.labels for text in labels] + [ROOT]
+            names = [text for labels in hierarchy.labels for text in labels] + [hierarchy.root]
             return [names[node] for node in self._nodes(low, high).tolist()]
         texts: list[str | None] = []
         for first, last in zip(low.tolist(), high.tolist(), strict=True):
             if first == last:
                 texts.append(hierarchy.labels[0][hierarchy.groups[0][self._codes[first]]])
             elif last >= hierarchy.null:
-                texts.append(ROOT)
+                texts.append(hierarchy.root)
             else:
                 ends = (hierarchy.values[self._codes[x]] for x in (first, last))
                 texts.append(span(*ends))

@@ -50,9 +50,8 @@ class Reader:
                 codes = order[ends[code] : ends[code + 1]]
                 if len(codes):
                     self._learn(label, axis.positions[codes].astype(np.int64), level)
-        root = hierarchy.labels[-1][0] if hierarchy.rooted else ROOT
         everything = np.arange(values, dtype=np.int64)
-        for label in (root, ROOT):
+        for label in (hierarchy.root, ROOT):
             self._known.setdefault(label, (everything, hierarchy.height - 1))
         self._known.setdefault(None, (np.array([hierarchy.null]), 0))
         other = hierarchy.labels[0][-1]

@@ -1,0 +1,289 @@
+"""Classes at the nodes of a lattice, against counting row by row."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from incrowd.anonymize import lattice as module
+from incrowd.anonymize.diversity import Closeness, Distinct, Entropy, Protected
+from incrowd.anonymize.frequency import Frequencies, merged
+from incrowd.anonymize.lattice import Classes, Lattice, Node, Rollups
+from incrowd.errors import ParameterError
+from incrowd.hierarchy import Hierarchy, from_rows
+
+Row = tuple[int, ...]
+Cell = tuple[int, ...]
+
+
+@dataclass
+class Table:
+    """Rows as codes of level 0, one by one, and the hierarchies of their columns."""
+
+    hierarchies: list[Hierarchy]
+    rows: list[Row]
+
+    def frequencies(self) -> Frequencies:
+        return merged(np.array(self.rows, dtype=np.int32), np.ones(len(self.rows), np.int64))
+
+    def nodes(self) -> Iterator[Node]:
+        return itertools.product(*[range(hierarchy.height) for hierarchy in self.hierarchies])
+
+    def cell(self, row: Row, node: Node) -> Cell:
+        pairs = zip(self.hierarchies, row, node, strict=True)
+        return tuple(int(hierarchy.groups[level][code]) for hierarchy, code, level in pairs)
+
+    def sizes(self, node: Node) -> Counter[Cell]:
+        return Counter(self.cell(row, node) for row in self.rows)
+
+
+def hierarchy(draw: st.DrawFn) -> Hierarchy:
+    """Nested levels over a few values; with or without a root, and with a label for others."""
+    size = draw(st.integers(1, 5))
+    columns = [[str(value) for value in range(size)]]
+    groups = list(range(size))
+    for level in range(draw(st.integers(0, 2))):
+        parents = draw(st.lists(st.integers(0, 2), min_size=5, max_size=5))
+        groups = [parents[group] for group in groups]
+        columns.append([f"level {level}, group {group}" for group in groups])
+    if draw(st.booleans()):
+        columns.append(["*"] * size)
+    other = draw(st.sampled_from([None, "other"]))
+    return from_rows(list(zip(*columns, strict=True)), other=other)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Table:
+    """Two to four columns; every code of level 0 may occur, null and outside among them."""
+    hierarchies = [hierarchy(draw) for _ in range(draw(st.integers(2, 4)))]
+    codes = [st.integers(0, one.outside) for one in hierarchies]
+    held = st.tuples(st.tuples(*codes), st.integers(1, 5))
+    distinct = draw(st.lists(held, min_size=1, max_size=12))
+    return Table(hierarchies, [row for row, count in distinct for _ in range(count)])
+
+
+def seeded(seed: int, *, values: int, columns: int, distinct: int, most: int) -> Table:
+    """A table of many values: its cells at level 0 are far more than its rows."""
+    rng = np.random.default_rng(seed)
+    halves = [(f"{value:02}", f"{value // 4}", "*") for value in range(values)]
+    hierarchies = [from_rows(halves, exact=True) for _ in range(columns)]
+    some = rng.integers(0, values + 2, (distinct, columns))
+    rows = np.repeat(some, rng.integers(1, most + 1, distinct), axis=0)
+    return Table(hierarchies, [tuple(row) for row in rows.tolist()])
+
+
+def compare(table: Table, rollups: Rollups, node: Node, k: int, limit: int | None) -> None:
+    sizes = table.sizes(node)
+    small = sum(size for size in sizes.values() if size < k)
+    found = rollups.classes(node, k=k, limit=limit)
+    if limit is not None and small > limit:
+        assert found is None
+        return
+    assert found is not None
+    cells = [tuple(cell) for cell in rollups.codes(node, found.keys).tolist()]
+    assert cells == sorted(sizes)
+    assert found.sizes.tolist() == [sizes[cell] for cell in cells]
+    assert found.lost.tolist() == found.surely.tolist() == [sizes[cell] < k for cell in cells]
+    assert found.suppressed == found.surely_suppressed == small
+    members = rollups.members(node, found)
+    tuples = rollups.frequencies.codes.tolist()
+    assert [cells[at] for at in members] == [table.cell(tuple(row), node) for row in tuples]
+
+
+@given(table=tables(), k=st.integers(1, 8), limit=st.none() | st.integers(0, 30))
+def test_classes_are_those_counted_row_by_row(table: Table, k: int, limit: int | None) -> None:
+    rollups = Rollups(table.hierarchies, table.frequencies())
+    for node in table.nodes():
+        compare(table, rollups, node, k, limit)
+
+
+@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize("dense", [0, 500, 1 << 20])
+def test_buckets_and_sorting_change_nothing(
+    dense: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many cells for few tuples, so that keys are sorted, and buckets hold several classes.
+
+    Above level 0 the keys of tuples in ascending order do not ascend.
+    """
+    monkeypatch.setattr(module, "_DENSE", dense)
+    table = seeded(3, values=40, columns=3, distinct=300, most=most)
+    rollups = Rollups(table.hierarchies, table.frequencies())
+    for node in table.nodes():
+        sizes = table.sizes(node)
+        for k in (2, 3, 5):
+            small = sum(size for size in sizes.values() if size < k)
+            for limit in (0, small - 1, small, small + 1, len(table.rows), None):
+                if limit is None or limit >= 0:
+                    compare(table, rollups, node, k, limit)
+
+
+def test_buckets_decide_without_counting_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where small buckets hold too many rows, nothing is sorted; where not, classes decide."""
+    monkeypatch.setattr(module, "_DENSE", 500)
+    table = seeded(3, values=16, columns=3, distinct=300, most=2)
+    rollups = Rollups(table.hierarchies, table.frequencies())
+    grouped = 0
+    inner = rollups._grouped
+
+    def counting(*args: object, **kwargs: object) -> object:
+        nonlocal grouped
+        grouped += 1
+        return inner(*args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(rollups, "_grouped", counting)
+    assert rollups.classes((0, 0, 0), k=3, limit=20) is None
+    assert grouped == 0
+    small = sum(size for size in table.sizes((0, 0, 0)).values() if size < 3)
+    assert rollups.classes((0, 0, 0), k=3, limit=small - 1) is None
+    assert rollups.classes((0, 0, 0), k=3, limit=small) is not None
+    assert grouped == 2
+
+
+@given(seed=st.integers(0, 1000), k=st.integers(1, 6))
+def test_the_sorted_and_the_dense_path_agree(seed: int, k: int) -> None:
+    """The same tuples among few cells (counted in place) and among many (sorted)."""
+    rng = np.random.default_rng(seed)
+    few = [from_rows([(f"{value:03}",) for value in range(4)], exact=True) for _ in range(2)]
+    many = [from_rows([(f"{value:03}",) for value in range(100)], exact=True) for _ in range(2)]
+    codes = merged(rng.integers(0, 4, (30, 2)).astype(np.int32), rng.integers(1, 4, 30))
+    dense, sorted_ = Rollups(few, codes), Rollups(many, codes)
+    one, two = dense.classes((0, 0), k=k), sorted_.classes((0, 0), k=k)
+    assert one is not None
+    assert two is not None
+    assert dense.codes((0, 0), one.keys).tolist() == sorted_.codes((0, 0), two.keys).tolist()
+    assert one.sizes.tolist() == two.sizes.tolist()
+    assert one.lost.tolist() == two.lost.tolist()
+    assert dense.members((0, 0), one).tolist() == sorted_.members((0, 0), two).tolist()
+
+
+@given(table=tables(), sensitive=st.lists(st.integers(0, 3), min_size=60, max_size=60))
+def test_lost_are_classes_that_break_a_rule_and_surely_lost_those_of_monotone_rules(
+    table: Table, sensitive: list[int]
+) -> None:
+    rows = [(*row, value) for row, value in zip(table.rows, sensitive, strict=False)]
+    together = merged(np.array(rows, dtype=np.int32), np.ones(len(rows), np.int64))
+    overall = np.bincount([row[-1] for row in rows], minlength=4)
+    rules = (Distinct(2), Entropy(1.8), Closeness(0.6))
+    protected = Protected(together.codes[:, -1], overall, rules)
+    base = Frequencies(together.codes[:, :-1], together.counts)
+    rollups = Rollups(table.hierarchies, base, [protected])
+    assert not rollups.monotone
+    for node in itertools.islice(table.nodes(), 40):
+        inside: dict[Cell, Counter[int]] = {}
+        for *row, value in rows:
+            inside.setdefault(table.cell(tuple(row), node), Counter())[value] += 1
+        found = rollups.classes(node, k=2)
+        assert found is not None
+        cells = [tuple(cell) for cell in rollups.codes(node, found.keys).tolist()]
+        assert cells == sorted(inside)
+        surely = [inside[c].total() < 2 or len(inside[c]) < 2 for c in cells]
+        spread = np.array([[inside[c][value] for value in range(4)] for c in cells])
+        one, two = (rule.holds(spread, overall).tolist() for rule in rules[1:])
+        assert found.surely.tolist() == surely
+        assert found.lost.tolist() == [
+            a or not (b and c) for a, b, c in zip(surely, one, two, strict=True)
+        ]
+        rows_of = [inside[c].total() for c in cells]
+        assert found.suppressed == sum(itertools.compress(rows_of, found.lost))
+        assert found.surely_suppressed == sum(itertools.compress(rows_of, surely))
+        # what is only possibly lost must not exclude a node
+        limited = rollups.classes(node, k=2, limit=found.surely_suppressed)
+        assert limited is not None
+        if found.surely_suppressed:
+            assert rollups.classes(node, k=2, limit=found.surely_suppressed - 1) is None
+
+
+def test_rules_of_every_column_must_be_monotone() -> None:
+    one = from_rows([("a",), ("b",)])
+    base = merged(np.array([[0], [1]], dtype=np.int32), np.array([3, 4]))
+    codes, overall = np.zeros(2, np.int32), np.array([7])
+    plain = Protected(codes, overall, (Distinct(1), Distinct(2)))
+    mixed = Protected(codes, overall, (Distinct(1), Closeness(0.1)))
+    assert Rollups([one], base).monotone
+    assert Rollups([one], base, [plain]).monotone
+    assert not Rollups([one], base, [plain, mixed]).monotone
+
+
+@given(table=tables())
+def test_means_by_column_count_every_row(table: Table) -> None:
+    rollups = Rollups(table.hierarchies, table.frequencies())
+    costs = [
+        [np.linspace(level, 9.0, len(labels)) for level, labels in enumerate(hierarchy.labels)]
+        for hierarchy in table.hierarchies
+    ]
+    for at, means in enumerate(rollups.by_column(costs)):
+        hierarchy = table.hierarchies[at]
+        codes = [row[at] for row in table.rows]
+        assert rollups.held()[at].tolist() == [codes.count(x) for x in range(hierarchy.outside + 1)]
+        for level in range(hierarchy.height):
+            paid = [float(costs[at][level][hierarchy.groups[level][code]]) for code in codes]
+            assert means[level] == pytest.approx(sum(paid) / len(paid))
+
+
+def test_a_key_that_would_not_fit_is_refused() -> None:
+    ten = from_rows([(f"{value:03}", "*") for value in range(60)], exact=True)
+    base = merged(np.zeros((1, 11), dtype=np.int32), np.array([4]))
+    rollups = Rollups([ten] * 11, base)
+    with pytest.raises(ParameterError, match="fewer combinations"):
+        rollups.classes((0,) * 11, k=2)
+    found = rollups.classes((0,) * 10 + (1,), k=2)  # 62**10 cells fit
+    assert found is not None
+    assert rollups.codes((0,) * 10 + (1,), found.keys).tolist() == [[0] * 11]
+
+
+nodes_of = st.integers(1, 4).flatmap(
+    lambda width: st.lists(
+        st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=width, max_size=width
+    )
+)
+
+
+@given(ends=nodes_of, data=st.data())
+def test_places_of_finer_and_coarser_nodes(
+    ends: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    low, high = tuple(min(pair) for pair in ends), tuple(max(pair) for pair in ends)
+    lattice = Lattice(low, high)
+    nodes = list(itertools.product(*[range(a, b + 1) for a, b in zip(low, high, strict=True)]))
+    assert lattice.size == len(nodes)
+    assert [lattice.at(place) for place in range(lattice.size)] == nodes
+    marks = np.zeros(lattice.shape, dtype=int)
+    for node in nodes:
+        marks[lattice.place(node)] += 1
+    assert (marks == 1).all()
+    node = data.draw(st.sampled_from(nodes))
+    for places, nowhere in ((lattice.finer(node), -1), (lattice.coarser(node), 1)):
+        marked = np.zeros(lattice.shape, dtype=bool)
+        marked[places] = True
+        for other in nodes:
+            within = all(nowhere * (x - y) >= 0 for x, y in zip(other, node, strict=True))
+            assert bool(marked[lattice.place(other)]) == within
+    children = {
+        other
+        for other in nodes
+        if sum(node) - sum(other) == 1 and all(x <= y for x, y in zip(other, node, strict=True))
+    }
+    found = list(lattice.children(node))
+    assert set(found) == children
+    assert len(found) == len(children)
+
+
+def test_a_lattice_of_too_many_nodes_is_refused() -> None:
+    assert Lattice((0,) * 7, (9,) * 7).size == 10**7
+    with pytest.raises(ParameterError, match="at most 20,000,000 schemes.*mondrian"):
+        Lattice((0,) * 8, (9,) * 8)
+
+
+def test_suppressed_counts_rows_not_classes() -> None:
+    lost = np.array([True, False, True])
+    surely = np.array([True, False, False])
+    classes = Classes(np.arange(3), np.array([4, 50, 7]), lost, surely)
+    assert (classes.suppressed, classes.surely_suppressed) == (11, 4)
