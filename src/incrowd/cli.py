@@ -147,24 +147,32 @@ def _plan_from(path: Path, as_json: bool) -> None:
 
 @app.command()
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="Which paper: a.")],
+    paper: Annotated[str, typer.Argument(help="Which paper: a, b or all.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
+    adult: Annotated[
+        Path | None, typer.Option(help="The real Adult table, for paper b (CSV).")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Paper b on small tables.")] = False,
 ) -> None:
     """Compute a paper's tables and figures again and write them as a page."""
-    check_choice("paper", paper, ("a",))
-    from rich.progress import Progress
+    check_choice("paper", paper, ("a", "b", "all"))
+    if paper == "a" and (adult is not None or quick):
+        raise IncrowdError("The options --adult and --quick are for paper b.")
+    if paper in ("a", "all"):
+        from incrowd.papers import paper_a
 
-    from incrowd.papers import paper_a
+        with showing.steps(paper_a.FIGURES) as step:
+            folder = output / "a" if paper == "all" else output
+            paper_a.reproduce(folder, progress=step)
+        print(f"Wrote {folder / 'index.html'} and {paper_a.FIGURES} figures, as SVG and PNG.")
+    if paper in ("b", "all"):
+        from incrowd.papers import paper_b
 
-    terminal = showing.console(stderr=True)
-    with Progress(console=terminal, transient=True, disable=not terminal.is_terminal) as bar:
-        task = bar.add_task("starting", total=paper_a.FIGURES)
-
-        def step(name: str) -> None:
-            bar.update(task, advance=1, description=name)
-
-        paper_a.reproduce(output, progress=step)
-    print(f"Wrote {output / 'index.html'} and {paper_a.FIGURES} figures, each as SVG and PNG.")
+        number = paper_b.QUICK_STEPS if quick else paper_b.STEPS
+        with showing.steps(number) as step:
+            folder = output / "b" if paper == "all" else output
+            paper_b.reproduce(folder, adult=adult, quick=quick, progress=step)
+        print(f"Wrote {folder / 'index.html'} and {paper_b.FIGURES} figures, as SVG and PNG.")
 
 
 @app.command()

@@ -162,6 +162,17 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
         yield tell
 
 
+@contextmanager
+def steps(number: int) -> Iterator[Callable[[str], None]]:
+    """A bar on a terminal that advances by named steps; nothing in a pipe."""
+    from rich.progress import Progress
+
+    terminal = console(stderr=True)
+    with Progress(console=terminal, transient=True, disable=not terminal.is_terminal) as bar:
+        task = bar.add_task("starting", total=number)
+        yield lambda name: bar.update(task, advance=1, description=name)
+
+
 def print_json(value: dict[str, Any]) -> None:
     """Print plain values as JSON."""
     print(json.dumps(value, allow_nan=False))

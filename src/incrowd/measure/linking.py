@@ -67,12 +67,14 @@ def linking_risk(
 
 
 def repeated(run: Callable[[], float], runs: int = 30) -> Estimate:
-    """The mean of independent runs and its confidence interval (Student's t is near 2)."""
+    """The mean of independent runs and its confidence interval, by Student's distribution."""
+    from scipy.special import stdtrit
+
     found = np.array([run() for _ in range(runs)])
     mean = float(found.mean())
     if runs < 2:
         return Estimate(mean, mean, mean, runs)
-    reach = 1.96 * (1 + 1.2 / (runs - 1)) * float(found.std(ddof=1)) / math.sqrt(runs)
+    reach = float(stdtrit(runs - 1, 0.975) * found.std(ddof=1)) / math.sqrt(runs)
     return Estimate(mean, mean - reach, mean + reach, runs)
 
 

@@ -61,9 +61,11 @@ def entropy(hierarchy: Hierarchy, held: Floats) -> list[Floats]:
 def entropy_scale(held: Floats) -> tuple[float, float]:
     """The mean of log2(v) over rows, v the rows that share the value, and log2 of all rows."""
     shown = held[held > 0]
-    if len(shown) < 2:  # a single value loses nothing, whatever rounding says
-        return 0.0, 0.0
     total = float(shown.sum())
+    if not total:
+        return 0.0, 0.0
+    if len(shown) == 1:  # it loses nothing, and rounding must not say otherwise
+        return float(np.log2(total)), float(np.log2(total))
     return float((shown * np.log2(shown)).sum() / total), float(np.log2(total))
 
 
