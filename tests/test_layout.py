@@ -13,7 +13,7 @@ LAYERS = [
     {"spec", "hierarchy"},
     {"specfile", "builders", "privacy", "anonymize", "measure"},
     {"engine", "certificate", "ledger"},
-    {"planning", "checking", "drafting", "samples", "evaluating", "outcome"},
+    {"planning", "pairing", "checking", "drafting", "samples", "evaluating", "outcome"},
     {"grid", "grouping", "product"},
     {"safely", "classical", "noisy"},
     {"choosing", "relinking"},

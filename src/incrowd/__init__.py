@@ -7,7 +7,7 @@ from incrowd.errors import IncrowdError, ParameterError, UnsolvableError
 from incrowd.planning import Plan, plan
 from incrowd.privacy.accountant import Accountant, BasicAccountant
 from incrowd.privacy.binomial import Definition, delta
-from incrowd.privacy.events import Composition, Mechanism, SafeRelease, Sampled, Selection
+from incrowd.privacy.events import Composition, Mechanism, OneOf, SafeRelease, Sampled, Selection
 from incrowd.privacy.inverse import beta, crowd_size, epsilon
 from incrowd.privacy.sampling import Guarantee, allowed, amplified
 from incrowd.privacy.smooth import Smooth, delta_sampling, expected_failures, smooth_bound
@@ -46,6 +46,7 @@ __all__ = [
     "IncrowdError",
     "Ledger",
     "Mechanism",
+    "OneOf",
     "ParameterError",
     "Plan",
     "SafeRelease",

@@ -24,7 +24,15 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from incrowd.errors import IncrowdError
 from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.events import Event, SafeRelease, Sampled, from_dict
+from incrowd.privacy.events import (
+    Composition,
+    Event,
+    OneOf,
+    SafeRelease,
+    Sampled,
+    Selection,
+    from_dict,
+)
 
 FILE = "certificate.json"
 
@@ -169,7 +177,7 @@ class Certificate(_Part):
         found, known = [], self.guarantee
         events = [from_dict(event) for event in self.events]
         if not parameters_of(events) or self.kept or self.noisy:
-            return ["The events of a safe release are one safe release, or it sampled."]
+            return ["The events are not those of one safe release."]
         if known.kind != "differential privacy" or known.epsilon is None or known.delta is None:
             return ["A safe release guarantees differential privacy, with epsilon and delta."]
         true = Accountant(events).delta(epsilon=known.epsilon)
@@ -178,9 +186,9 @@ class Certificate(_Part):
                 f"The guarantee is not true: the events give delta = {true:.3g} at epsilon = "
                 f"{known.epsilon:g}, not {known.delta:.3g}."
             )
-        if self.parameters != parameters_of(events):
+        if self.parameters not in parameters_of(events):
             found.append("The parameters are not those of the events.")
-        if known.statement != statement(events, known):
+        elif known.statement != statement(self.parameters, known):
             found.append("The statement does not say what the events guarantee.")
         return found
 
@@ -220,29 +228,48 @@ class Certificate(_Part):
         return True
 
 
-def parameters_of(events: list[Event]) -> dict[str, float]:
-    """k, beta and the sampling rate of a single safe release; nothing for other events."""
+def parameters_of(events: list[Event]) -> list[dict[str, float | str]]:
+    """What k, beta and so on may be, by the events of a safe release; nothing for others.
+
+    A release whose scheme was searched for has a selection and then one of several safe
+    releases; which one, the selection has told.
+    """
     match events:
+        case [Sampled(event, rate)]:
+            inner: list[Event] = [event]
+            if isinstance(event, Composition):
+                inner = list(event.events)
+            found = [] if any(isinstance(part, Sampled) for part in inner) else parameters_of(inner)
+            return [{**known, "already_sampled": rate} for known in found]
         case [SafeRelease(k, beta)]:
-            return {"k": k, "beta": beta}
-        case [Sampled(SafeRelease(k, beta), rate)]:
-            return {"k": k, "beta": beta, "already_sampled": rate}
+            return [{"k": float(k), "beta": beta}]
+        case [Selection(epsilon), OneOf(parts)] if epsilon > 0:
+            releases = [part for part in parts if isinstance(part, SafeRelease)]
+            if len(releases) < len(parts):
+                return []
+            return [
+                {"k": float(one.k), "beta": one.beta, "search_epsilon": epsilon} for one in releases
+            ]
         case _:
-            return {}
+            return []
 
 
-def statement(events: list[Event], guarantee: Guarantee) -> str:
+def statement(known: dict[str, float | str], guarantee: Guarantee) -> str:
     """The guarantee in words that a reader without mathematics can follow."""
-    known = parameters_of(events)
+    scheme = (
+        "by a scheme that does not depend on the table"
+        if "search_epsilon" not in known
+        else "by a scheme that was chosen from the table, together with this probability, by a "
+        f"mechanism of its own that spent epsilon = {known['search_epsilon']!r}, which is included"
+    )
     words = (
         f"This file satisfies (epsilon, delta)-differential privacy with epsilon = "
         f"{guarantee.epsilon!r} and delta = {guarantee.delta!r}. Whether or not {guarantee.unit} "
         "is in the original table, whatever may be released is almost as likely: the probability "
         "of any set of releases grows by a factor of at most e^epsilon, plus delta. Each row was "
         "drawn at random "
-        f"with probability {known['beta']!r}, every column was generalised by a scheme that does "
-        f"not depend on the table, and only rows that occur at least {int(known['k'])} times are "
-        "shown."
+        f"with probability {known['beta']!r}, every column was generalised {scheme}, and only rows "
+        f"that occur at least {int(known['k'])} times are shown."
     )
     if "already_sampled" in known:
         words += (

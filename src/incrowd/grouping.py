@@ -6,7 +6,7 @@ out is k-anonymous by its labels; that is counted again at the end, not assumed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,14 +95,21 @@ def suppressible(release: Release, total: int) -> int:
 
 def lattice_of(rows: Rows, release: Release) -> Lattice:
     """The schemes that the spec allows."""
+    heights = [hierarchy.height for hierarchy in rows.counted.hierarchies]
+    return lattice_between(rows.counted.names, heights, release.levels)
+
+
+def lattice_between(
+    names: Sequence[str], heights: Sequence[int], levels: Mapping[str, int | tuple[int, int]]
+) -> Lattice:
+    """The schemes within the levels that are fixed, or given as lowest and highest."""
     low, high = [], []
-    for name, hierarchy in zip(rows.counted.names, rows.counted.hierarchies, strict=True):
-        given = release.levels.get(name, (0, hierarchy.height - 1))
+    for name, height in zip(names, heights, strict=True):
+        given = levels.get(name, (0, height - 1))
         least, most = (given, given) if isinstance(given, int) else given
-        if most >= hierarchy.height:
+        if most >= height:
             raise IncrowdError(
-                f"Level {most} is asked for column '{name}', but its highest is "
-                f"{hierarchy.height - 1}."
+                f"Level {most} is asked for column '{name}', but its highest is {height - 1}."
             )
         low.append(least)
         high.append(most)

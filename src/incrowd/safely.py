@@ -6,13 +6,23 @@ its counts are thinned by beta and cut at k.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from incrowd.anonymize.frequency import between
+from incrowd.anonymize.lattice import Rollups
 from incrowd.anonymize.safe import safe
+from incrowd.anonymize.search import ramp, search
 from incrowd.builders import build, is_open
 from incrowd.certificate import Guarantee, parameters_of, statement
 from incrowd.engine import Table
-from incrowd.engine.count import count
+from incrowd.engine.count import Counted, count
 from incrowd.errors import IncrowdError
+from incrowd.grouping import lattice_between
 from incrowd.outcome import outcome_of
+from incrowd.pairing import RATES, paired
 from incrowd.planning import plan
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Event, SafeRelease, Sampled
@@ -21,15 +31,25 @@ from incrowd.product import Product, Progress, Recoded, Step, cells, published, 
 from incrowd.spec import Column, Spec
 from incrowd.specfile import SpecFile
 
+SEARCH_SHARE = 0.05
+POWERS = {"rows": 1, "balanced": 2, "detail": 3}
+
 
 class Safe:
-    """Sample, generalise by a scheme that does not depend on the table, drop what is rare."""
+    """Sample, generalise by a scheme that depends on no single person, drop what is rare."""
 
     def __init__(self, file: SpecFile) -> None:
         self._file = file
+        assert file.spec.release is not None
+        self._release = file.spec.release
         self._columns = _generalised(file.spec)
-        self._levels = _levels(file, self._columns)
-        self.events, (self._epsilon, self._delta) = _settled(file.spec)
+        self._settle()
+
+    def _settle(self) -> None:
+        """The levels of the spec, one k and one beta."""
+        self._levels = _levels(self._file, self._columns)
+        self.events, (self._epsilon, self._delta) = _settled(self._file.spec)
+        (self._known,) = parameters_of(self.events)
 
     def guarantee(self) -> Guarantee:
         """(epsilon, delta)-differential privacy."""
@@ -40,27 +60,22 @@ class Safe:
             delta=self._delta,
             unit=unit_of(self._file.spec),
         )
-        return promised.model_copy(update={"statement": statement(self.events, promised)})
+        return promised.model_copy(update={"statement": statement(self._known, promised)})
 
-    def make(self, table: Table, bits: Randomness, step: Step, progress: Progress) -> Product:  # noqa: ARG002
+    def make(self, table: Table, bits: Randomness, step: Step, progress: Progress) -> Product:
         """Count, draw, cut."""
         step("count")
-        counted = count(
-            table, self._columns, folder=self._file.folder, levels=self._levels
-        ).by_label()
+        counted = self._counted(table, bits, step, progress).by_label()
         step("draw")
-        known = parameters_of(self.events)
-        k, beta = int(known["k"]), known["beta"]
+        k, beta = int(self._known["k"]), float(self._known["beta"])
         released = safe(counted.frequencies, k=k, beta=beta, bits=bits)
-        shape = self._file.spec.release
-        assert shape is not None
         columns = list(zip(counted.names, counted.hierarchies, counted.levels, strict=True))
         return Product(
             data=cells(
                 {name: hierarchy.labels[level] for name, hierarchy, level in columns},
                 released,
                 by_text=[name for name in counted.names if is_open(self._columns[name])],
-                weighted=shape.rows == "weighted",
+                weighted=self._release.rows == "weighted",
             ),
             rows=released.total,
             classes=len(released),
@@ -70,16 +85,72 @@ class Safe:
                 for name, hierarchy, level in columns
             },
             evaluation=outcome_of(counted, released, k=k, beta=beta),
-            parameters=dict(known),
+            parameters=dict(self._known),
         )
+
+    def _counted(self, table: Table, bits: Randomness, step: Step, progress: Progress) -> Counted:  # noqa: ARG002
+        """The table at the levels of the scheme."""
+        return count(table, self._columns, folder=self._file.folder, levels=self._levels)
+
+
+class Searched(Safe):
+    """The same by a scheme, and a pair of k and beta, that the table has chosen privately.
+
+    The choice is made on the whole table, before and apart from the sample that is published:
+    chosen from that sample, it would tell of the rows that are in it.
+    """
+
+    def _settle(self) -> None:
+        """Pairs of k and beta to choose among, each within the budget with the search."""
+        release = self._release
+        if release.epsilon is None or release.delta is None:
+            raise IncrowdError("'scheme: search' needs both 'epsilon' and 'delta'.")
+        self._epsilon, self._delta = release.epsilon, release.delta
+        self._search = release.search_epsilon or SEARCH_SHARE * release.epsilon
+        rate = release.beta or release.keep
+        self._pairs, self.events = paired(
+            epsilon=release.epsilon,
+            delta=release.delta,
+            search_epsilon=self._search,
+            rates=RATES if rate is None else (rate,),
+            population=release.already_sampled,
+        )
+        if release.k is not None:
+            raise IncrowdError("'scheme: search' finds k itself; leave 'k' out.")
+        heights = [build(c, folder=self._file.folder).height for c in self._columns.values()]
+        self._lattice = lattice_between(tuple(self._columns), heights, release.levels)
+        self._known = {}
+
+    def _counted(self, table: Table, bits: Randomness, step: Step, progress: Progress) -> Counted:
+        """The table at level 0, a scheme chosen, and rolled up to it."""
+        whole = count(table, self._columns, folder=self._file.folder)
+        step("search")
+        weights = np.array([column.weight for column in self._columns.values()])
+        chosen = search(
+            Rollups(whole.hierarchies, whole.frequencies),
+            self._lattice,
+            [ramp(pair.k, pair.beta) for pair in self._pairs],
+            epsilon=Fraction(repr(self._search)),
+            power=POWERS[self._release.objective or "rows"],
+            weights=weights,
+            bits=bits,
+            progress=progress,
+        )
+        (self._known,) = (
+            known
+            for known in parameters_of(self.events)
+            if (known["k"], known["beta"]) == (chosen.ramp.k, chosen.ramp.beta)
+        )
+        maps = between(whole.hierarchies, whole.levels, chosen.levels)
+        return replace(whole, levels=chosen.levels, frequencies=whole.frequencies.rolled(maps))
 
 
 def _generalised(spec: Spec) -> dict[str, Column]:
     """The columns that are published, all of them generalised; or the reason why not."""
     release = spec.release
     assert release is not None
-    if release.scheme not in (None, "fixed"):
-        raise IncrowdError("Only 'scheme: fixed' can be published so far.")
+    if release.scheme not in (None, "fixed", "search"):
+        raise IncrowdError(f"'scheme: {release.scheme}' cannot be published so far.")
     if release.slices:
         raise IncrowdError("'slices' cannot be published so far. Publish one spec for each.")
     if spec.unconfirmed:

@@ -282,6 +282,8 @@ class Release(_Model):
     beta: Annotated[float, Field(gt=0, lt=1)] | None = None
     keep: Annotated[float, Field(gt=0, lt=1)] | None = None
     scheme: Literal["fixed", "search", "mondrian", "auto"] | None = None
+    objective: Literal["rows", "balanced", "detail"] | None = None
+    search_epsilon: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     levels: dict[Text, Level | tuple[Level, Level]] = {}
     slices: tuple[tuple[Text, ...], ...] = ()
     format: Literal["parquet", "csv"] = "parquet"
@@ -304,7 +306,9 @@ class Release(_Model):
     def _consistent(self) -> Release:
         searching = ("loss", "candidates", "cut", "suppression", "suppressed", "algorithm")
         noising = ("noise", "bounds", "confidence", "clamp")
-        sampling = ("beta", "keep", "scheme", "slices", "already_sampled")
+        sampling = (
+            "beta", "keep", "scheme", "slices", "already_sampled", "objective", "search_epsilon",
+        )  # fmt: skip
         foreign = {
             "safe": (*searching, *noising),
             "k-epsilon": sampling,
@@ -315,6 +319,9 @@ class Release(_Model):
             raise ValueError(f"'{wrong[0]}' does not belong to method '{self.method}'")
         if self.keep is not None and self.beta is not None:
             raise ValueError("'keep' and 'beta' both set the sampling rate; give one")
+        for name in ("objective", "search_epsilon"):
+            if getattr(self, name) is not None and self.scheme not in ("search", "auto"):
+                raise ValueError(f"'{name}' belongs to 'scheme: search'")
         if self.method == "k-epsilon" and self.algorithm in ("cluster", "duplicate"):
             raise ValueError(f"the algorithm '{self.algorithm}' does not go with 'k-epsilon'")
         algorithm = self.algorithm or "ola"

@@ -25,13 +25,14 @@ from incrowd.privacy.events import (
     Composition,
     Event,
     Mechanism,
+    OneOf,
     SafeRelease,
     Sampled,
     Selection,
 )
 from incrowd.privacy.inverse import bracket
 from incrowd.privacy.loss import Losses
-from incrowd.privacy.profile import Profile, of_guarantee, of_safe_release, sampled
+from incrowd.privacy.profile import Profile, of_guarantee, of_safe_release, sampled, worst
 from incrowd.privacy.sampling import amplified
 
 
@@ -181,6 +182,8 @@ def _sampled_leaf(leaf: Event, rate: float) -> Event:
             return SafeRelease(k, math.nextafter(rate * beta, 1.0))
         case Sampled(part, inner):
             return Sampled(part, math.nextafter(rate * inner, 1.0))
+        case OneOf(events):
+            return OneOf(_sampled_leaf(part, rate) for part in events)
         case _:
             return Sampled(leaf, rate)
 
@@ -196,6 +199,8 @@ def _profile(event: Event, *, tail: float) -> Profile:
             return of_guarantee(epsilon, delta)
         case Sampled(part, rate):
             return sampled(_profile(part, tail=tail), rate)
+        case OneOf(events):
+            return worst([_profile(part, tail=tail) for part in events])
         case Composition():
             inner = Accountant(event)
             present, absent = inner._losses(tail / inner._counts.total())
@@ -246,6 +251,8 @@ def _own_delta(event: Event) -> float:
             return delta
         case Sampled(part, rate):
             return rate * _own_delta(part)
+        case OneOf(events):
+            return max(_own_delta(part) for part in events)
         case Composition(events):
             return sum(_own_delta(part) for part in events)
         case _:
@@ -259,7 +266,7 @@ def _wants_delta(event: Event) -> bool:
             return True
         case Sampled(part, _):
             return _wants_delta(part)
-        case Composition(events):
+        case OneOf(events) | Composition(events):
             return any(_wants_delta(part) for part in events)
         case _:
             return False

@@ -83,6 +83,23 @@ class Sampled:
 
 
 @dataclass(frozen=True)
+class OneOf:
+    """One of ``events``: which one may depend on the results of earlier events.
+
+    It costs what the worst of them costs, at every epsilon by itself.
+    """
+
+    events: tuple[Event, ...]
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        object.__setattr__(self, "events", tuple(events))
+        if not self.events:
+            raise ParameterError("events", "hold at least one event", ())
+        for event in self.events:
+            _check_event("events", event)
+
+
+@dataclass(frozen=True)
 class Composition:
     """All of ``events``, on the same table."""
 
@@ -94,11 +111,11 @@ class Composition:
             _check_event("events", event)
 
 
-Event: TypeAlias = SafeRelease | Selection | Mechanism | Sampled | Composition
+Event: TypeAlias = SafeRelease | Selection | Mechanism | Sampled | OneOf | Composition
 
 
 def _check_event(name: str, event: object) -> None:
-    if not isinstance(event, SafeRelease | Selection | Mechanism | Sampled | Composition):
+    if not isinstance(event, SafeRelease | Selection | Mechanism | Sampled | OneOf | Composition):
         raise ParameterError(name, "hold events such as SafeRelease(k=20, beta=0.1)", event)
 
 
@@ -113,6 +130,8 @@ def as_dict(event: Event) -> dict[str, Any]:
             return {"kind": "mechanism", "epsilon": epsilon, "delta": delta}
         case Sampled(part, rate):
             return {"kind": "sampled", "rate": rate, "event": as_dict(part)}
+        case OneOf(events):
+            return {"kind": "one of", "events": [as_dict(part) for part in events]}
         case Composition(events):
             return {"kind": "composition", "events": [as_dict(part) for part in events]}
 
@@ -129,6 +148,8 @@ def from_dict(value: object) -> Event:
             made = Mechanism(epsilon, delta)
         case {"kind": "sampled", "rate": rate, "event": event, **rest}:
             made = Sampled(from_dict(event), rate)
+        case {"kind": "one of", "events": list(events), **rest}:
+            made = OneOf(from_dict(part) for part in events)
         case {"kind": "composition", "events": list(events), **rest}:
             made = Composition(from_dict(part) for part in events)
         case _:

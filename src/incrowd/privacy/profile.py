@@ -14,7 +14,7 @@ profiles may be composed as if it were one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,6 +65,22 @@ def of_guarantee(epsilon: float, delta: float) -> Profile:
         return (delta + (1 - delta) * odds) * (1 + 1e-14)  # rounded up
 
     return Profile(either, either, epsilon)
+
+
+def worst(profiles: Sequence[Profile]) -> Profile:
+    """The profile of a mechanism chosen among several, each direction at its largest.
+
+    The maximum of profiles is a profile (it is convex in e^epsilon), and its dominating pair
+    dominates each of them, hence also whichever is chosen by what came before.
+    """
+
+    def present(epsilon: Floats) -> Floats:
+        return np.asarray(np.max([profile.present(epsilon) for profile in profiles], axis=0))
+
+    def absent(epsilon: Floats) -> Floats:
+        return np.asarray(np.max([profile.absent(epsilon) for profile in profiles], axis=0))
+
+    return Profile(present, absent, max(profile.reach for profile in profiles))
 
 
 def sampled(profile: Profile, rate: float) -> Profile:
