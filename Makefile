@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 OUT := build/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper test lint format bench clean
+.PHONY: help demo papers test lint format bench clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -16,8 +16,8 @@ demo: $(VENV)/.run ## Set up, publish a sample table and verify it
 	@rm -rf $(OUT)
 	@$(BIN)/incrowd demo -o $(OUT)
 
-paper: $(VENV)/.run ## Compute the tables and figures of paper A again
-	@$(BIN)/incrowd reproduce a -o build/paper-a
+papers: $(VENV)/.run ## Compute the tables and figures of both papers again (two minutes)
+	@$(BIN)/incrowd reproduce all -o build/papers
 
 test: $(VENV)/.test ## Set up, then lint, check types and run all tests
 	@echo "== ruff"; $(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -1,0 +1,134 @@
+"""Private scheme search: what it costs in time, and what it keeps of the Adult table.
+
+    python benchmarks/search.py DATA [RELEASES]
+
+DATA is a folder with the Adult table in ARX's form. First the normalised loss (an unreleased row
+counts 1) of RELEASES releases (30 by default) at three budgets, search included, beside the best
+scheme of the same pairs without privacy of the choice; then the time of one search against the
+number of schemes and of distinct tuples, beside the time of counting the tuples once.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from incrowd.anonymize.frequency import Frequencies, between, merged
+from incrowd.anonymize.lattice import Lattice, Rollups
+from incrowd.anonymize.safe import safe
+from incrowd.anonymize.search import ramp, search
+from incrowd.engine.count import Counted, count
+from incrowd.engine.source import open_table
+from incrowd.hierarchy import from_rows
+from incrowd.measure.loss import normalised
+from incrowd.pairing import paired
+from incrowd.privacy.events import SafeRelease
+from incrowd.privacy.randomness import SystemRandomness
+from incrowd.spec import Column
+
+
+def adult(data: Path) -> Counted:
+    """The table, counted by its values."""
+    table = open_table(next(x for x in data.glob("*.csv") if "_hierarchy_" not in x.name))
+    stem = next(x.stem for x in data.glob("*.csv") if "_hierarchy_" not in x.name)
+    columns = {
+        name: Column.model_validate(
+            {"role": "quasi", "hierarchy": {"csv": str(data / f"{stem}_hierarchy_{name}.csv")}}
+        )
+        for name in table.columns
+    }
+    return count(table, columns)
+
+
+def loss(counted: Counted, levels: tuple[int, ...], released: Frequencies) -> float:
+    """The normalised loss of a release over all rows of the table."""
+    kept = np.zeros(len(released))
+    for at, (hierarchy, level) in enumerate(zip(counted.hierarchies, levels, strict=True)):
+        kept += 1 - normalised(hierarchy)[level][released.codes[:, at]]
+    total = counted.frequencies.total * len(levels)
+    return float(1 - (kept * released.counts).sum() / total)
+
+
+def whole(counted: Counted) -> Lattice:
+    """All schemes."""
+    return Lattice((0,) * len(counted.names), tuple(h.height - 1 for h in counted.hierarchies))
+
+
+def releases(counted: Counted, epsilon: float, number: int) -> tuple[list[float], list[float]]:
+    """The loss, and the rows, of so many releases: a search and a fresh sample for each."""
+    bits = SystemRandomness()
+    spent = 0.05 * epsilon
+    pairs, _ = paired(epsilon=epsilon, delta=1e-6, search_epsilon=spent)
+    rollups = Rollups(counted.hierarchies, counted.frequencies)
+    losses, rows = [], []
+    for _ in range(number):
+        chosen = chosen_by(rollups, whole(counted), pairs, Fraction(repr(spent)))
+        maps = between(counted.hierarchies, counted.levels, chosen[0])
+        cells = counted.frequencies.rolled(maps)
+        released = safe(cells, k=chosen[1].k, beta=chosen[1].beta, bits=bits)
+        losses.append(loss(counted, chosen[0], released))
+        rows.append(float(released.total))
+    return losses, rows
+
+
+def chosen_by(
+    rollups: Rollups, lattice: Lattice, pairs: list[SafeRelease], epsilon: Fraction
+) -> tuple[tuple[int, ...], SafeRelease]:
+    """The scheme and the pair of one search."""
+    found = search(
+        rollups, lattice, [ramp(pair.k, pair.beta) for pair in pairs],
+        epsilon=epsilon, power=1, weights=np.ones(len(lattice.low)), bits=SystemRandomness(),
+    )  # fmt: skip
+    return found.levels, SafeRelease(found.ramp.k, found.ramp.beta)
+
+
+def made(rows: int, columns: int, seed: int = 0) -> Counted:
+    """A table of people who do not exist; every further column has fewer values."""
+    draw = np.random.default_rng(seed)
+    sizes = [96, 64, 48, 32, 24, 16, 12, 8, 6, 4][:columns]
+    hierarchies, codes = [], []
+    for size in sizes:
+        widths = [width for width in (2, 4, 8) if size // width > 1][:3]
+        spans = [[str(v), *(f"{w}:{v // w}" for w in widths), "*"] for v in range(size)]
+        hierarchies.append(from_rows(spans))
+        shares = 1 / np.arange(1, size + 1) ** 0.7
+        codes.append(draw.choice(size, rows, p=shares / shares.sum()))
+    tuples = merged(np.column_stack(codes).astype(np.int32), np.ones(rows, dtype=np.int64))
+    names = tuple(f"c{at}" for at in range(columns))
+    return Counted(names, tuple(hierarchies), (0,) * columns, tuples)
+
+
+def timed(name: str, counted: Counted) -> None:
+    """The time of one search, beside counting the tuples of one scheme."""
+    pairs, _ = paired(epsilon=1.0, delta=1e-6, search_epsilon=0.05)
+    rollups, lattice = Rollups(counted.hierarchies, counted.frequencies), whole(counted)
+    start = time.perf_counter()
+    rollups.cells(tuple(level // 2 for level in lattice.high))
+    once = time.perf_counter() - start
+    start = time.perf_counter()
+    chosen_by(rollups, lattice, pairs, Fraction(1, 20))
+    taken = time.perf_counter() - start
+    print(
+        f"{name:12}{len(counted.frequencies):12,} tuples{lattice.size:10,} schemes{taken:8.2f} s"
+        f"{taken / once:10,.0f} times one scheme"
+    )
+
+
+def main() -> None:
+    counted = adult(Path(sys.argv[1]))
+    number = int(sys.argv[2]) if len(sys.argv) > 2 else 30
+    print(f"{'epsilon':>8}{'loss':>9}{'of releases':>14}{'rows':>10}")
+    for epsilon in (0.5, 1.0, 2.0):
+        losses, rows = releases(counted, epsilon, number)
+        print(f"{epsilon:8g}{np.mean(losses):9.4f}  +- {np.std(losses):.4f}{np.mean(rows):13,.0f}")
+    timed("Adult", counted)
+    timed("made", made(100_000, 6))
+    timed("made", made(1_000_000, 8))
+
+
+if __name__ == "__main__":
+    main()
