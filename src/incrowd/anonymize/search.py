@@ -34,6 +34,7 @@ from incrowd.privacy.selection import one_sided_noise
 W = 1 << 10
 _UNIT = 1 << 10
 _FROM, _TO = 0.7, 1.7  # the ramp begins and ends at these multiples of the crowd k / beta
+_FEW = 16  # so many open candidates are rather scored than bounded more closely
 _SLACK = 1 + 1e-9  # bounds are floats; they must not fall below the truth
 
 
@@ -90,6 +91,7 @@ def search(
     )
     noise = drawn.reshape(len(ramps), *lattice.shape)
     state = _State(_Detail(rollups, lattice, power, weights), lattice, ramps, noise)
+    state.descend()
     while (node := state.open_node(progress)) is not None:
         state.score(node)
     return state.chosen()
@@ -110,6 +112,7 @@ class _Detail:
             best = [float(self._kept[at][level].max()) for level in range(low, high + 1)]
             grid = np.add.outer(grid, best)
         self._most = grid ** (power - 1)
+        self._best = grid**power
 
     def weights(self, node: Node, keys: npt.NDArray[np.int64]) -> Counts:
         """w of each cell of a node, a whole number from 0 to W."""
@@ -119,8 +122,12 @@ class _Detail:
             detail += self._kept[at][level][codes[:, at]]
         return np.floor(np.clip(detail, 0, 1) ** self._power * W).astype(np.int64)
 
+    def rough_bounds(self, node: Node, total: int) -> Floats:
+        """Upper bounds of the scores of all finer nodes, whose psi add up to so much at most."""
+        return self._best[self._lattice.finer(node)] * (float(total) * W * _SLACK)
+
     def bounds(self, node: Node, per_row: Floats) -> Floats:
-        """Upper bounds of the scores of all finer nodes, if each row counts so much at most."""
+        """Closer ones, if each row counts so much at most: detail by detail, column by column."""
         grid = np.zeros(())
         for at, hierarchy in enumerate(self.rollups.hierarchies):
             held = self.rollups.spread(at, per_row)
@@ -161,6 +168,18 @@ class _State:
         place = int(np.argmin(np.where(open_, self._bound, np.inf)))
         return self._lattice.at(place % self._lattice.size)
 
+    def descend(self) -> None:
+        """A good candidate at once: from the top, always to the child that scores best."""
+        node: Node | None = self._lattice.high
+        self.score(self._lattice.high)
+        while node is not None:
+            before = self._best
+            for child in self._lattice.children(node):
+                if not self._closed[(0, *self._lattice.place(child))]:
+                    self.score(child)
+            assert self._best is not None
+            node = self._best[1] if self._best != before else None
+
     def score(self, node: Node) -> None:
         """Score a node for every ramp, and bound what is finer."""
         self._scored += 1
@@ -173,12 +192,18 @@ class _State:
             total = int((weights * psi).sum()) + int(self._noise[(number, *place)])
             if self._best is None or self._wins(total, number, node):
                 self._best = (total, node, one)
-        open_ = self._open()
         for number, one in enumerate(self._ramps):
-            if open_[number][finer].any():
-                bounds = self._detail.bounds(node, (one.of(sizes) / sizes)[at])
-                here = self._bound[number][finer]
-                np.minimum(here, bounds, out=here)
+            here = self._bound[number][finer]
+            psi = one.of(sizes)
+            np.minimum(here, self._detail.rough_bounds(node, int(psi.sum())), out=here)
+            if self._still_open(number, finer) > _FEW:
+                np.minimum(here, self._detail.bounds(node, (psi / sizes)[at]), out=here)
+
+    def _still_open(self, number: int, places: tuple[slice, ...]) -> int:
+        """How many candidates of one ramp, among some places, may still win."""
+        assert self._best is not None
+        bound, noise = self._bound[number][places], self._noise[number][places]
+        return int((~self._closed[number][places] & (bound + noise >= self._best[0])).sum())
 
     def _wins(self, total: int, number: int, node: Node) -> bool:
         """Whether a noisy score is the largest so far; of equal ones the first candidate wins."""
