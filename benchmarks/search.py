@@ -62,7 +62,7 @@ def releases(counted: Counted, epsilon: float, number: int) -> tuple[list[float]
     """The loss, and the rows, of so many releases: a search and a fresh sample for each."""
     bits = SystemRandomness()
     spent = 0.05 * epsilon
-    pairs, _ = paired(epsilon=epsilon, delta=1e-6, search_epsilon=spent)
+    pairs, _ = paired(epsilon=epsilon, delta=1e-6, selections=[spent])
     rollups = Rollups(counted.hierarchies, counted.frequencies)
     losses, rows = [], []
     for _ in range(number):
@@ -104,7 +104,7 @@ def made(rows: int, columns: int, seed: int = 0) -> Counted:
 
 def timed(name: str, counted: Counted) -> None:
     """The time of one search, beside counting the tuples of one scheme."""
-    pairs, _ = paired(epsilon=1.0, delta=1e-6, search_epsilon=0.05)
+    pairs, _ = paired(epsilon=1.0, delta=1e-6, selections=[0.05])
     rollups, lattice = Rollups(counted.hierarchies, counted.frequencies), whole(counted)
     start = time.perf_counter()
     rollups.cells(tuple(level // 2 for level in lattice.high))

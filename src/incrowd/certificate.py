@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from decimal import Decimal
 from pathlib import Path
@@ -243,12 +244,14 @@ def parameters_of(events: list[Event]) -> list[dict[str, float | str]]:
             return [{**known, "already_sampled": rate} for known in found]
         case [SafeRelease(k, beta)]:
             return [{"k": float(k), "beta": beta}]
-        case [Selection(epsilon), OneOf(parts)] if epsilon > 0:
+        case [Selection(), *_, OneOf(parts)]:
+            choices = [event for event in events if isinstance(event, Selection)]
             releases = [part for part in parts if isinstance(part, SafeRelease)]
-            if len(releases) < len(parts):
+            if len(choices) + 1 < len(events) or len(releases) < len(parts):
                 return []
+            spent = math.fsum(choice.epsilon for choice in choices)
             return [
-                {"k": float(one.k), "beta": one.beta, "search_epsilon": epsilon} for one in releases
+                {"k": float(one.k), "beta": one.beta, "search_epsilon": spent} for one in releases
             ]
         case _:
             return []

@@ -1,13 +1,13 @@
-"""Pairs of k and beta that, with a private search before them, cost the same budget.
+"""Pairs of k and beta that, with private choices before them, cost the same budget.
 
-A search that satisfies epsilon_1 comes first, a safe release after it. Against the worst
-search, randomised response, the two together have
+Choices that satisfy epsilon_1, epsilon_2, ... come first, a safe release after them. Against the
+worst choices, randomised response, all together have
 
-    delta(epsilon) = p h(epsilon - epsilon_1) + (1 - p) h(epsilon + epsilon_1),
+    delta(epsilon) = sum over signs of p(signs) h(epsilon - sum of signed epsilon_i),
 
-h the profile of the release and p = e^epsilon_1 / (1 + e^epsilon_1). For each rate the smallest k
-that fits is found by this; since the search chooses among the pairs, h is the largest of all
-pairs' profiles at each epsilon, and the accountant has the last word.
+h the profile of the release, where a plus has probability e^epsilon_i / (1 + e^epsilon_i). For each
+rate the smallest k that fits is found by this; since the choices decide among the pairs, h is the
+largest of all pairs' profiles at each epsilon, and the accountant has the last word.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from incrowd.errors import IncrowdError, UnsolvableError
+from incrowd.errors import Floats, IncrowdError, UnsolvableError
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import (
     LARGEST_K,
@@ -28,7 +28,7 @@ from incrowd.privacy.events import (
     Sampled,
     Selection,
 )
-from incrowd.privacy.profile import Profile, of_safe_release, sampled
+from incrowd.privacy.profile import of_safe_release, sampled
 from incrowd.privacy.randomness import realised
 
 RATES = (0.3, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9)
@@ -39,23 +39,26 @@ def paired(
     *,
     epsilon: float,
     delta: float,
-    search_epsilon: float,
+    selections: Sequence[float],
     rates: Sequence[float] = RATES,
     population: float | None = None,
 ) -> tuple[list[SafeRelease], list[Event]]:
-    """The pairs, and the events of a search among them: within (epsilon, delta), together.
+    """The pairs, and the events of choosing among them: within (epsilon, delta), together.
+
+    ``selections`` are the epsilons of the choices that come before the release.
 
     ``population`` is the rate at which the table itself was sampled, if it was.
     """
-    if search_epsilon >= epsilon:
+    spent = math.fsum(selections)
+    if spent >= epsilon:
         raise IncrowdError(
-            f"The search would spend epsilon = {search_epsilon:g} of {epsilon:g}, which leaves "
-            "nothing for the release. Use a smaller 'search_epsilon'."
+            f"The search would spend epsilon = {spent:g} of {epsilon:g}, which leaves nothing for "
+            "the release. Use a smaller 'search_epsilon'."
         )
     target = delta
     for _ in range(_TRIES):
-        pairs = [_smallest(rate, epsilon, target, search_epsilon, population) for rate in rates]
-        events = _events(pairs, search_epsilon, population)
+        pairs = [_smallest(rate, epsilon, target, selections, population) for rate in rates]
+        events = _events(pairs, selections, population)
         found = Accountant(events).delta(epsilon=epsilon)
         if found <= delta:
             return pairs, events
@@ -63,18 +66,25 @@ def paired(
     raise UnsolvableError(f"No pairs of k and beta fit epsilon = {epsilon:g}, delta = {delta:g}.")
 
 
-def _events(pairs: list[SafeRelease], search: float, population: float | None) -> list[Event]:
-    events: list[Event] = [Selection(search), OneOf(pairs)]
+def _events(
+    pairs: list[SafeRelease], selections: Sequence[float], population: float | None
+) -> list[Event]:
+    events: list[Event] = [*(Selection(epsilon) for epsilon in selections), OneOf(pairs)]
     return events if population is None else [Sampled(Composition(events), population)]
 
 
 def _smallest(
-    rate: float, epsilon: float, delta: float, search: float, population: float | None
+    rate: float,
+    epsilon: float,
+    delta: float,
+    selections: Sequence[float],
+    population: float | None,
 ) -> SafeRelease:
     """The smallest k at a rate, by bisection; delta falls as k grows."""
     beta = realised(rate)
+    signs = _signs(selections, population)
     low, high = 0, 1
-    while _delta(high, beta, epsilon, search, population) > delta:
+    while _delta(high, beta, epsilon, signs, population) > delta:
         low, high = high, 2 * high
         if high > LARGEST_K:
             raise UnsolvableError(
@@ -82,20 +92,29 @@ def _smallest(
             )
     while high - low > 1:
         middle = (low + high) // 2
-        fits = _delta(middle, beta, epsilon, search, population) <= delta
+        fits = _delta(middle, beta, epsilon, signs, population) <= delta
         low, high = (low, middle) if fits else (middle, high)
     return SafeRelease(high, beta)
 
 
-def _delta(k: int, beta: float, epsilon: float, search: float, population: float | None) -> float:
+def _signs(selections: Sequence[float], population: float | None) -> tuple[Floats, Floats]:
+    """The sums of signed epsilons, and how likely each is."""
+    sums, shares = np.zeros(1), np.ones(1)
+    for epsilon in selections:
+        # Of a sampled whole no part costs more than it would if it were sampled by itself.
+        one = epsilon if population is None else math.log1p(population * math.expm1(epsilon))
+        plus = 1 / (1 + math.exp(-one))
+        sums = np.concatenate([sums + one, sums - one])
+        shares = np.concatenate([shares * plus, shares * (1 - plus)])
+    return sums, shares
+
+
+def _delta(
+    k: int, beta: float, epsilon: float, signs: tuple[Floats, Floats], population: float | None
+) -> float:
     profile = of_safe_release(k, beta)
-    if population is not None:  # the whole is sampled; its parts cost no more than each sampled
+    if population is not None:
         profile = sampled(profile, population)
-        search = math.log1p(population * math.expm1(search))
-    return max(_mixed(profile, epsilon, search), _mixed(profile.reversed(), epsilon, search))
-
-
-def _mixed(profile: Profile, epsilon: float, search: float) -> float:
-    share = float(1 / (1 + np.exp(-search)))
-    near, far = profile.present(np.array([epsilon - search, epsilon + search]))
-    return share * float(near) + (1 - share) * float(far)
+    sums, shares = signs
+    ways = (profile.present(epsilon - sums), profile.absent(epsilon - sums))
+    return max(float((shares * way).sum()) for way in ways)

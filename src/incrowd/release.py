@@ -38,7 +38,7 @@ from incrowd.privacy.events import as_dict
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.product import Method, Product, Progress, Recoded, Step
 from incrowd.report.page import Page
-from incrowd.safely import Safe, Searched
+from incrowd.safely import Cut, Safe, Searched
 from incrowd.spec import PersonId, Spec
 from incrowd.specfile import SpecFile, taken
 
@@ -138,7 +138,7 @@ def _method(file: SpecFile, ledger: Ledger | None) -> Method:
     if release is None:
         raise IncrowdError("The spec says nothing under 'release'. Say how to publish.")
     if release.method == "safe":
-        return Searched(file) if release.scheme == "search" else Safe(file)
+        return {"search": Searched, "mondrian": Cut}.get(release.scheme or "", Safe)(file)
     if ledger is not None:
         raise IncrowdError(
             f"The method '{release.method}' is not differentially private, so a ledger cannot "

@@ -6,20 +6,24 @@ its counts are thinned by beta and cut at k.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
-from incrowd.anonymize.frequency import between
+from incrowd.anonymize.cutting import Cells, cut
+from incrowd.anonymize.frequency import between, keys, merged
 from incrowd.anonymize.lattice import Rollups
+from incrowd.anonymize.recoding import Axis, positions
 from incrowd.anonymize.safe import safe
-from incrowd.anonymize.search import ramp, search
+from incrowd.anonymize.search import Chosen, ramp, search
 from incrowd.builders import build, is_open
 from incrowd.certificate import Guarantee, parameters_of, statement
 from incrowd.engine import Table
 from incrowd.engine.count import Counted, count
-from incrowd.errors import IncrowdError
+from incrowd.errors import Floats, IncrowdError
+from incrowd.evaluating import Shown, axes_of, evaluate
 from incrowd.grouping import lattice_between
 from incrowd.outcome import outcome_of
 from incrowd.pairing import RATES, paired
@@ -27,11 +31,13 @@ from incrowd.planning import plan
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Event, SafeRelease, Sampled
 from incrowd.privacy.randomness import Randomness, realised
+from incrowd.privacy.selection import payable
 from incrowd.product import Product, Progress, Recoded, Step, cells, published, unit_of
 from incrowd.spec import Column, Spec
 from incrowd.specfile import SpecFile
 
 SEARCH_SHARE = 0.05
+ROUNDS = 2
 POWERS = {"rows": 1, "balanced": 2, "detail": 3}
 
 
@@ -106,33 +112,46 @@ class Searched(Safe):
         if release.epsilon is None or release.delta is None:
             raise IncrowdError("'scheme: search' needs both 'epsilon' and 'delta'.")
         self._epsilon, self._delta = release.epsilon, release.delta
-        self._search = release.search_epsilon or SEARCH_SHARE * release.epsilon
+        self._selections = [payable(spent) for spent in self._split(release.epsilon)]
+        if not min(self._selections) > 0:
+            raise IncrowdError("The search needs an epsilon of at least a millionth.")
         rate = release.beta or release.keep
         self._pairs, self.events = paired(
             epsilon=release.epsilon,
             delta=release.delta,
-            search_epsilon=self._search,
+            selections=self._selections,
             rates=RATES if rate is None else (rate,),
             population=release.already_sampled,
         )
         if release.k is not None:
             raise IncrowdError("'scheme: search' finds k itself; leave 'k' out.")
+        if release.scheme == "mondrian" and release.levels:
+            raise IncrowdError("'levels' do not go with 'scheme: mondrian': its cuts go as deep.")
         heights = [build(c, folder=self._file.folder).height for c in self._columns.values()]
         self._lattice = lattice_between(tuple(self._columns), heights, release.levels)
         self._known = {}
 
+    def _split(self, epsilon: float) -> list[float]:
+        """What the search spends: one choice."""
+        return [self._release.search_epsilon or SEARCH_SHARE * epsilon]
+
     def _counted(self, table: Table, bits: Randomness, step: Step, progress: Progress) -> Counted:
         """The table at level 0, a scheme chosen, and rolled up to it."""
         whole = count(table, self._columns, folder=self._file.folder)
+        levels = self._chosen(whole, bits, step, progress).levels
+        maps = between(whole.hierarchies, whole.levels, levels)
+        return replace(whole, levels=levels, frequencies=whole.frequencies.rolled(maps))
+
+    def _chosen(self, whole: Counted, bits: Randomness, step: Step, progress: Progress) -> Chosen:
+        """Choose a scheme and a pair, and remember the pair."""
         step("search")
-        weights = np.array([column.weight for column in self._columns.values()])
         chosen = search(
             Rollups(whole.hierarchies, whole.frequencies),
             self._lattice,
             [ramp(pair.k, pair.beta) for pair in self._pairs],
-            epsilon=Fraction(repr(self._search)),
-            power=POWERS[self._release.objective or "rows"],
-            weights=weights,
+            epsilon=Fraction(repr(self._selections[0])),
+            power=self._power,
+            weights=self._weights,
             bits=bits,
             progress=progress,
         )
@@ -141,15 +160,85 @@ class Searched(Safe):
             for known in parameters_of(self.events)
             if (known["k"], known["beta"]) == (chosen.ramp.k, chosen.ramp.beta)
         )
-        maps = between(whole.hierarchies, whole.levels, chosen.levels)
-        return replace(whole, levels=chosen.levels, frequencies=whole.frequencies.rolled(maps))
+        return chosen
+
+    @property
+    def _power(self) -> int:
+        return POWERS[self._release.objective or "rows"]
+
+    @property
+    def _weights(self) -> Floats:
+        return np.array([column.weight for column in self._columns.values()])
+
+
+class Cut(Searched):
+    """Safe Mondrian: a scheme is chosen as above, and its cells are cut further, privately."""
+
+    def _split(self, epsilon: float) -> list[float]:
+        """What the search and each round of cuts spend, in equal parts."""
+        spent = self._release.search_epsilon or (1 + ROUNDS) * SEARCH_SHARE * epsilon
+        return [spent / (1 + ROUNDS)] * (1 + ROUNDS)
+
+    def make(self, table: Table, bits: Randomness, step: Step, progress: Progress) -> Product:
+        """Count, search, cut the cells, draw, cut at k."""
+        step("count")
+        whole = count(table, self._columns, folder=self._file.folder)
+        axes = [contiguous(axis) for axis in axes_of(whole, self._columns)]
+        chosen = self._chosen(whole, bits, step, progress)
+        points = positions(axes, whole.frequencies.codes)
+        boxes = cut(
+            axes, points, whole.frequencies.counts, _cells_of(axes, whole, chosen.levels),
+            ramp=chosen.ramp,
+            epsilons=[Fraction(repr(epsilon)) for epsilon in self._selections[1:]],
+            power=self._power, weights=self._weights, bits=bits,
+        )  # fmt: skip
+        step("draw")
+        shown = [axis.labels(boxes.low[:, at], boxes.high[:, at]) for at, axis in enumerate(axes)]
+        codes = np.column_stack([codes[boxes.members] for _, codes in shown]).astype(np.int32)
+        k, beta = chosen.ramp.k, chosen.ramp.beta
+        released = safe(merged(codes, whole.frequencies.counts), k=k, beta=beta, bits=bits)
+        labels = tuple(texts for texts, _ in shown)
+        return Product(
+            data=cells(
+                dict(zip(whole.names, labels, strict=True)), released,
+                by_text=whole.names, weighted=self._release.rows == "weighted",
+            ),
+            rows=released.total,
+            classes=len(released),
+            smallest_class=int(released.counts.min()) if len(released) else 0,
+            scheme={
+                name: Recoded(self._columns[name], hierarchy, None, axis.ordered)
+                for name, hierarchy, axis in zip(whole.names, whole.hierarchies, axes, strict=True)
+            },
+            evaluation=evaluate(whole, axes, Shown(labels, released), stars=False),
+            parameters=dict(self._known),
+        )  # fmt: skip
+
+
+def contiguous(axis: Axis) -> Axis:
+    """The axis, taken for a tree where some group of its hierarchy is no run of neighbours."""
+    return axis if axis.ordered and axis.has_runs else Axis(axis.hierarchy, ordered=False)
+
+
+def _cells_of(axes: Sequence[Axis], whole: Counted, levels: Sequence[int]) -> Cells:
+    """The cells of a scheme as boxes over the declared domain."""
+    low, high, codes = [], [], []
+    for at, (axis, level) in enumerate(zip(axes, levels, strict=True)):
+        group = axis.hierarchy.groups[level][whole.frequencies.codes[:, at]]
+        first, last = axis.runs(np.full(len(group), level), group)
+        low.append(first)
+        high.append(last)
+        codes.append(group)
+    named = keys(np.column_stack(codes).astype(np.int32))
+    _, first_, place = np.unique(named, return_index=True, return_inverse=True)
+    return Cells(np.column_stack(low)[first_], np.column_stack(high)[first_], place)
 
 
 def _generalised(spec: Spec) -> dict[str, Column]:
     """The columns that are published, all of them generalised; or the reason why not."""
     release = spec.release
     assert release is not None
-    if release.scheme not in (None, "fixed", "search"):
+    if release.scheme not in (None, "fixed", "search", "mondrian"):
         raise IncrowdError(f"'scheme: {release.scheme}' cannot be published so far.")
     if release.slices:
         raise IncrowdError("'slices' cannot be published so far. Publish one spec for each.")

@@ -320,8 +320,8 @@ class Release(_Model):
         if self.keep is not None and self.beta is not None:
             raise ValueError("'keep' and 'beta' both set the sampling rate; give one")
         for name in ("objective", "search_epsilon"):
-            if getattr(self, name) is not None and self.scheme not in ("search", "auto"):
-                raise ValueError(f"'{name}' belongs to 'scheme: search'")
+            if getattr(self, name) is not None and self.scheme in (None, "fixed"):
+                raise ValueError(f"'{name}' belongs to 'scheme: search' or 'scheme: mondrian'")
         if self.method == "k-epsilon" and self.algorithm in ("cluster", "duplicate"):
             raise ValueError(f"the algorithm '{self.algorithm}' does not go with 'k-epsilon'")
         algorithm = self.algorithm or "ola"

@@ -65,6 +65,35 @@ class Axis:
         """The group of each position one level below the given one."""
         return self._groups[np.maximum(levels - 1, 0), positions]
 
+    def runs(self, levels: npt.NDArray[np.int64], codes: Codes) -> tuple[Codes, Codes]:
+        """From where to where each group reaches, told by its level and code."""
+        first, last = self._ends
+        nodes = self._offsets[levels] + codes
+        return first[nodes], last[nodes]
+
+    @cached_property
+    def _ends(self) -> tuple[Codes, Codes]:
+        """The first and last position of each group, all levels counted through."""
+        first = np.full(self._offsets[-1], len(self._codes), dtype=np.int32)
+        last = np.full(self._offsets[-1], -1, dtype=np.int32)
+        places = np.arange(len(self._codes), dtype=np.int32)
+        for level, group in enumerate(self._groups):
+            np.minimum.at(first, self._offsets[level] + group, places)
+            np.maximum.at(last, self._offsets[level] + group, places)
+        return first, last
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether every group of values is a run of neighbours on this axis."""
+        values = len(self.hierarchy.values)
+        first, last = self._ends
+        for level, group in enumerate(self._groups[:-1]):
+            sizes = np.bincount(group[:values], minlength=len(self.hierarchy.labels[level]))
+            here = slice(self._offsets[level], self._offsets[level + 1])
+            if ((last[here] - first[here] + 1 != sizes) & (sizes > 0)).any():
+                return False
+        return True
+
     def cost(self, low: Codes, high: Codes) -> Floats:
         """The normalised loss of each run: 0 for a single value, 1 for everything."""
         size = max(self.hierarchy.size - 1, 1)

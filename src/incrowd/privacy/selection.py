@@ -19,6 +19,7 @@ without noise, is not covered by its budget: the last choice is a choice too.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -28,11 +29,19 @@ from incrowd.privacy import noise
 from incrowd.privacy.randomness import Counts, Randomness
 
 
+def payable(epsilon: float) -> float:
+    """The largest multiple of a millionth up to epsilon: what a choice spends and is charged.
+
+    Few digits keep the noise's fractions small enough for 64 bits.
+    """
+    return math.floor(epsilon * 1e6 * (1 + 1e-12)) / 1e6
+
+
 def one_sided_noise(count: int, *, sensitivity: int, epsilon: Fraction, bits: Randomness) -> Counts:
     """So many independent X with P[X >= x] = exp(-x epsilon / sensitivity), exactly."""
     check_whole("sensitivity", sensitivity)
-    if epsilon <= 0:
-        raise ParameterError("epsilon", "be above 0", float(epsilon))
+    if epsilon <= 0 or sensitivity * epsilon.denominator > 2**52:
+        raise ParameterError("epsilon", "be above 0 and have at most six decimals", float(epsilon))
     t = np.full(count, sensitivity * epsilon.denominator, dtype=np.int64)
     return noise.geometric(t, epsilon.numerator, bits)
 
