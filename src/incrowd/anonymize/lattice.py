@@ -8,7 +8,7 @@ Classes are rolled up from the distinct tuples at level 0; the table is never re
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -150,10 +150,21 @@ class Rollups:
             return None
         return classes
 
-    def cells(self, node: Node) -> tuple[npt.NDArray[np.int64], Counts, npt.NDArray[np.int64]]:
-        """The keys of the cells of a node, their rows, and the place of each tuple's cell."""
+    def cells(
+        self, node: Node
+    ) -> tuple[npt.NDArray[np.int64], Counts, Callable[[], npt.NDArray[np.int64]]]:
+        """The keys of the cells of a node, their rows, and how to place each tuple's cell."""
         keys, cells = self._keys(node)
-        return self._grouped(keys, cells, located=True)
+        found, sizes, _ = self._grouped(keys, cells, located=False)
+
+        def locate() -> npt.NDArray[np.int64]:
+            if cells > _DENSEST:
+                return np.searchsorted(found, keys)
+            place = np.zeros(cells, dtype=np.int64)
+            place[found] = np.arange(len(found))
+            return place[keys]
+
+        return found, sizes, locate
 
     def spread(self, at: int, per_row: Floats) -> Floats:
         """For each code of a column at level 0, the sum over its rows of a value per tuple."""
@@ -227,10 +238,6 @@ class Rollups:
             held = np.bincount(keys, weights=self._weights, minlength=cells)
             found = np.flatnonzero(held)
             sizes = held[found].astype(np.int64)
-            if located:
-                place = np.zeros(cells, dtype=np.int64)
-                place[found] = np.arange(len(found))
-                return found, sizes, place[keys]
         else:
             order = np.argsort(keys)
             ordered = keys[order]

@@ -181,23 +181,34 @@ class _State:
             node = self._best[1] if self._best != before else None
 
     def score(self, node: Node) -> None:
-        """Score a node for every ramp, and bound what is finer."""
+        """Score a node for every ramp that may win with it, and bound what is finer."""
         self._scored += 1
-        keys, sizes, at = self._detail.rollups.cells(node)
-        weights = self._detail.weights(node, keys)
+        keys, sizes, locate = self._detail.rollups.cells(node)
         place, finer = self._lattice.place(node), self._lattice.finer(node)
+        weights: Counts | None = None
         for number, one in enumerate(self._ramps):
-            psi = one.of(sizes)
-            self._closed[(number, *place)] = True
-            total = int((weights * psi).sum()) + int(self._noise[(number, *place)])
-            if self._best is None or self._wins(total, number, node):
-                self._best = (total, node, one)
-        for number, one in enumerate(self._ramps):
-            here = self._bound[number][finer]
-            psi = one.of(sizes)
+            psi, here = one.of(sizes), self._bound[number][finer]
             np.minimum(here, self._detail.rough_bounds(node, int(psi.sum())), out=here)
+            if self._may_win(number, place):
+                weights = self._detail.weights(node, keys) if weights is None else weights
+                total = int((weights * psi).sum()) + int(self._noise[(number, *place)])
+                if self._best is None or self._wins(total, number, node):
+                    self._best = (total, node, one)
+            self._closed[(number, *place)] = True
+        at: npt.NDArray[np.int64] | None = None
+        for number, one in enumerate(self._ramps):
             if self._still_open(number, finer) > _FEW:
-                np.minimum(here, self._detail.bounds(node, (psi / sizes)[at]), out=here)
+                at = locate() if at is None else at
+                here = self._bound[number][finer]
+                bounds = self._detail.bounds(node, (one.of(sizes) / sizes)[at])
+                np.minimum(here, bounds, out=here)
+
+    def _may_win(self, number: int, place: Node) -> bool:
+        """Whether a candidate's bound, with its noise, reaches the best so far."""
+        if self._best is None:
+            return True
+        bound, noise = self._bound[number][place], self._noise[number][place]
+        return bool(bound + noise >= self._best[0])
 
     def _still_open(self, number: int, places: tuple[slice, ...]) -> int:
         """How many candidates of one ramp, among some places, may still win."""
