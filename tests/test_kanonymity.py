@@ -25,13 +25,14 @@ import pytest
 from pycanon import anonymity
 from releases import files
 
-from incrowd.certificate import Certificate, classical_statement
+from incrowd.certificate import Certificate
 from incrowd.cli import main
 from incrowd.errors import IncrowdError
 from incrowd.measure import utility
 from incrowd.release import Release, publish
 from incrowd.samples import sample
 from incrowd.specfile import SpecError, parse
+from incrowd.statements import classical_statement
 from incrowd.verifying import verify
 
 COLUMNS = """

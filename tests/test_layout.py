@@ -12,7 +12,8 @@ LAYERS = [
     {"errors", "values", "folder"},
     {"spec", "hierarchy"},
     {"specfile", "builders", "privacy", "anonymize", "measure"},
-    {"engine", "certificate", "ledger"},
+    {"engine", "statements", "ledger"},
+    {"certificate"},
     {"planning", "pairing", "checking", "drafting", "samples", "evaluating", "outcome"},
     {"grid", "grouping", "product"},
     {"safely", "classical", "noisy"},
@@ -22,6 +23,7 @@ LAYERS = [
     {"release"},
     {"verifying", "demo"},
     {"showing"},
+    {"subcommands"},
     {"cli"},
     {"__main__"},
 ]

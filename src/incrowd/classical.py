@@ -9,7 +9,7 @@ import numpy as np
 
 from incrowd.anonymize.frequency import Frequencies, merged
 from incrowd.anonymize.recoding import Axis
-from incrowd.certificate import RULES, Guarantee, classical_statement
+from incrowd.certificate import Guarantee
 from incrowd.engine import Table
 from incrowd.engine.count import Rows, count_rows
 from incrowd.errors import IncrowdError
@@ -21,6 +21,7 @@ from incrowd.privacy.randomness import Randomness
 from incrowd.product import Product, Progress, Recoded, Step, cells, published, unit_of
 from incrowd.spec import Closeness, Column, Diversity
 from incrowd.specfile import SpecFile
+from incrowd.statements import RULES, classical_statement
 
 
 class KAnonymity:

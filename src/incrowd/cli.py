@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import sys
@@ -15,7 +14,8 @@ from typing import Annotated, Any
 import typer
 
 from incrowd import __version__, planning, showing
-from incrowd.errors import IncrowdError, ParameterError, Refusal, check_choice, check_whole
+from incrowd.errors import IncrowdError, Refusal, check_choice, check_whole
+from incrowd.subcommands import hierarchies, ledgers, number, parsed
 
 app = typer.Typer(
     name="incrowd",
@@ -57,6 +57,10 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+app.add_typer(ledgers, name="ledger")
+app.add_typer(hierarchies, name="hierarchy")
+
+
 @app.callback()
 def _options(
     version: Annotated[
@@ -67,33 +71,14 @@ def _options(
     """Publish tables about people so that each person hides in a crowd, provably."""
 
 
-def _number(help_text: str) -> typer.models.OptionInfo:
-    """An option for a number; parsed by :func:`_parsed`, so that errors name the value."""
-    option: typer.models.OptionInfo = typer.Option(metavar="NUMBER", help=help_text)
-    return option
-
-
-def _parsed(name: str, text: str | None) -> Any:
-    if text is None:
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        raise ParameterError(name, "be a number", text) from None
-
-
 @app.command()
 def plan(
-    epsilon: Annotated[str | None, _number("Privacy budget epsilon.")] = None,
-    delta: Annotated[str | None, _number("Privacy budget delta.")] = None,
-    k: Annotated[str | None, _number("Smallest number of alike rows kept.")] = None,
-    beta: Annotated[str | None, _number("Share of rows drawn at random.")] = None,
-    keep: Annotated[str | None, _number("Share of rows wanted; sets beta.")] = None,
-    releases: Annotated[str, _number("How many releases share the budget.")] = "1",
+    epsilon: Annotated[str | None, number("Privacy budget epsilon.")] = None,
+    delta: Annotated[str | None, number("Privacy budget delta.")] = None,
+    k: Annotated[str | None, number("Smallest number of alike rows kept.")] = None,
+    beta: Annotated[str | None, number("Share of rows drawn at random.")] = None,
+    keep: Annotated[str | None, number("Share of rows wanted; sets beta.")] = None,
+    releases: Annotated[str, number("How many releases share the budget.")] = "1",
     definition: Annotated[
         str, typer.Option(help="tight: the smallest true delta; paper: Theorem 1 as printed.")
     ] = "tight",
@@ -113,11 +98,11 @@ def plan(
         _plan_from(spec, as_json)
         return
     known: dict[str, Any] = {
-        "epsilon": _parsed("epsilon", epsilon),
-        "delta": _parsed("delta", delta),
-        "k": _parsed("k", k),
-        "beta": _parsed("beta", beta),
-        "releases": _parsed("releases", releases),
+        "epsilon": parsed("epsilon", epsilon),
+        "delta": parsed("delta", delta),
+        "k": parsed("k", k),
+        "beta": parsed("beta", beta),
+        "releases": parsed("releases", releases),
         "definition": definition,
     }
     if table is not None:
@@ -126,7 +111,7 @@ def plan(
         grid = planning.plan_grid(table, **known)
         showing.print_json(grid.as_dict()) if as_json else showing.print_grid(grid)
         return
-    answer = planning.plan(keep=_parsed("keep", keep), **known)
+    answer = planning.plan(keep=parsed("keep", keep), **known)
     showing.print_json(answer.as_dict()) if as_json else showing.print_plan(answer)
 
 
@@ -238,7 +223,7 @@ def publish(
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the release.")],
     ledger: Annotated[Path | None, typer.Option(help="The budget of the table.")] = None,
     sign: Annotated[Path | None, typer.Option(help="An Ed25519 private key (PEM).")] = None,
-    seed: Annotated[str | None, _number("For tests only: makes it NOT private.")] = None,
+    seed: Annotated[str | None, number("For tests only: makes it NOT private.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Publish a release: data, certificate, scheme, and a private report."""
@@ -256,7 +241,7 @@ def publish(
             output=output,
             ledger=Ledger(ledger) if ledger else None,
             key=load_key(sign) if sign else None,
-            bits=SeededRandomness(int(check_whole("seed", _parsed("seed", seed), 0)))
+            bits=SeededRandomness(int(check_whole("seed", parsed("seed", seed), 0)))
             if seed
             else None,
             step=_pause,
@@ -348,65 +333,6 @@ def evaluate(
     showing.print_json(found.as_dict()) if as_json else showing.print_evaluation(found)
 
 
-ledgers = typer.Typer(help="The privacy budget of a table.", no_args_is_help=True)
-app.add_typer(ledgers, name="ledger")
-
-
-@ledgers.command()
-def budget(
-    file: Annotated[Path, typer.Argument(help="The ledger; made if it is new.")],
-    epsilon: Annotated[str, _number("What may be spent in all: epsilon.")],
-    delta: Annotated[str, _number("What may be spent in all: delta.")],
-) -> None:
-    """Set the budget of a table; this makes its ledger."""
-    from incrowd.ledger import Ledger
-
-    Ledger(file).set_budget(epsilon=_parsed("epsilon", epsilon), delta=_parsed("delta", delta))
-    print(f"The budget of {file} is epsilon = {epsilon}, delta = {delta}.")
-
-
-@ledgers.command()
-def show(
-    file: Annotated[Path, typer.Argument(help="The ledger.")],
-    k: Annotated[str | None, _number("What would a further release with this k")] = None,
-    beta: Annotated[str | None, _number("... and this beta cost?")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Show what was spent, what is left, and what a further release would cost."""
-    from incrowd.ledger import Ledger
-    from incrowd.privacy.events import SafeRelease, as_dict
-
-    book = Ledger(file)
-    allowed, spends, spent = book.budget(), book.spends(), book.spent()
-    further = None
-    if k is not None and beta is not None:
-        further = book.spent([SafeRelease(_parsed("k", k), _parsed("beta", beta))])
-    elif spends:
-        further = book.spent([spends[-1].event])
-    if as_json:
-        listed = [{"day": spend.day, "event": as_dict(spend.event)} for spend in spends]
-        showing.print_json(
-            {
-                "budget": vars(allowed),
-                "spent": spent,
-                "left": max(allowed.epsilon - spent, 0.0),
-                "with_one_more": None if further == math.inf else further,
-                "spends": listed,
-            }
-        )
-        return
-    for spend in spends:
-        print(f"{spend.number:4}  {spend.day}  {json.dumps(as_dict(spend.event))}")
-    print(f"Budget  epsilon = {allowed.epsilon:g} at delta = {allowed.delta:g}")
-    print(f"Spent   epsilon = {planning.rounded('epsilon', spent, 4)} by {len(spends)} release(s)")
-    print(f"Left    epsilon = {max(allowed.epsilon - spent, 0):.4g}")
-    if further is not None:
-        what = f"k = {k}, beta = {beta}" if k and beta else "the last one's parameters"
-        fits = "fits" if further <= allowed.epsilon else "does not fit"
-        total = "inf" if math.isinf(further) else planning.rounded("epsilon", further, 4)
-        print(f"A further release with {what} would bring it to {total}, which {fits}.")
-
-
 @app.command()
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="A new folder.")] = Path("demo"),
@@ -429,58 +355,12 @@ def schema() -> None:
 def sample(
     kind: Annotated[str, typer.Argument(help="voters, patients or census.")],
     output: Annotated[Path, typer.Option("--output", "-o", help=".parquet, .csv or .arrow.")],
-    rows: Annotated[str | None, _number("How many rows.")] = None,
-    seed: Annotated[str, _number("Decides the table.")] = "1",
+    rows: Annotated[str | None, number("How many rows.")] = None,
+    seed: Annotated[str, number("Decides the table.")] = "1",
 ) -> None:
     """Write a sample table of people who do not exist."""
     from incrowd.samples import sample as make
 
-    table = make(kind, rows=_parsed("rows", rows), seed=_parsed("seed", seed))
+    table = make(kind, rows=parsed("rows", rows), seed=parsed("seed", seed))
     table.write(output)
     print(f"Wrote {table.rows():,} {kind} to {output}.")
-
-
-hierarchies = typer.Typer(help="Look at hierarchies and convert them.", no_args_is_help=True)
-app.add_typer(hierarchies, name="hierarchy")
-
-
-@hierarchies.command()
-def preview(
-    spec: Annotated[Path, typer.Argument(help="The spec.")],
-    column: Annotated[str, typer.Argument(help="The column.")],
-    counts: Annotated[bool, typer.Option("--counts", help="Count the table's rows.")] = False,
-    most: Annotated[int, typer.Option(help="Show so many values at most.")] = 40,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Show a hierarchy: one row per value, one column per level."""
-    from incrowd.previewing import preview as look
-    from incrowd.specfile import load
-
-    shown = look(load(spec), column, counted=counts)
-    showing.print_json(shown.as_dict()) if as_json else showing.print_preview(shown, counts, most)
-
-
-@hierarchies.command()
-def convert(
-    source: Annotated[Path, typer.Argument(help="A spec, or a hierarchy in ARX form (.csv).")],
-    column: Annotated[str | None, typer.Argument(help="The column of the spec.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The file.")] = None,
-    delimiter: Annotated[str, typer.Option(help="Between the levels.")] = ";",
-) -> None:
-    """Turn a column's hierarchy into ARX form, or an ARX file into YAML for a spec."""
-    from incrowd.builders import read_rows, write_rows
-    from incrowd.previewing import as_groups, hierarchy_of
-    from incrowd.specfile import load
-
-    if source.suffix.lower() not in (".yaml", ".yml"):
-        text = f"hierarchy: {as_groups(read_rows(source))}\n"
-    elif column is None:
-        raise IncrowdError("Name the column of the spec whose hierarchy is to be written.")
-    else:
-        text = write_rows(hierarchy_of(load(source), column), delimiter)
-    if output is None:
-        print(text, end="")
-    elif output.exists():
-        raise IncrowdError(f"'{output}' exists already. Name another file with -o.")
-    else:
-        output.write_text(text, encoding="utf-8")

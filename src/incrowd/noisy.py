@@ -12,7 +12,7 @@ from incrowd.anonymize import kepsilon
 from incrowd.anonymize.frequency import merged
 from incrowd.anonymize.kepsilon import Noise
 from incrowd.anonymize.recoding import Members
-from incrowd.certificate import Guarantee, NoisyColumn, noisy_statement
+from incrowd.certificate import Guarantee, NoisyColumn
 from incrowd.classical import KAnonymity
 from incrowd.engine import Table
 from incrowd.engine.count import Rows, count_rows
@@ -27,6 +27,7 @@ from incrowd.privacy.randomness import Randomness, permutation
 from incrowd.product import Product, Progress, Step, published, unit_of
 from incrowd.spec import Column, Release
 from incrowd.specfile import SpecFile
+from incrowd.statements import noisy_statement
 
 RUNS = 30
 _LINKED_ROWS = 30_000  # so many rows are linked again and again, whole classes at random

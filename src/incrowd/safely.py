@@ -19,7 +19,7 @@ from incrowd.anonymize.recoding import Axis, positions
 from incrowd.anonymize.safe import safe
 from incrowd.anonymize.search import Chosen, ramp, search
 from incrowd.builders import build, is_open
-from incrowd.certificate import Guarantee, parameters_of, statement
+from incrowd.certificate import Guarantee
 from incrowd.engine import Table
 from incrowd.engine.count import Counted, count
 from incrowd.errors import Floats, IncrowdError
@@ -35,6 +35,7 @@ from incrowd.privacy.selection import payable
 from incrowd.product import Product, Progress, Recoded, Step, cells, published, unit_of
 from incrowd.spec import Column, Spec
 from incrowd.specfile import SpecFile
+from incrowd.statements import parameters_of, safe_statement
 
 SEARCH_SHARE = 0.05
 ROUNDS = 2
@@ -59,14 +60,15 @@ class Safe:
 
     def guarantee(self) -> Guarantee:
         """(epsilon, delta)-differential privacy."""
-        promised = Guarantee(
+        unit = unit_of(self._file.spec)
+        said = safe_statement(self._known, epsilon=self._epsilon, delta=self._delta, unit=unit)
+        return Guarantee(
             kind="differential privacy",
-            statement="",
+            statement=said,
             epsilon=self._epsilon,
             delta=self._delta,
-            unit=unit_of(self._file.spec),
+            unit=unit,
         )
-        return promised.model_copy(update={"statement": statement(self._known, promised)})
 
     def make(self, table: Table, bits: Randomness, step: Step, progress: Progress) -> Product:
         """Count, draw, cut."""

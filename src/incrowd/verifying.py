@@ -17,15 +17,7 @@ from incrowd.anonymize.diversity import Distinct, Entropy, Protected, Rule
 from incrowd.anonymize.frequency import Counts, Frequencies, keys
 from incrowd.anonymize.recoding import Axis
 from incrowd.builders import read_rows
-from incrowd.certificate import (
-    FILE,
-    RULES,
-    Certificate,
-    NoisyColumn,
-    SchemeColumn,
-    rules_of,
-    sha256_of,
-)
+from incrowd.certificate import FILE, Certificate, NoisyColumn, SchemeColumn, sha256_of
 from incrowd.engine import Coder, Table
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
@@ -33,6 +25,7 @@ from incrowd.evaluating import COUNT, read_shown
 from incrowd.hierarchy import ROOT, from_rows
 from incrowd.measure.cover import Reader
 from incrowd.spec import Hierarchies, Mask
+from incrowd.statements import RULES, rules_of
 from incrowd.values import canonical, iso_day, number
 
 _LARGEST = 64 << 20

@@ -1,0 +1,204 @@
+"""What guarantees say in words, and which parameters they may have.
+
+Every statement follows from the parameters alone, so that whoever verifies a certificate can
+write it again and compare.
+"""
+
+from __future__ import annotations
+
+import math
+
+from incrowd.privacy.events import Composition, Event, OneOf, SafeRelease, Sampled, Selection
+
+Parameters = dict[str, float | str]
+
+
+def parameters_of(events: list[Event]) -> list[Parameters]:
+    """What k, beta and so on may be, by the events of a safe release; nothing for others.
+
+    A release whose scheme was searched for has a selection and then one of several safe
+    releases; which one, the selection has told.
+    """
+    match events:
+        case [Sampled(event, rate)]:
+            inner: list[Event] = [event]
+            if isinstance(event, Composition):
+                inner = list(event.events)
+            found = [] if any(isinstance(part, Sampled) for part in inner) else parameters_of(inner)
+            return [{**known, "already_sampled": rate} for known in found]
+        case [SafeRelease(k, beta)]:
+            return [{"k": float(k), "beta": beta}]
+        case [Selection(), *_, OneOf(parts)]:
+            choices = [event for event in events if isinstance(event, Selection)]
+            releases = [part for part in parts if isinstance(part, SafeRelease)]
+            if len(choices) + 1 < len(events) or len(releases) < len(parts):
+                return []
+            spent = math.fsum(choice.epsilon for choice in choices)
+            return [
+                {"k": float(one.k), "beta": one.beta, "search_epsilon": spent} for one in releases
+            ]
+        case _:
+            return []
+
+
+def safe_statement(known: Parameters, *, epsilon: float, delta: float, unit: str) -> str:
+    """The guarantee in words that a reader without mathematics can follow."""
+    scheme = (
+        "by a scheme that does not depend on the table"
+        if "search_epsilon" not in known
+        else "by a scheme that was chosen from the table, together with this probability, by a "
+        f"mechanism of its own that spent epsilon = {known['search_epsilon']!r}, which is included"
+    )
+    words = (
+        f"This file satisfies (epsilon, delta)-differential privacy with epsilon = "
+        f"{epsilon!r} and delta = {delta!r}. Whether or not {unit} "
+        "is in the original table, whatever may be released is almost as likely: the probability "
+        "of any set of releases grows by a factor of at most e^epsilon, plus delta. Each row was "
+        "drawn at random "
+        f"with probability {known['beta']!r}, every column was generalised {scheme}, and only rows "
+        f"that occur at least {int(known['k'])} times are shown."
+    )
+    if "already_sampled" in known:
+        words += (
+            f" The guarantee is for the population of which the table is a random sample: its "
+            f"custodian asserts that everybody was in the table with probability "
+            f"{known['already_sampled']!r}, independently, and that nobody knows who was."
+        )
+    return words
+
+
+_EXTREMES = (
+    "Where the classes end depends on single people: an interval may end at one person's value, "
+    "and whoever knows an extreme value may find it."
+)
+ALGORITHMS = {
+    "ola": (
+        "each column was generalised to one level, chosen by a search over the table",
+        "The search read the table, so the levels themselves may tell something.",
+    ),
+    "mondrian": (
+        "rows were put into classes by cuts of the table, and each class shows what covers it",
+        _EXTREMES,
+    ),
+    "cluster": (
+        "rows were put into classes of near ones, and each class shows what covers it",
+        _EXTREMES,
+    ),
+    "duplicate": (
+        "one row of each class was drawn and is shown, unchanged, in place of all of them",
+        "It publishes real people's rows as they are: a baseline to compare with, not for use.",
+    ),
+}
+
+
+RULES = (
+    "distinct values, at least",
+    "entropy of so many equally frequent values, at least",
+    "distance to the table (equal), at most",
+    "distance to the table (ordered), at most",
+)
+_CHOICES = {
+    "algorithm": tuple(ALGORITHMS),
+    "suppressed": ("dropped", "starred"),
+    "noise": ("laplace", "gaussian"),
+    "bounds": ("class", "declared"),
+}
+
+
+def rules_of(parameters: Parameters) -> list[tuple[str, str, float]]:
+    """The rules on sensitive columns among the parameters: column, kind, value."""
+    found = []
+    for name, value in sorted(parameters.items()):
+        if name.startswith("rule "):
+            column, _, kind = name.removeprefix("rule ").partition(": ")
+            for known in RULES:
+                if name.endswith(f": {known}"):
+                    column, kind = name.removeprefix("rule ").removesuffix(f": {known}"), known
+            if kind not in RULES or not isinstance(value, float) or not value >= 0:
+                raise ValueError(f"'{name}' is no rule that is known")
+            found.append((column, kind, value))
+    return found
+
+
+def check_parameters(parameters: Parameters, names: set[str], kept: list[str]) -> None:
+    """Refuse parameters that such a release does not have, or values that they cannot take."""
+    rules = {f"rule {column}: {kind}" for column, kind, _ in rules_of(parameters)}
+    strange = sorted(set(parameters) - names - rules)
+    if strange:
+        raise ValueError(f"such a release has no parameter '{strange[0]}'")
+    for name, choices in _CHOICES.items():
+        if name in names and parameters.get(name) not in choices:
+            raise ValueError(f"'{name}' is not one of {', '.join(choices)}")
+    for column, _, _ in rules_of(parameters):
+        if column not in kept:
+            raise ValueError(f"a rule names '{column}', which is not kept")
+    k = parameters.get("k")
+    if not isinstance(k, float) or k < 1 or k != int(k):
+        raise ValueError("'k' is no whole number from 1")
+
+
+def classical_statement(parameters: Parameters, unit: str) -> str:
+    """What k-anonymity promises, what it does not, and which attacks are known."""
+    k = int(parameters["k"])
+    if parameters["algorithm"] not in ALGORITHMS:
+        raise ValueError(f"no algorithm '{parameters['algorithm']}' is known")
+    how, weakness = ALGORITHMS[str(parameters["algorithm"])]
+    rules = [f"'{column}', {kind} {value!r}" for column, kind, value in rules_of(parameters)]
+    extra = f" Inside every class also holds: {'; '.join(rules)}." if rules else ""
+    if any("distance" in kind for _, kind, _ in rules_of(parameters)):
+        extra += " (The distances are to the original table and cannot be checked from this file.)"
+    stars = (
+        " Rows that show * in every generalised column stand for rows that were suppressed; they "
+        "are in no class."
+        if parameters.get("suppressed") == "starred"
+        else ""
+    )
+    people = " Of each person one row was used." if unit == "one person" else ""
+    return (
+        f"This file is k-anonymous with k = {k}: {how}, and in the generalised columns every row "
+        f"is alike to at least {k - 1} others.{people}{extra}{stars} This is NOT differential "
+        "privacy. It promises nothing about what the release as a whole tells of one person, "
+        "about other columns, or about what several releases tell together. Known attacks: a class "
+        "whose members share a sensitive value reveals it; who knows more about a person can rule "
+        f"out others of the class. {weakness}"
+    )
+
+
+def noisy_statement(parameters: Parameters, columns: list[str], unit: str) -> str:
+    """What (k,epsilon)-anonymity promises, and what it does not, for a custodian."""
+    epsilon, noise = parameters.get("epsilon"), parameters.get("noise")
+    declared, confidence = parameters.get("bounds") == "declared", parameters.get("confidence")
+    if not isinstance(epsilon, float) or not 0 < epsilon < float("inf"):
+        raise ValueError("'epsilon' is no number above 0")
+    for name in ("delta", "confidence"):
+        value = parameters.get(name, 0.5)
+        if not isinstance(value, float) or not 0 < value < 1:
+            raise ValueError(f"'{name}' does not lie between 0 and 1")
+    listed = ", ".join(f"'{name}'" for name in columns)
+    delta = f" and delta = {parameters['delta']!r}" if "delta" in parameters else ""
+    words = (
+        f"This file is (k,epsilon)-anonymous, which is NOT differential privacy of the table. "
+        f"{classical_statement(parameters, unit)} The columns {listed} carry random noise "
+        f"({noise}), epsilon = {epsilon!r}{delta} shared among them, "
+    )
+    if declared:
+        words += (
+            "as wide as their declared bounds ask for: for each row, any two values within the "
+            "bounds would have led to any released values with probabilities that differ by a "
+            f"factor of at most e^epsilon{', plus delta' if delta else ''} (local differential "
+            "privacy of these values, not of the rest of the row; whether a value is missing is "
+            "shown)."
+        )
+    else:
+        words += (
+            "as wide as the values of each class: which of its members' values a released value "
+            "came from is blurred, but how far the values of a class reach can be estimated from "
+            "the file, an extreme value in particular. A class in which all values are equal gets "
+            "no noise and shows that value."
+        )
+    if isinstance(confidence, float):
+        words += (
+            f" Rows were suppressed whose released value would have pointed, with confidence "
+            f"{confidence!r}, to fewer than k members of their class."
+        )
+    return words

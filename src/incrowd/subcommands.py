@@ -1,0 +1,136 @@
+"""The commands below `incrowd ledger` and `incrowd hierarchy`, and options that are numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from incrowd import planning, showing
+from incrowd.errors import IncrowdError, ParameterError
+
+
+def number(help_text: str) -> typer.models.OptionInfo:
+    """An option for a number; parsed by :func:`parsed`, so that errors name the value."""
+    option: typer.models.OptionInfo = typer.Option(metavar="NUMBER", help=help_text)
+    return option
+
+
+def parsed(name: str, text: str | None) -> Any:
+    """The number that an option holds; its name and value are in the error."""
+    if text is None:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        raise ParameterError(name, "be a number", text) from None
+
+
+ledgers = typer.Typer(help="The privacy budget of a table.", no_args_is_help=True)
+
+
+@ledgers.command()
+def budget(
+    file: Annotated[Path, typer.Argument(help="The ledger; made if it is new.")],
+    epsilon: Annotated[str, number("What may be spent in all: epsilon.")],
+    delta: Annotated[str, number("What may be spent in all: delta.")],
+) -> None:
+    """Set the budget of a table; this makes its ledger."""
+    from incrowd.ledger import Ledger
+
+    Ledger(file).set_budget(epsilon=parsed("epsilon", epsilon), delta=parsed("delta", delta))
+    print(f"The budget of {file} is epsilon = {epsilon}, delta = {delta}.")
+
+
+@ledgers.command()
+def show(
+    file: Annotated[Path, typer.Argument(help="The ledger.")],
+    k: Annotated[str | None, number("What would a further release with this k")] = None,
+    beta: Annotated[str | None, number("... and this beta cost?")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show what was spent, what is left, and what a further release would cost."""
+    from incrowd.ledger import Ledger
+    from incrowd.privacy.events import SafeRelease, as_dict
+
+    book = Ledger(file)
+    allowed, spends, spent = book.budget(), book.spends(), book.spent()
+    further = None
+    if k is not None and beta is not None:
+        further = book.spent([SafeRelease(parsed("k", k), parsed("beta", beta))])
+    elif spends:
+        further = book.spent([spends[-1].event])
+    if as_json:
+        listed = [{"day": spend.day, "event": as_dict(spend.event)} for spend in spends]
+        showing.print_json(
+            {
+                "budget": vars(allowed),
+                "spent": spent,
+                "left": max(allowed.epsilon - spent, 0.0),
+                "with_one_more": None if further == math.inf else further,
+                "spends": listed,
+            }
+        )
+        return
+    for spend in spends:
+        print(f"{spend.number:4}  {spend.day}  {json.dumps(as_dict(spend.event))}")
+    print(f"Budget  epsilon = {allowed.epsilon:g} at delta = {allowed.delta:g}")
+    print(f"Spent   epsilon = {planning.rounded('epsilon', spent, 4)} by {len(spends)} release(s)")
+    print(f"Left    epsilon = {max(allowed.epsilon - spent, 0):.4g}")
+    if further is not None:
+        what = f"k = {k}, beta = {beta}" if k and beta else "the last one's parameters"
+        fits = "fits" if further <= allowed.epsilon else "does not fit"
+        total = "inf" if math.isinf(further) else planning.rounded("epsilon", further, 4)
+        print(f"A further release with {what} would bring it to {total}, which {fits}.")
+
+
+hierarchies = typer.Typer(help="Look at hierarchies and convert them.", no_args_is_help=True)
+
+
+@hierarchies.command()
+def preview(
+    spec: Annotated[Path, typer.Argument(help="The spec.")],
+    column: Annotated[str, typer.Argument(help="The column.")],
+    counts: Annotated[bool, typer.Option("--counts", help="Count the table's rows.")] = False,
+    most: Annotated[int, typer.Option(help="Show so many values at most.")] = 40,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show a hierarchy: one row per value, one column per level."""
+    from incrowd.previewing import preview as look
+    from incrowd.specfile import load
+
+    shown = look(load(spec), column, counted=counts)
+    showing.print_json(shown.as_dict()) if as_json else showing.print_preview(shown, counts, most)
+
+
+@hierarchies.command()
+def convert(
+    source: Annotated[Path, typer.Argument(help="A spec, or a hierarchy in ARX form (.csv).")],
+    column: Annotated[str | None, typer.Argument(help="The column of the spec.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The file.")] = None,
+    delimiter: Annotated[str, typer.Option(help="Between the levels.")] = ";",
+) -> None:
+    """Turn a column's hierarchy into ARX form, or an ARX file into YAML for a spec."""
+    from incrowd.builders import read_rows, write_rows
+    from incrowd.previewing import as_groups, hierarchy_of
+    from incrowd.specfile import load
+
+    if source.suffix.lower() not in (".yaml", ".yml"):
+        text = f"hierarchy: {as_groups(read_rows(source))}\n"
+    elif column is None:
+        raise IncrowdError("Name the column of the spec whose hierarchy is to be written.")
+    else:
+        text = write_rows(hierarchy_of(load(source), column), delimiter)
+    if output is None:
+        print(text, end="")
+    elif output.exists():
+        raise IncrowdError(f"'{output}' exists already. Name another file with -o.")
+    else:
+        output.write_text(text, encoding="utf-8")
