@@ -329,3 +329,75 @@ def test_relinking_two_tables() -> None:
     assert exact.columns["x"].measured_error == pytest.approx(0.3 / 170, rel=0.02)
     assert again.linking.runs == 30
     assert again.linking.low < again.linking.mean < again.linking.high
+
+
+def test_noisy_columns_in_any_order_verify(tmp_path: Path) -> None:
+    original = heights().with_columns(b=pl.col("x") * 0.5, a=pl.col("person") % 7)
+    more = "  b: {role: noisy, precision: 0.01}\n  a: {role: noisy}\n"
+    publish(original, spec("k: 5, epsilon: 2", HEIGHT, more), output=tmp_path / "out")
+    assert verify(tmp_path / "out") == []
+
+
+def test_a_column_of_nulls_alone(tmp_path: Path) -> None:
+    original = heights(200).with_columns(x=pl.lit(None, dtype=pl.Float64))
+    made = publish(original, spec("k: 5, epsilon: 2"), output=tmp_path / "out")
+    assert made.data["x"].null_count() == 200
+    assert noise(made).columns["x"].nulls == 200
+    found = choices(spec("k: 5, epsilon: 2"), open_table(original), bits=SeededRandomness(1))
+    assert all(choice.linking == 0 for choice in found.choices)
+
+
+def test_dates_in_text(tmp_path: Path) -> None:
+    days = [str(dt.date(1990, 1, 1) + dt.timedelta(days=at % 90)) for at in range(200)]
+    made = publish(table(days), spec("k: 5, epsilon: 2", "{role: noisy}"), output=tmp_path / "out")
+    assert made.data["x"].dtype == pl.Date
+    assert verify(tmp_path / "out") == []
+
+
+def test_declared_bounds_are_measured_against_the_values_as_they_were(tmp_path: Path) -> None:
+    draw = np.random.default_rng(5)
+    original = table(draw.normal(75, 14, 4000).round(1).tolist())
+    bounds = "{role: noisy, precision: 0.1, bounds: [74, 75]}"
+    made = publish(
+        original, spec("k: 5, epsilon: 8, bounds: declared", bounds), output=tmp_path / "out",
+        bits=SeededRandomness(1),
+    )  # fmt: skip
+    both = joined(made, original)
+    by_hand = float(((both["x_released"] - both["x"]).abs() / both["x"].abs()).mean())  # type: ignore[arg-type]
+    found = noise(made)
+    assert found.columns["x"].measured_error == pytest.approx(by_hand)
+    assert found.columns["x"].expected_error == pytest.approx(by_hand, rel=0.01)
+    assert found.linking.mean < 0.2
+    again = simulated(
+        spec("k: 5, epsilon: 8, bounds: declared", bounds), open_table(original),
+        bits=SeededRandomness(2),
+    )  # fmt: skip
+    assert again.columns["x"].measured_error == pytest.approx(by_hand, rel=0.01)
+
+
+def test_a_column_that_names_people_is_noticed(tmp_path: Path) -> None:
+    made = publish(heights(), spec("k: 5, epsilon: 2"), output=tmp_path / "out")
+    assert any("'person' is kept as it is and has 2,000 values" in text for text in made.warnings)
+
+
+def test_the_interval_of_the_linking_risk_covers_what_is_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where each run looks at random classes only."""
+    from incrowd import noisy
+
+    monkeypatch.setattr(noisy, "_LINKED_ROWS", 400)
+    draw = np.random.default_rng(2)
+    original = pl.DataFrame(
+        {"group": [str(at // 20) for at in range(4000)], "x": draw.integers(0, 300, 4000)}
+    )
+    file = parse(
+        "columns:\n  group: {role: quasi, hierarchy: flat}\n  x: {role: noisy}\n"
+        "release: {method: k-epsilon, k: 20, epsilon: 4, suppression: 0}"
+    )
+    exact = choices(
+        file, open_table(original), bits=SeededRandomness(1), ks=(20,), epsilons=(4.0,)
+    ).choices[0]
+    found = noise(publish(original, file, output=tmp_path / "out", bits=SeededRandomness(3)))
+    reach = found.linking.high - found.linking.mean
+    assert abs(found.linking.mean - exact.linking) < 2.5 * reach

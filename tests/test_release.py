@@ -239,7 +239,6 @@ REFUSALS: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("columns", "extra"), {"role": "identifier"}, "'extra' of the spec is not in the table"),
     (("release", "levels", "zip"), 6, "Level 6 is asked for column 'zip', but its highest is 5"),
     (("release", "delta"), None, "A plan needs epsilon and delta"),
-    (("release", "scheme"), "auto", "'scheme: auto' cannot be published so far"),
     (("release", "slices"), [["zip", "sex"]], "'slices' cannot be published so far"),
     (("release",), {"k": 2, "beta": 0.5, "delta": 1e-6}, "No epsilon reaches"),
     (("release",), {"k": 9, "beta": 0.5}, "must give epsilon, delta or both"),

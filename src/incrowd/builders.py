@@ -50,7 +50,9 @@ def build(column: Column, *, folder: Path, values: Iterable[object] = ()) -> Hie
             rows = [(value, ROOT) for value in listed or sorted(met) or ("",)]
         case groups:
             rows = _group_rows(groups)
-    return from_rows(rows, other=column.other)
+    made = from_rows(rows, other=column.other)
+    # With a single value met the root must still cost everything.
+    return replace(made, open=True, size=max(made.size, 2)) if is_open(column) else made
 
 
 def is_ordered(column: Column, hierarchy: Hierarchy) -> bool:
@@ -155,7 +157,7 @@ def _mask(declared: Mask, values: Iterable[object], other: str | None) -> Hierar
     fitting = sorted(x for x in met if len(x) == declared.length and set(x) <= alphabet)
     rows = [_masked(declared, text) for text in fitting or [declared.alphabet[0] * declared.length]]
     base = from_rows(rows, other=other, size=len(alphabet) ** declared.length, exact=True)
-    return replace(base, locate=locate)
+    return replace(base, locate=locate, open=True)
 
 
 def _masked(declared: Mask, text: str) -> tuple[str, ...]:

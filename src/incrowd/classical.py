@@ -23,6 +23,8 @@ from incrowd.spec import Closeness, Column, Diversity
 from incrowd.specfile import SpecFile
 from incrowd.statements import RULES, classical_statement
 
+_NEARLY_ALL, _FEW_ROWS = 0.9, 20
+
 
 class KAnonymity:
     """Quasi columns generalised so that every row is alike to k - 1 others; no privacy budget."""
@@ -91,7 +93,26 @@ class KAnonymity:
             evaluation=evaluation,
             kept=tuple(self.kept),
             parameters=self._parameters(),
+            warnings=tuple(self._telling(rows)),
         )
+
+    def _telling(self, rows: Rows) -> list[str]:
+        """What the custodian should know: kept columns that name people, baselines."""
+        found = []
+        total = rows.frequencies.total
+        for name in self.kept:
+            values = len(rows.kept[name])
+            if values > _NEARLY_ALL * total and total >= _FEW_ROWS:
+                found.append(
+                    f"The column '{name}' is kept as it is and has {values:,} values in {total:,} "
+                    "rows: it may name people. Make it an identifier, or quasi."
+                )
+        if self._release.algorithm == "duplicate":
+            found.append(
+                "k-Duplication publishes people's rows unchanged, and its loss does not count that "
+                "most rows show somebody else. It is a baseline, not for use."
+            )
+        return found
 
     def _scheme(self, rows: Rows, found: Classes, axes: Sequence[Axis]) -> dict[str, Recoded]:
         return {

@@ -258,13 +258,12 @@ def publish(
     print(f"{certificate.k} rows. It satisfies {showing.promise(certificate)}")
     print(f"Private, for you alone: {output / 'curator' / 'report.html'}")
     found = release.evaluation
+    chosen = showing.chosen(certificate)
     if isinstance(found, Outcome):
-        hint = showing.advice(found)
+        hint = "\n".join(filter(None, [chosen, showing.advice(found)]))
     else:
-        levels = {name: column.level for name, column in certificate.scheme.items()}
-        hint = f"Suppressed {found.suppressed:,} rows; normalised loss {found.loss:.4f}."
-        if None not in levels.values():
-            hint += f" Levels: {', '.join(f'{name} {level}' for name, level in levels.items())}."
+        gone = "Suppressed" if certificate.method != "safe" else "Not drawn, or suppressed:"
+        hint = f"{gone} {found.suppressed:,} rows; normalised loss {found.loss:.4f}. {chosen}"
         if found.noise is not None:
             hint = "\n".join([hint, *showing.noise_lines(found.noise)])
     if hint:

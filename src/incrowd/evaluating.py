@@ -120,6 +120,7 @@ class Evaluation:
     risk: Risk
     utility: Utility
     noise: Noisiness | None = None
+    missing_columns: tuple[str, ...] = ()
 
     @property
     def share(self) -> float:
@@ -212,7 +213,9 @@ def evaluate(
         },
         losses=_losses(released, covers, held, precisions, rows),
         risk=risk(fitting, released, covers),
-        utility=_utility(pair, target, None if held_out is None else _of_bins(axes, held_out)),
+        utility=_utility(
+            pair, quasi, target, None if held_out is None else _of_bins(axes, held_out)
+        ),
     )
 
 
@@ -263,7 +266,17 @@ def _losses(
     )
 
 
-def _utility(pair: utility.Pair, target: str | None, held_out: Frequencies | None) -> Utility:
+def _utility(
+    whole: utility.Pair, quasi: int, target: str | None, held_out: Frequencies | None
+) -> Utility:
+    """Everything but the accuracy is about the generalised columns alone."""
+    pair = utility.Pair(
+        whole.names[:quasi],
+        merged(whole.original.codes[:, :quasi], whole.original.counts),
+        merged(whole.released.codes[:, :quasi], whole.released.counts),
+        whole.shares[:quasi],
+        whole.ordered[:quasi],
+    )
     associations = utility.associations(pair)
     queries = utility.queries(pair)
     return Utility(
@@ -274,7 +287,7 @@ def _utility(pair: utility.Pair, target: str | None, held_out: Frequencies | Non
         query_error_mean=queries.mean_error,
         accuracy=None
         if target is None
-        else utility.accuracy(pair, target=target, held_out=held_out),
+        else utility.accuracy(whole, target=target, held_out=held_out),
     )
 
 
@@ -321,7 +334,8 @@ def evaluate_tables(
         unseen = held_out.count(counted.names, coders)
     step("measure")
     kept = len(columns) - quasi
-    return evaluate(counted, axes, shown, kept=kept, target=target, held_out=unseen)
+    found = evaluate(counted, axes, shown, kept=kept, target=target, held_out=unseen)
+    return replace(found, missing_columns=tuple(set(columns) - set(released.columns)))
 
 
 def quasi_columns(spec: Spec) -> dict[str, Column]:

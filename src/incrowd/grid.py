@@ -55,7 +55,11 @@ def grid_of(name: str, column: Column, values: Sequence[object]) -> tuple[Grid, 
     Without a declared precision all values must be whole numbers, or dates.
     """
     texts = [canonical(value) for value in values]
-    days = [isinstance(value, dt.date) for value in values if value is not None]
+    days = [
+        isinstance(value, dt.date) or (number(text) is None and iso_day(text) is not None)
+        for value, text in zip(values, texts, strict=True)
+        if text is not None
+    ]
     if days and all(days):
         if column.precision is not None and column.precision % 1:
             raise IncrowdError(f"The column '{name}' holds dates; its precision is in whole days.")

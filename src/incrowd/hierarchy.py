@@ -37,14 +37,16 @@ class Hierarchy:
 
     ``groups[l][i]`` is the code at level l of the value with code i, and ``labels[l]`` names
     the codes of level l. ``locate`` finds the value of the domain that a raw value stands
-    for. ``size`` is the number of leaves that losses are measured against; in an open
-    domain it is larger than the number of values met.
+    for. ``size`` is the number of leaves that losses are measured against. In an ``open``
+    domain the values are those met, and nothing that a release rests on may depend on them:
+    there the rule tells how many values a code covers.
     """
 
     values: tuple[str, ...]
     groups: tuple[Codes, ...]
     labels: tuple[tuple[str | None, ...], ...]
     size: int
+    open: bool = False
     locate: Callable[[object], str | None] = canonical
 
     @property
@@ -111,7 +113,7 @@ class Hierarchy:
         if level == self.height - 1 and self.rooted:
             return np.array([float(self.size)])
         covered = self.leaves(level).astype(np.float64)
-        if self.size > len(self.values):
+        if self.open:
             covered[:-2] = self.size ** (level / (self.height - 1))
         if self.labels[level][-1] == self.root:
             covered[-1] = self.size

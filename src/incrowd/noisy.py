@@ -36,17 +36,31 @@ _EXPOSED = 0.9  # a chance of being linked from which noise does not hide a row
 
 Steps = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class NoisyValues:
-    """One noisy column, row by row: steps on its grid, which are null, and its noise."""
+    """One noisy column, row by row: steps on its grid, which are null, and its noise.
+
+    ``steps`` are the values that noise is added to: the originals, moved into the declared
+    bounds where noise is as wide as those. ``originals`` are as they were. With ``clamp``,
+    released values are moved into the bounds as well.
+    """
 
     name: str
     grid: Grid
     steps: Steps
     null: Mask
     noise: Noise
+    originals: Steps
+    clamp: bool
+
+    def released(self, members: Members, bits: Randomness, rows: Places | None = None) -> Steps:
+        """Values with fresh noise, of all rows or of some (then ``members`` are theirs)."""
+        steps = self.steps if rows is None else self.steps[rows]
+        noisy = kepsilon.added(steps, self.noise.draw(members, bits))
+        return self.grid.clamped(noisy) if self.clamp else noisy
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +120,7 @@ class KEpsilon(KAnonymity):
         found = classes(rows, axes, every, self._release, bits=bits, progress=progress)
         step("draw")
         data = noisy_rows(rows, found, self.noisy, self._release)
-        released = [self._released(column, data, bits) for column in data.columns]
+        released = [column.released(data.members, bits) for column in data.columns]
         kept = self._confident(data, released)
         shown = merged(found.codes[rows.owner[data.tuples[kept]]], np.ones(kept.sum(), np.int64))
         plain = evaluate(rows.counted, axes, Shown(found.labels, shown), stars=False)
@@ -128,7 +142,10 @@ class KEpsilon(KAnonymity):
                 for column in data.columns
             },
             parameters=self._parameters(),
-            warnings=evaluation.noise.warnings if evaluation.noise else (),
+            warnings=(
+                *self._telling(rows),
+                *(evaluation.noise.warnings if evaluation.noise else ()),
+            ),
         )  # fmt: skip
 
     def _parameters(self) -> dict[str, float | str]:
@@ -149,11 +166,6 @@ class KEpsilon(KAnonymity):
         if not self._release.clamp or declared is None:
             return None
         return format(declared[0], "f"), format(declared[1], "f")
-
-    def _released(self, column: NoisyValues, data: NoisyRows, bits: Randomness) -> Steps:
-        drawn = column.noise.draw(data.members, bits)
-        noisy = kepsilon.added(column.steps, drawn)
-        return column.grid.clamped(noisy) if self._release.clamp else noisy
 
     def _confident(self, data: NoisyRows, released: Sequence[Steps]) -> Mask:
         """Which rows are shown: all, or those that confidence-based k-anonymity keeps."""
@@ -248,19 +260,20 @@ def noisy_rows(rows: Rows, found: Classes, noisy: dict[str, Column], release: Re
             if release.noise == "gaussian"
             else kepsilon.laplace(widths, epsilon)
         )
-        columns.append(NoisyValues(name, grid, steps, null, noise))
+        clamp = bool(release.clamp)
+        columns.append(NoisyValues(name, grid, steps, null, noise, by_value[codes], clamp))
     return NoisyRows(tuples, members, number, tuple(columns))
 
 
 def noise_loss(column: NoisyValues, data: NoisyRows, released: Steps, kept: Mask) -> NoiseLoss:
     """Errors of one column over the rows shown; zeros and nulls have no relative error."""
-    counted = kept & ~column.null & (column.steps != 0)
-    size = np.abs(column.steps[counted]).astype(np.float64)
-    error = np.abs(released[counted].astype(np.float64) - column.steps[counted]) / size
+    counted = kept & ~column.null & (column.originals != 0)
+    size = np.abs(column.originals[counted]).astype(np.float64)
+    error = np.abs(released[counted].astype(np.float64) - column.originals[counted]) / size
     return NoiseLoss(
         expected_error=expected_error(column, data.members),
         measured_error=float(error.mean()) if len(error) else 0.0,
-        zeros=int((kept & ~column.null & (column.steps == 0)).sum()),
+        zeros=int((kept & ~column.null & (column.originals == 0)).sum()),
         nulls=int((kept & column.null).sum()),
         classes_without_noise=int((column.noise.scale == 0).sum()),
         mean_scale=float(column.noise.scale[data.members].mean() * float(column.grid.step))
@@ -274,29 +287,33 @@ def expected_error(column: NoisyValues, members: Members) -> float:
 
     For Laplace noise that is the paper's (1 / epsilon) times the sum over classes of
     (|class| / n) diameter / H, H the harmonic mean of the class's values, but for the exact
-    mean of noise on a grid. Zeros and nulls are left out.
+    mean of noise on a grid, and before values are clamped. Zeros and nulls are left out.
     """
-    counted = ~column.null & (column.steps != 0)
+    counted = ~column.null & (column.originals != 0)
     if not counted.any():
         return 0.0
-    size = np.abs(column.steps[counted]).astype(np.float64)
-    return float((column.noise.mean[members[counted]] / size).mean())
+    size = np.abs(column.originals[counted]).astype(np.float64)
+    moved = (column.steps[counted] - column.originals[counted]).astype(np.float64)
+    return float((column.noise.mean_apart(moved, members[counted]) / size).mean())
 
 
 def linked(data: NoisyRows, bits: Randomness, runs: int = RUNS) -> tuple[Estimate, Estimate]:
-    """The linking risk over runs with fresh noise: ties as successes, and ties shared."""
-    rows = _some_classes(data, bits)
-    members = data.members[rows]
-    known = [column.steps[rows] for column in data.columns]
+    """The linking risk over runs with fresh noise: ties as successes, and ties shared.
+
+    Of very many rows each run links random classes of its own, so the interval covers that.
+    """
     scales = [column.noise.scale for column in data.columns]
     shared: list[float] = []
 
     def once() -> float:
-        shown = [
-            kepsilon.added(steps, column.noise.draw(members, bits))
-            for steps, column in zip(known, data.columns, strict=True)
-        ]
-        found = linking_risk(classes=members, originals=known, released=shown, scales=scales)
+        rows = _some_classes(data, bits)
+        members = data.members[rows]
+        found = linking_risk(
+            classes=members,
+            originals=[column.originals[rows] for column in data.columns],
+            released=[column.released(members, bits, rows) for column in data.columns],
+            scales=scales,
+        )
         shared.append(found.shared)
         return found.risk
 
@@ -305,14 +322,13 @@ def linked(data: NoisyRows, bits: Randomness, runs: int = RUNS) -> tuple[Estimat
     return risk, repeated(lambda: next(again), runs)
 
 
-def _some_classes(data: NoisyRows, bits: Randomness) -> npt.NDArray[np.int64]:
+def _some_classes(data: NoisyRows, bits: Randomness) -> Places:
     """The rows without nulls, of random classes if there are very many."""
     whole = ~np.any([column.null for column in data.columns], axis=0)
     if len(whole) <= _LINKED_ROWS:
         return np.flatnonzero(whole)
-    rank = permutation(data.classes, bits)
+    order = permutation(data.classes, bits)
     sizes = np.bincount(data.members, minlength=data.classes)
-    order = np.argsort(rank)
     taken = np.cumsum(sizes[order]) <= _LINKED_ROWS
     taken[0] = True
     chosen = np.zeros(data.classes, dtype=bool)
@@ -324,7 +340,7 @@ def chances(column: NoisyValues, members: Members) -> Floats:
     """For each row with a value, how likely it is to be linked by this column alone."""
     some = ~column.null
     found = np.zeros(len(members))
-    found[some] = predicted(members[some], column.steps[some], column.noise)
+    found[some] = predicted(members[some], column.originals[some], column.noise)
     return found
 
 

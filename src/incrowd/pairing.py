@@ -101,7 +101,7 @@ def _signs(selections: Sequence[float], population: float | None) -> tuple[Float
     """The sums of signed epsilons, and how likely each is."""
     sums, shares = np.zeros(1), np.ones(1)
     for epsilon in selections:
-        # Of a sampled whole no part costs more than it would if it were sampled by itself.
+        # As if each were sampled by itself, which is a little too cheap; the accountant corrects.
         one = epsilon if population is None else math.log1p(population * math.expm1(epsilon))
         plus = 1 / (1 + math.exp(-one))
         sums = np.concatenate([sums + one, sums - one])

@@ -34,7 +34,7 @@ from incrowd.folder import fill
 from incrowd.ledger import Ledger, seen_before
 from incrowd.noisy import KEpsilon
 from incrowd.outcome import Outcome
-from incrowd.privacy.events import as_dict
+from incrowd.privacy.events import Composition, Event, as_dict
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.product import Method, Product, Progress, Recoded, Step
 from incrowd.report.page import Page
@@ -106,18 +106,21 @@ def publish(
     ledger = Ledger(Path(ledger)) if isinstance(ledger, str | Path) else ledger
     bits = bits or SystemRandomness()
     method = _method(file, ledger)
+    spend: list[Event] = method.events
+    if len(spend) > 1:
+        spend = [Composition(spend)]  # one release is one entry of the ledger
     if ledger is not None:
-        ledger.allow(method.events)  # before the table is so much as opened; booked below
+        ledger.allow(spend)  # before the table is so much as opened; booked below
     if table is None and file.spec.table is None:
         raise IncrowdError("The spec names no table. Add 'table: FILE'.")
-    source = open_table(file.spec.table if table is None else table, folder=file.folder)
+    source = open_table(file.spec.table, folder=file.folder) if table is None else open_table(table)
     _refuse_unknown(file.spec, source)
     with fill(output) as draft, ThreadPoolExecutor(2) as beside:
         # Loading what draws the report, and hashing the table, go beside the counting.
         beside.submit(import_module, "incrowd.report.curator")
         if ledger is not None:
             step("book")
-            ledger.book(method.events)
+            ledger.book(spend)
         warnings = beside.submit(_warnings, source, ledger, bits, bool(method.events))
         if isinstance(file.spec.unit, PersonId):
             source = source.one_row_each(file.spec.unit.id, bits)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from incrowd.anonymize.kepsilon import added
 from incrowd.engine import Table, TableError
 from incrowd.engine.count import count_rows
 from incrowd.errors import IncrowdError
@@ -34,9 +33,7 @@ def simulated(file: SpecFile, table: Table, *, bits: Randomness) -> Noisiness:
     data = noisy_rows(rows, found, method.noisy, release)
     everyone = np.ones(len(data.members), dtype=bool)
     losses = {
-        column.name: noise_loss(
-            column, data, added(column.steps, column.noise.draw(data.members, bits)), everyone
-        )
+        column.name: noise_loss(column, data, column.released(data.members, bits), everyone)
         for column in data.columns
     }
     risk, shared = linked(data, bits)

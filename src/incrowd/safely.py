@@ -240,8 +240,6 @@ def _generalised(spec: Spec) -> dict[str, Column]:
     """The columns that are published, all of them generalised; or the reason why not."""
     release = spec.release
     assert release is not None
-    if release.scheme not in (None, "fixed", "search", "mondrian"):
-        raise IncrowdError(f"'scheme: {release.scheme}' cannot be published so far.")
     if release.slices:
         raise IncrowdError("'slices' cannot be published so far. Publish one spec for each.")
     if spec.unconfirmed:

@@ -27,10 +27,25 @@ def promise(certificate: Certificate) -> str:
     known = certificate.guarantee
     if known.epsilon is None or known.delta is None:
         epsilon_ = certificate.parameters.get("epsilon")
+        delta_ = certificate.parameters.get("delta")
         noise = f" and epsilon = {epsilon_:g}" if isinstance(epsilon_, float) else ""
+        noise += f", delta = {delta_:g}" if isinstance(delta_, float) else ""
         return f"{known.kind} with k = {certificate.k}{noise}, which is NOT differential privacy."
     epsilon = planning.rounded("epsilon", known.epsilon, 4)
     return f"({epsilon}, {planning.rounded('delta', known.delta, 3)})-differential privacy."
+
+
+def chosen(certificate: Certificate) -> str:
+    """What a search has chosen: k and beta, and levels where there are any."""
+    known, words = certificate.parameters, ""
+    if "search_epsilon" in known:
+        words = f"Chosen: k = {certificate.k}, beta = {known['beta']}. "
+    elif certificate.method == "safe":
+        return ""
+    levels = [(name, column.level) for name, column in certificate.scheme.items()]
+    if all(level is not None for _, level in levels):
+        words += f"Levels: {', '.join(f'{name} {level}' for name, level in levels)}."
+    return words.strip()
 
 
 def advice(outcome: Outcome) -> str:
@@ -56,8 +71,10 @@ def print_evaluation(found: Evaluation) -> None:
         f"{found.rows_released:,} of {found.rows_original:,} rows are shown, {found.suppressed:,} "
         f"are not; {found.classes:,} classes, the smallest of {found.smallest_class:,}."
     )
+    for name in found.missing_columns:
+        terminal.print(f"It has no column '{name}', which counts as lost.", markup=False)
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in ("column", "loss", "precision", "distance"):
+    for name in ("column", "loss", "precision lost", "distance"):
         table.add_column(name, justify="left" if name == "column" else "right")
     for name, loss in found.loss_by_column.items():
         figures = (loss, found.precision_by_column[name], found.utility.distance_by_column[name])
@@ -68,7 +85,7 @@ def print_evaluation(found: Evaluation) -> None:
     average = "none" if size is None else f"{size:.1f}"
     lines = [
         f"loss      {found.loss:.4f} normalised (a row not shown counts 1)",
-        f"          {losses.precision:.4f} precision, {losses.entropy:.4f} entropy",
+        f"          {losses.precision:.4f} precision lost, {losses.entropy:.4f} entropy",
         f"          {losses.discernibility:.4g} discernibility, {average} average class",
         f"risk      {risk.highest:.4f} highest, {risk.mean:.4f} mean (prosecutor)",
         f"          {risk.journalist:.4f} journalist, {risk.marketer:.4f} marketer",
@@ -112,7 +129,7 @@ def noise_lines(noise: Noisiness) -> list[str]:
 def _expected(loss: NoiseLoss) -> str:
     if loss.expected_error is None or loss.mean_scale is None:
         return ""
-    return f", expected {loss.expected_error:.2%}; mean width {loss.mean_scale:.4g}"
+    return f", expected {loss.expected_error:.2%}; mean scale {loss.mean_scale:.4g}"
 
 
 def print_choices(found: Choices) -> None:

@@ -281,7 +281,7 @@ class Release(_Model):
     k: Annotated[int, Field(ge=1)] | None = None
     beta: Annotated[float, Field(gt=0, lt=1)] | None = None
     keep: Annotated[float, Field(gt=0, lt=1)] | None = None
-    scheme: Literal["fixed", "search", "mondrian", "auto"] | None = None
+    scheme: Literal["fixed", "search", "mondrian"] | None = None
     objective: Literal["rows", "balanced", "detail"] | None = None
     search_epsilon: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     levels: dict[Text, Level | tuple[Level, Level]] = {}

@@ -33,7 +33,10 @@ def parameters_of(events: list[Event]) -> list[Parameters]:
             releases = [part for part in parts if isinstance(part, SafeRelease)]
             if len(choices) + 1 < len(events) or len(releases) < len(parts):
                 return []
-            spent = math.fsum(choice.epsilon for choice in choices)
+            if not all(choice.epsilon > 0 for choice in choices):
+                return []
+            # Each is a multiple of a millionth (see payable), so their sum is one too.
+            spent = round(math.fsum(choice.epsilon for choice in choices), 6)
             return [
                 {"k": float(one.k), "beta": one.beta, "search_epsilon": spent} for one in releases
             ]
@@ -174,11 +177,11 @@ def noisy_statement(parameters: Parameters, columns: list[str], unit: str) -> st
         value = parameters.get(name, 0.5)
         if not isinstance(value, float) or not 0 < value < 1:
             raise ValueError(f"'{name}' does not lie between 0 and 1")
-    listed = ", ".join(f"'{name}'" for name in columns)
+    listed = ", ".join(f"'{name}'" for name in sorted(columns))
     delta = f" and delta = {parameters['delta']!r}" if "delta" in parameters else ""
     words = (
         f"This file is (k,epsilon)-anonymous, which is NOT differential privacy of the table. "
-        f"{classical_statement(parameters, unit)} The columns {listed} carry random noise "
+        f"{classical_statement(parameters, unit)} The noisy columns ({listed}) carry random noise "
         f"({noise}), epsilon = {epsilon!r}{delta} shared among them, "
     )
     if declared:

@@ -27,7 +27,7 @@ from incrowd.anonymize.lattice import Lattice, Node, Rollups
 from incrowd.anonymize.safe import cut, safe
 from incrowd.anonymize.search import Chosen, Ramp, W, _Detail, _State, ramp, search
 from incrowd.builders import build
-from incrowd.errors import Floats
+from incrowd.errors import Floats, ParameterError
 from incrowd.hierarchy import Hierarchy, from_rows
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import OneOf, SafeRelease, Selection
@@ -171,7 +171,7 @@ def tables(draw: st.DrawFn, problem: Problem, most: int = 40) -> Table:
 TINY, USUAL, HUGE = Fraction(1, 1000), Fraction(1, 2), Fraction(10**8)
 
 
-@settings(max_examples=250)
+@settings(max_examples=120)
 @given(data=st.data())
 def test_the_search_finds_what_full_evaluation_finds(data: st.DataObject) -> None:
     """With noise of any size; with almost none (HUGE) ties are frequent, and the first wins."""
@@ -194,7 +194,7 @@ def test_the_search_finds_what_full_evaluation_finds(data: st.DataObject) -> Non
     assert 1 <= found.scored <= problem.lattice.size
 
 
-@settings(max_examples=250)
+@settings(max_examples=120)
 @given(data=st.data())
 def test_of_equal_noisy_scores_the_first_is_found(data: st.DataObject) -> None:
     """Noise that makes some candidates exactly equal, those among them that score nothing."""
@@ -212,7 +212,7 @@ def test_of_equal_noisy_scores_the_first_is_found(data: st.DataObject) -> None:
     assert (found.ramp, found.levels) == (problem.ramps[number], problem.nodes[place])
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_a_row_raises_every_score_by_zero_to_the_sensitivity(data: st.DataObject) -> None:
     problem = data.draw(problems())
@@ -260,7 +260,7 @@ def test_the_ramp_is_what_the_docstring_says(k: int, beta: float) -> None:
         assert meets == pytest.approx(1.7 * crowd, rel=0.01, abs=2)
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_bounds_never_fall_below_scores_whatever_was_scored(data: st.DataObject) -> None:
     problem = data.draw(problems())
@@ -577,7 +577,6 @@ def open_problem(declared: object, values: Iterable[str], weights: tuple[float, 
     return whole_lattice(hierarchy, TWO, pairs=[(2, 0.5)], weights=weights)
 
 
-FAULT = pytest.mark.xfail(reason="detail kept in open domains depends on the values met")
 MASK = {"mask": {"length": 3, "alphabet": "012"}}
 MASKED = ["".join(text) for text in itertools.product("012", repeat=3)]
 
@@ -585,11 +584,11 @@ MASKED = ["".join(text) for text in itertools.product("012", repeat=3)]
 @pytest.mark.parametrize(
     ("declared", "met", "weights"),
     [
-        pytest.param("flat", ["a", "b"], (1.0, 1.0), marks=FAULT),
+        ("flat", ["a", "b"], (1.0, 1.0)),
         ("flat", ["a", "b", "c"], (1.0, 1.0)),
         (MASK, MASKED[:2], (1.0, 1.0)),
         (MASK, MASKED[:26], (13.0, 11.0)),
-        pytest.param(MASK, MASKED, (13.0, 11.0), marks=FAULT),
+        (MASK, MASKED, (13.0, 11.0)),
     ],
 )
 def test_a_row_with_a_new_value_of_an_open_domain_lowers_no_score(
@@ -604,10 +603,25 @@ def test_a_row_with_a_new_value_of_an_open_domain_lowers_no_score(
         assert 0 <= other - one <= W * before.ramps[0].d
 
 
-@pytest.mark.xfail(reason="grouping no rows into many cells fails", raises=IndexError)
 def test_an_empty_table_is_searched_like_any_other() -> None:
     """It neighbours a table of one row, so it must not fail where that one does not."""
     wide = from_rows([(f"v{i}", "*") for i in range(5000)])
     problem = whole_lattice(wide, pairs=[(2, 0.5)])
     one = problem.search(((7,),), USUAL, SeededRandomness(1))
     assert problem.search((), USUAL, SeededRandomness(1)) == one
+
+
+def test_whether_a_search_is_refused_does_not_depend_on_the_table() -> None:
+    wide = from_rows([(f"v{i}", f"g{i // 50}", "*") for i in range(300)])
+    problem = whole_lattice(*[wide] * 8, pairs=[(50, 0.5)])
+    alike = ((7,) * 8,) * 500
+    spread = tuple(tuple((i * (j + 1)) % 300 for j in range(8)) for i in range(500))
+    ends = []
+    for table in (alike, spread):
+        try:
+            problem.search(table, Fraction(10), SeededRandomness(1))
+        except ParameterError as error:
+            ends.append(str(error))
+        else:
+            ends.append("found")
+    assert ends[0] == ends[1]

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from incrowd.anonymize.frequency import Counts, keys
 from incrowd.anonymize.recoding import Axis, Members
-from incrowd.anonymize.search import Ramp, W
+from incrowd.anonymize.search import Ramp, W, weighed
 from incrowd.errors import Floats
 from incrowd.hierarchy import Codes
 from incrowd.privacy.randomness import Randomness
@@ -114,7 +114,7 @@ class _Round:
         return self._applied(chosen, columns)
 
     def _weight(self, detail: Floats) -> Counts:
-        return np.floor(np.clip(detail, 0, 1) ** self._power * W).astype(np.int64)
+        return weighed(detail, self._power)
 
     def _parts(self, at: int) -> npt.NDArray[np.int64]:
         """For each point, the part of its cell that it would fall in if that column were cut."""

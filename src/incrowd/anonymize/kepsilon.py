@@ -93,6 +93,17 @@ class Noise:
         )
         return means
 
+    def mean_apart(self, shift: Floats, members: Members) -> Floats:
+        """The mean of |Y + shift| for each row: for Laplace noise |shift| + q^|shift| E|Y|."""
+        away, mean = np.abs(shift), self.mean[members]
+        if self.sigma is None:
+            rate = np.divide(self.s, self.t, out=np.full(len(self.t), 1e300), where=self.t > 0)
+            return np.where(away == 0, mean, away + np.exp(-rate[members] * away) * mean)
+        wide = np.maximum(self.sigma[members].astype(np.float64), 1e-9)
+        erf = np.vectorize(math.erf, otypes=[float])
+        near = mean * np.exp(-((away / wide) ** 2) / 2)
+        return np.where(away == 0, mean, near + away * erf(away / (wide * math.sqrt(2))))
+
     @property
     def scale(self) -> Floats:
         """t / s, or sigma: what distances in a class are measured by."""

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from incrowd.anonymize.diversity import Protected
 from incrowd.anonymize.frequency import Counts, Frequencies
+from incrowd.anonymize.frequency import keys as named
 from incrowd.errors import Floats, ParameterError
 from incrowd.hierarchy import Codes, Hierarchy
 
@@ -116,6 +117,7 @@ class Rollups:
         self.frequencies = frequencies
         self.protected = tuple(protected)
         self.total = frequencies.total
+        self._wide: dict[Node, Codes] = {}
         self._columns = [np.ascontiguousarray(column, np.intp) for column in frequencies.codes.T]
         ones = bool((frequencies.counts == 1).all())
         self._weights = None if ones else frequencies.counts.astype(np.float64)
@@ -174,6 +176,8 @@ class Rollups:
 
     def codes(self, node: Node, keys: npt.NDArray[np.int64]) -> Codes:
         """The codes, at the levels of the node, of classes named by their keys."""
+        if node in self._wide:
+            return self._wide[node][keys]
         columns = []
         for at in reversed(range(len(node))):
             width = self._width(at, node[at])
@@ -212,9 +216,7 @@ class Rollups:
         """One number per tuple that names its class, in the order of the codes; their range."""
         cells = math.prod(self._width(at, level) for at, level in enumerate(node))
         if cells >= 2**62:
-            raise ParameterError(
-                "hierarchy", "have fewer combinations of values", cells, "Drop some columns."
-            )
+            return self._numbered(node)
         keys = np.zeros(len(self.frequencies), dtype=np.int64)
         stride = 1
         for at in reversed(range(len(node))):
@@ -225,6 +227,19 @@ class Rollups:
                 stride *= width
         return keys, cells
 
+    def _numbered(self, node: Node) -> tuple[npt.NDArray[np.int64], int]:
+        """The same where such numbers would overflow: the cells met are numbered in order."""
+        columns = [
+            hierarchy.groups[level][column]
+            for hierarchy, level, column in zip(self.hierarchies, node, self._columns, strict=True)
+        ]
+        codes = np.column_stack(columns).astype(np.int32)
+        if not len(codes):
+            return np.zeros(0, dtype=np.int64), 1
+        _, first, place = np.unique(named(codes), return_index=True, return_inverse=True)
+        self._wide[node] = codes[first]
+        return place.astype(np.int64), len(first)
+
     def _exceeds(self, keys: npt.NDArray[np.int64], k: int, limit: int) -> bool:
         buckets = max(min(2 * len(keys), _DENSE), 1 << 10)
         held = np.bincount(keys % (buckets - 1), weights=self._weights)
@@ -234,6 +249,9 @@ class Rollups:
         self, keys: npt.NDArray[np.int64], cells: int, *, located: bool
     ) -> tuple[npt.NDArray[np.int64], Counts, npt.NDArray[np.int64]]:
         """The distinct keys, their rows, and (if asked) where each tuple's key is among them."""
+        if not len(keys):
+            nothing = np.zeros(0, dtype=np.int64)
+            return nothing, nothing, nothing
         if cells <= max(min(_DENSEST, 16 * len(keys)), 1 << 12):
             held = np.bincount(keys, weights=self._weights, minlength=cells)
             found = np.flatnonzero(held)

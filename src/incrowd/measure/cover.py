@@ -24,8 +24,8 @@ from incrowd.values import canonical, number
 
 Places = npt.NDArray[np.int64]
 MOST_BINS = 256
-_BRACKETS = re.compile(r"([\[(])\s*([^,;]+?)\s*[,;]\s*([^,;]+?)\s*([\])])")
-_HALF_OPEN = re.compile(r"\s*(\[.*\)|\(.*\])\s*")
+_BRACKETS = re.compile(r"([\[\](])\s*([^,;]+?)\s*[,;]\s*([^,;]+?)\s*([\[\])])")
+_HALF_OPEN = re.compile(r"\s*(\[.*[)\[]|[(\]].*\]|\].*\[)\s*")
 _SPAN = re.compile(r"(\d+)-\d+")
 _JOINTS = (" to ", " - ", "..", "–", "~", "-")
 
@@ -131,7 +131,7 @@ class Reader:
         bracketed = _BRACKETS.fullmatch(text.strip())
         if bracketed:
             opens, first, last, closes = bracketed.groups()
-            return self._run(first, last, above=opens == "(", below=closes == ")")
+            return self._run(first, last, above=opens in "(]", below=closes in ")[")
         for first, last in _split(text):
             places = self._run(first, last)
             if places is not None:
@@ -232,7 +232,7 @@ def cover(name: str, axis: Axis, labels: Sequence[object], held: Floats) -> Cove
 def _covered(axis: Axis, places: Places, level: int | None) -> float:
     """a - 1, by the rule where the domain is open."""
     hierarchy = axis.hierarchy
-    if level is not None and hierarchy.size > len(hierarchy.values):
+    if level is not None and hierarchy.open:
         return float(hierarchy.size ** (level / (hierarchy.height - 1)) - 1)
     return float(len(places) - 1)
 

@@ -84,6 +84,8 @@ def predicted(classes: Members, originals: Steps, noise: Noise) -> Floats:
     A value wins if its noise leaves it at most half way to the nearest other value on either
     side; equal values tie, which counts as a success.
     """
+    if not len(originals):
+        return np.zeros(0)
     below, above = _gaps(classes, originals)
     return noise.between(np.floor(below / 2), np.floor(above / 2), classes)
 

@@ -94,10 +94,12 @@ def _fitting(
         places, at_ = np.unique(named, return_inverse=True)
         held = np.bincount(at_[len(released) :], original.counts[known], minlength=len(places))
         return np.maximum(held[at_[: len(released)]], 1), released.counts
-    chosen = np.arange(len(released))
+    # In an order that does not depend on how labels are numbered.
+    ends = [end[released.codes[:, at]] for at, c in enumerate(covers) for end in (c.low, c.high)]
+    chosen = np.lexsort(ends)
     most = max(_FEWEST, _CELLS // max(len(original) * len(covers), 1))
     if len(chosen) > most:
-        chosen = np.random.default_rng(seed).choice(len(chosen), most, replace=False)
+        chosen = chosen[np.random.default_rng(seed).choice(len(chosen), most, replace=False)]
     columns = [np.ascontiguousarray(column) for column in original.codes.T]
     classes = released.codes[chosen].tolist()
     found = [_held(original.counts, columns, covers, codes) for codes in classes]

@@ -281,5 +281,7 @@ def _epsilon_at(event: Event, share: float) -> float:
             inside = min(_own_delta(part) + share / rate, 1.0)
             inner = _basic_epsilon(_count(part), inside)
             return inner if math.isinf(inner) else amplified(epsilon=inner, rate=rate).epsilon
+        case OneOf(events):
+            return max(_epsilon_at(part, share) for part in events)
         case _:
             return _smallest_epsilon(_profile(event, tail=share * 1e-5), share)
