@@ -228,15 +228,26 @@ def test_means_by_column_count_every_row(table: Table) -> None:
             assert means[level] == pytest.approx(sum(paid) / len(paid))
 
 
-def test_a_key_that_would_not_fit_is_refused() -> None:
+def test_more_combinations_than_numbers_are_counted_all_the_same() -> None:
+    """Whether a node can be looked at must not depend on where a search goes."""
     ten = from_rows([(f"{value:03}", "*") for value in range(60)], exact=True)
-    base = merged(np.zeros((1, 11), dtype=np.int32), np.array([4]))
-    rollups = Rollups([ten] * 11, base)
-    with pytest.raises(ParameterError, match="fewer combinations"):
-        rollups.classes((0,) * 11, k=2)
-    found = rollups.classes((0,) * 10 + (1,), k=2)  # 62**10 cells fit
-    assert found is not None
-    assert rollups.codes((0,) * 10 + (1,), found.keys).tolist() == [[0] * 11]
+    codes = np.zeros((3, 11), dtype=np.int32)
+    codes[1, 10], codes[2, 0] = 5, 7
+    rollups = Rollups([ten] * 11, merged(codes, np.array([4, 1, 2])))
+    for node in ((0,) * 11, (0,) * 10 + (1,)):  # 62**11 cells, and 62**10, which fit
+        found = rollups.classes(node, k=2)
+        assert found is not None
+        shown = rollups.codes(node, found.keys)
+        seen = dict(zip(map(tuple, shown.tolist()), found.sizes.tolist(), strict=True))
+        last = 5 if node[10] == 0 else 0
+        expected = {(0,) * 11: 4 if last else 5, (7,) + (0,) * 10: 2}
+        if last:
+            expected[(*(0,) * 10, 5)] = 1
+        assert seen == expected
+        assert (
+            shown[rollups.members(node, found)].tolist()
+            == (codes if last else codes * ([1] * 10 + [0]))[np.lexsort(codes.T[::-1])].tolist()
+        )
 
 
 nodes_of = st.integers(1, 4).flatmap(
