@@ -176,6 +176,17 @@ class Searched(Safe):
 class Cut(Searched):
     """Safe Mondrian: a scheme is chosen as above, and its cells are cut further, privately."""
 
+    def _settle(self) -> None:
+        """As above. A box of values that nobody listed would reach as far as the values met."""
+        for name, column in self._columns.items():
+            if is_open(column):
+                raise IncrowdError(
+                    f"'scheme: mondrian' needs columns whose values are listed, and '{name}' has a "
+                    "mask, or is flat without values. List them (an ARX file, 'groups', or "
+                    "'flat: {values: [...]}'), or use 'scheme: search'."
+                )
+        super()._settle()
+
     def _split(self, epsilon: float) -> list[float]:
         """What the search and each round of cuts spend, in equal parts."""
         spent = self._release.search_epsilon or (1 + ROUNDS) * SEARCH_SHARE * epsilon

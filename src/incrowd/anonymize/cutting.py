@@ -3,7 +3,8 @@
 **Cuts.** A cell is a box over the declared domain: a run of values on an ordered column, a group
 of the tree on any other. It may stay as it is, or be cut along one column: at the middle of its
 run, or into the parts of its group (null, and what is outside the domain, apart). No cut depends
-on where the rows lie, so a box never ends at a person's value.
+on where the rows lie, so a box never ends at a person's value. That holds for listed domains: on
+an axis of values met, a group would reach as far as those do.
 
 **Choice.** Each cell has one candidate per column, and staying. A candidate scores the sum over
 the resulting cells of w psi(rows), as in :mod:`incrowd.anonymize.search`: adding a row raises
