@@ -164,6 +164,12 @@ def test_adding_up_takes_a_choice_of_mechanisms_at_its_worst() -> None:
     assert got == BasicAccountant(Mechanism(0.1, 1e-6)).epsilon(delta=2e-6)
 
 
+def test_a_choice_needs_the_largest_delta_that_a_part_needs() -> None:
+    either = OneOf([Mechanism(0.1, 1e-6), Mechanism(0.2, 1e-9)])
+    assert BasicAccountant(either).epsilon(delta=5e-7) == float("inf")
+    assert BasicAccountant(either).epsilon(delta=2e-6) == pytest.approx(0.2)
+
+
 events: st.SearchStrategy[Event] = st.recursive(
     st.one_of(
         st.builds(SafeRelease, st.integers(1, 50), st.floats(0.01, 0.9)),

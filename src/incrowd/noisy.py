@@ -91,6 +91,11 @@ class KEpsilon(KAnonymity):
             raise IncrowdError("'suppressed: starred' does not go with the method 'k-epsilon'.")
         if not self.noisy:
             raise IncrowdError("The method 'k-epsilon' needs a column with the role 'noisy'.")
+        if release.bounds == "declared" and release.confidence is not None:
+            raise IncrowdError(
+                "'bounds: declared' does not go with 'confidence': which rows are suppressed "
+                "depends on other people's values, and the local guarantee would not hold."
+            )
         for name, column in self.noisy.items():
             if column.bounds is None and release.bounds == "declared":
                 raise IncrowdError(

@@ -173,6 +173,8 @@ def noisy_statement(parameters: Parameters, columns: list[str], unit: str) -> st
     declared, confidence = parameters.get("bounds") == "declared", parameters.get("confidence")
     if not isinstance(epsilon, float) or not 0 < epsilon < float("inf"):
         raise ValueError("'epsilon' is no number above 0")
+    if declared and confidence is not None:
+        raise ValueError("with rows suppressed by confidence there is no local guarantee")
     for name in ("delta", "confidence"):
         value = parameters.get(name, 0.5)
         if not isinstance(value, float) or not 0 < value < 1:
