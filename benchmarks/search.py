@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -85,20 +86,19 @@ def chosen_by(
     return found.levels, SafeRelease(found.ramp.k, found.ramp.beta)
 
 
-def made(rows: int, columns: int, seed: int = 0) -> Counted:
-    """A table of people who do not exist; every further column has fewer values."""
+def made(rows: int, sizes: Sequence[int], seed: int = 0) -> Counted:
+    """A table of people who do not exist, with so many values in each column."""
     draw = np.random.default_rng(seed)
-    sizes = [96, 64, 48, 32, 24, 16, 12, 8, 6, 4][:columns]
     hierarchies, codes = [], []
     for size in sizes:
-        widths = [width for width in (2, 4, 8) if size // width > 1][:3]
+        widths = [width for width in (2, 4, 8) if size // width > 1]
         spans = [[str(v), *(f"{w}:{v // w}" for w in widths), "*"] for v in range(size)]
         hierarchies.append(from_rows(spans))
         shares = 1 / np.arange(1, size + 1) ** 0.7
         codes.append(draw.choice(size, rows, p=shares / shares.sum()))
     tuples = merged(np.column_stack(codes).astype(np.int32), np.ones(rows, dtype=np.int64))
-    names = tuple(f"c{at}" for at in range(columns))
-    return Counted(names, tuple(hierarchies), (0,) * columns, tuples)
+    names = tuple(f"c{at}" for at in range(len(sizes)))
+    return Counted(names, tuple(hierarchies), (0,) * len(sizes), tuples)
 
 
 def timed(name: str, counted: Counted) -> None:
@@ -125,8 +125,11 @@ def main() -> None:
         for epsilon in (0.5, 1.0, 2.0):
             releases(data, scheme, epsilon, number)
     timed("Adult", adult(data))
-    timed("made", made(100_000, 6))
-    timed("made", made(1_000_000, 8))
+    timed("made", made(100_000, (96, 64, 48, 32, 24, 16)))
+    timed("made", made(1_000_000, (96, 64, 48, 32, 24, 16)))
+    timed("made", made(100_000, (96, 64, 48, 32, 24, 12, 8, 2)))
+    timed("made", made(1_000_000, (96, 64, 48, 32, 24, 12, 8, 2)))
+    timed("made", made(1_000_000, (96, 64, 48, 32, 24, 16, 12, 8)))
 
 
 if __name__ == "__main__":

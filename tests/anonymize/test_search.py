@@ -282,6 +282,7 @@ def test_a_bound_is_no_wider_than_what_it_promises() -> None:
     problem = Problem((hierarchy,), Lattice((0,), (2,)), (ramp(10, 0.5),))
     table = ((0,),) * 40 + ((1,),) * 3 + ((2,),) * 12
     state = problem.state(table)
+    state.score((2,))
     wide = state._bound.copy()
     state.score((1,))
     assert wide[0, 0] == pytest.approx(W * problem.ramps[0].b * len(table), rel=1e-6)

@@ -8,7 +8,7 @@ Classes are rolled up from the distinct tuples at level 0; the table is never re
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,6 +75,14 @@ class Lattice:
         for at, level in enumerate(node):
             if level > self.low[at]:
                 yield (*node[:at], level - 1, *node[at + 1 :])
+
+    def near(self, node: Node) -> Iterator[Node]:
+        """The nodes one level finer in one column, and those also one coarser in another."""
+        for child in self.children(node):
+            yield child
+            for at, level in enumerate(child):
+                if level < self.high[at] and child[at] == node[at]:
+                    yield (*child[:at], level + 1, *child[at + 1 :])
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,27 +160,13 @@ class Rollups:
             return None
         return classes
 
-    def cells(
-        self, node: Node
-    ) -> tuple[npt.NDArray[np.int64], Counts, Callable[[], npt.NDArray[np.int64]]]:
-        """The keys of the cells of a node, their rows, and how to place each tuple's cell."""
-        keys, cells = self._keys(node)
-        found, sizes, _ = self._grouped(keys, cells, located=False)
+    def cells(self, node: Node) -> tuple[npt.NDArray[np.int64], Counts]:
+        """The keys of the cells of a node, and their rows."""
+        return self._grouped(*self._keys(node), located=False)[:2]
 
-        def locate() -> npt.NDArray[np.int64]:
-            if cells > _DENSEST:
-                return np.searchsorted(found, keys)
-            place = np.zeros(cells, dtype=np.int64)
-            place[found] = np.arange(len(found))
-            return place[keys]
-
-        return found, sizes, locate
-
-    def spread(self, at: int, per_row: Floats) -> Floats:
-        """For each code of a column at level 0, the sum over its rows of a value per tuple."""
-        weights = per_row * self.frequencies.counts
-        width = len(self.hierarchies[at].groups[0])
-        return np.bincount(self._columns[at], weights=weights, minlength=width).astype(float)
+    def widths(self, at: int) -> list[int]:
+        """How many groups a column has at each level."""
+        return [len(labels) for labels in self.hierarchies[at].labels]
 
     def codes(self, node: Node, keys: npt.NDArray[np.int64]) -> Codes:
         """The codes, at the levels of the node, of classes named by their keys."""

@@ -12,10 +12,10 @@ slope, and the score by 0 to W D. All are whole numbers, so nothing is lost to r
 **Search.** The noise of every candidate is drawn first; the candidate with the largest noisy
 score is then found exactly, without scoring those that cannot be it. For x finer than y a row's
 cell is no larger at x than at y, and psi(c) / c never falls as c grows; so the score of x is at
-most the sum over rows of w_x(row) psi(c_y) / c_y, a sum over columns that is known once y is
-scored; and psi of a cell is at least the sum of psi of its parts, so the most that a cell's labels
-may keep, times the sum of psi at y, bounds it too. Passing over candidates changes the time that
-it takes and nothing else. (Who can measure that time learns something; keep it to yourself.)
+most the sum over rows of w_x(row) psi(c_y) / c_y, and w_x(row) is at most what the best part of
+the row's cell at y keeps: a sum over columns that is known once y is scored. Passing over
+candidates changes the time that it takes and nothing else. (Who can measure that time learns
+something; keep it to yourself.)
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ import numpy.typing as npt
 
 from incrowd.anonymize.lattice import Lattice, Node, Rollups
 from incrowd.errors import Floats
+from incrowd.hierarchy import Codes
 from incrowd.measure.loss import normalised
 from incrowd.privacy.randomness import Counts, Randomness
 from incrowd.privacy.selection import one_sided_noise
@@ -37,6 +38,7 @@ W = 1 << 10
 _UNIT = 1 << 10
 _FROM, _TO = 0.7, 1.7  # the ramp begins and ends at these multiples of the crowd k / beta
 _FEW = 16  # so many open candidates are rather scored than bounded more closely
+_BATCH = 32  # so many nodes are scored before it is looked again which may still win
 _SLACK = 1 + 1e-6  # bounds are sums of floats; they must not fall below the truth
 
 
@@ -93,9 +95,11 @@ def search(
     )
     noise = drawn.reshape(len(ramps), *lattice.shape)
     state = _State(_Detail(rollups, lattice, power, weights), lattice, ramps, noise)
-    state.descend()
-    while (node := state.open_node(progress)) is not None:
-        state.score(node)
+    state.climb()
+    while nodes := state.open_nodes(progress):
+        for node in nodes:
+            if state.may_win(node):
+                state.score(node)
     return state.chosen()
 
 
@@ -122,16 +126,18 @@ class _Detail:
             [share * (1 - cost) for cost in normalised(hierarchy)]
             for share, hierarchy in zip(shares, rollups.hierarchies, strict=True)
         ]
-        grid = np.zeros(())
+        grid = cells = np.zeros(())
         for at, (low, high) in enumerate(zip(lattice.low, lattice.high, strict=True)):
             best = [float(self._kept[at][level].max()) for level in range(low, high + 1)]
             grid = np.add.outer(grid, best)
+            cells = np.add.outer(cells, np.log2(rollups.widths(at)[low : high + 1]))
+        self.cells = cells
         self._most = grid ** (power - 1)
         self._best = grid**power
+        self._parts: dict[tuple[int, int], list[Floats]] = {}
 
-    def weights(self, node: Node, keys: npt.NDArray[np.int64]) -> Counts:
+    def weights(self, codes: Codes, node: Node) -> Counts:
         """w of each cell of a node, a whole number from 0 to W."""
-        codes = self.rollups.codes(node, keys)
         detail = np.zeros(len(codes))
         for at, level in enumerate(node):
             detail += self._kept[at][level][codes[:, at]]
@@ -141,17 +147,28 @@ class _Detail:
         """Upper bounds of the scores of all finer nodes, whose psi add up to so much at most."""
         return self._best[self._lattice.finer(node)] * (float(total) * W * _SLACK)
 
-    def bounds(self, node: Node, per_row: Floats) -> Floats:
-        """Closer ones, if each row counts so much at most: detail by detail, column by column."""
+    def bounds(self, codes: Codes, node: Node, psi: Counts) -> Floats:
+        """Closer ones, from psi of each cell: detail by detail, column by column."""
         grid = np.zeros(())
-        for at, hierarchy in enumerate(self.rollups.hierarchies):
-            held = self.rollups.spread(at, per_row)
-            sums = [
-                float((self._kept[at][level][hierarchy.groups[level]] * held).sum())
-                for level in range(self._lattice.low[at], node[at] + 1)
-            ]
+        for at, level in enumerate(node):
+            parts = self._best_parts(at, level)
+            held = np.bincount(codes[:, at], weights=psi, minlength=len(parts[0]))
+            sums = [float((best * held).sum()) for best in parts]
             grid = np.add.outer(grid, sums)
         return grid * self._most[self._lattice.finer(node)] * (W * _SLACK)
+
+    def _best_parts(self, at: int, level: int) -> list[Floats]:
+        """For each finer level, the most that a part of each group of this level keeps."""
+        if (at, level) not in self._parts:
+            groups = self.rollups.hierarchies[at].groups
+            width = len(self.rollups.hierarchies[at].labels[level])
+            found = []
+            for finer in range(self._lattice.low[at], level + 1):
+                best = np.zeros(width)
+                np.maximum.at(best, groups[level], self._kept[at][finer][groups[finer]])
+                found.append(best)
+            self._parts[at, level] = found
+        return self._parts[at, level]
 
 
 class _State:
@@ -161,75 +178,70 @@ class _State:
         self, detail: _Detail, lattice: Lattice, ramps: Sequence[Ramp], noise: npt.NDArray[np.int64]
     ) -> None:
         self._detail, self._lattice, self._ramps, self._noise = detail, lattice, ramps, noise
-        everyone = np.ones(len(detail.rollups.frequencies))
-        trivial = detail.bounds(lattice.high, everyone)
-        self._bound = np.stack([trivial * one.b for one in ramps])
+        self._bound = np.full(noise.shape, np.inf)
         self._closed = np.zeros(noise.shape, dtype=bool)
         self._best: tuple[int, Node, Ramp] | None = None
         self._scored = 0
 
-    def _open(self) -> npt.NDArray[np.bool_]:
+    def _open_at(self, places: tuple[slice | int, ...]) -> npt.NDArray[np.bool_]:
+        """Which candidates, among some places, are not scored and may reach the best so far."""
+        unseen = ~self._closed[places]
         if self._best is None:
-            return ~self._closed
-        return ~self._closed & (self._bound >= self._best[0] - self._noise)
+            return unseen
+        return unseen & (self._bound[places] >= self._best[0] - self._noise[places])
 
-    def open_node(self, progress: Callable[[int, int], None]) -> Node | None:
-        """The coarsest node that may still win, for what it bounds; None when none may."""
-        open_ = self._open()
-        remaining = int(open_.sum())
-        progress(open_.size - remaining, open_.size)
-        if not remaining:
-            return None
-        place = int(np.argmin(np.where(open_, self._bound, np.inf)))
-        return self._lattice.at(place % self._lattice.size)
+    def open_nodes(self, progress: Callable[[int, int], None]) -> list[Node]:
+        """The coarsest nodes that may still win, for what they bound; none when none may."""
+        open_ = self._open_at(())
+        progress(int(open_.size - open_.sum()), open_.size)
+        places = np.flatnonzero(open_.any(axis=0))
+        coarse = self._detail.cells.ravel()[places]
+        if len(places) > _BATCH:
+            first = np.argpartition(coarse, _BATCH)[:_BATCH]
+            places, coarse = places[first], coarse[first]
+        order = np.argsort(coarse, kind="stable")
+        return [self._lattice.at(int(place)) for place in places[order]]
 
-    def descend(self) -> None:
-        """A good candidate at once: from the top, always to the child that scores best."""
-        node: Node | None = self._lattice.high
+    def may_win(self, node: Node) -> bool:
+        """Whether a node, with any ramp, may still win."""
+        return bool(self._open_at((slice(None), *self._lattice.place(node))).any())
+
+    def climb(self) -> None:
+        """A good candidate at once: from the top, always to the best node near by."""
         self.score(self._lattice.high)
-        while node is not None:
-            before = self._best
-            for child in self._lattice.children(node):
-                if not self._closed[(0, *self._lattice.place(child))]:
-                    self.score(child)
-            assert self._best is not None
-            node = self._best[1] if self._best != before else None
+        before = None
+        while self._best is not None and self._best[1] != before:
+            before = self._best[1]
+            for node in self._lattice.near(before):
+                if self.may_win(node):
+                    self.score(node)
 
     def score(self, node: Node) -> None:
         """Score a node for every ramp that may win with it, and bound what is finer."""
         self._scored += 1
-        keys, sizes, locate = self._detail.rollups.cells(node)
+        keys, sizes = self._detail.rollups.cells(node)
         place, finer = self._lattice.place(node), self._lattice.finer(node)
-        weights: Counts | None = None
-        for number, one in enumerate(self._ramps):
-            psi, here = one.of(sizes), self._bound[number][finer]
+        psis = [one.of(sizes) for one in self._ramps]
+        cells: tuple[Codes, Counts] | None = None
+        for number, (one, psi) in enumerate(zip(self._ramps, psis, strict=True)):
+            here = self._bound[number][finer]
             np.minimum(here, self._detail.rough_bounds(node, int(psi.sum())), out=here)
-            if self._may_win(number, place):
-                weights = self._detail.weights(node, keys) if weights is None else weights
-                total = int((weights * psi).sum()) + int(self._noise[(number, *place)])
+            if self._open_at((number, *place)):
+                cells = cells or self._cells(node, keys)
+                total = int((cells[1] * psi).sum()) + int(self._noise[(number, *place)])
                 if self._best is None or self._wins(total, number, node):
                     self._best = (total, node, one)
             self._closed[(number, *place)] = True
-        at: npt.NDArray[np.int64] | None = None
-        for number, one in enumerate(self._ramps):
-            if self._still_open(number, finer) > _FEW:
-                at = locate() if at is None else at
+        for number, psi in enumerate(psis):
+            if int(self._open_at((number, *finer)).sum()) > _FEW:
+                cells = cells or self._cells(node, keys)
                 here = self._bound[number][finer]
-                bounds = self._detail.bounds(node, (one.of(sizes) / sizes)[at])
-                np.minimum(here, bounds, out=here)
+                np.minimum(here, self._detail.bounds(cells[0], node, psi), out=here)
 
-    def _may_win(self, number: int, place: Node) -> bool:
-        """Whether a candidate's bound, with its noise, reaches the best so far."""
-        if self._best is None:
-            return True
-        bound, noise = self._bound[number][place], self._noise[number][place]
-        return bool(bound >= self._best[0] - noise)
-
-    def _still_open(self, number: int, places: tuple[slice, ...]) -> int:
-        """How many candidates of one ramp, among some places, may still win."""
-        assert self._best is not None
-        bound, noise = self._bound[number][places], self._noise[number][places]
-        return int((~self._closed[number][places] & (bound >= self._best[0] - noise)).sum())
+    def _cells(self, node: Node, keys: npt.NDArray[np.int64]) -> tuple[Codes, Counts]:
+        """The codes of the cells of a node, and what they keep."""
+        codes = self._detail.rollups.codes(node, keys)
+        return codes, self._detail.weights(codes, node)
 
     def _wins(self, total: int, number: int, node: Node) -> bool:
         """Whether a noisy score is the largest so far; of equal ones the first candidate wins."""
