@@ -56,7 +56,7 @@ def ours(path: Path, folder: Path) -> int:
     from incrowd.release import publish
     from incrowd.specfile import parse
 
-    return publish(path, parse(SPEC), output=folder / "release").certificate.release.rows
+    return publish(path, parse(SPEC), output=folder / "release").certificate.table.release.rows
 
 
 if __name__ == "__main__":

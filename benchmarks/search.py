@@ -76,7 +76,7 @@ def releases(data: Path, scheme: str, epsilon: float, number: int) -> None:
 
 
 def chosen_by(
-    rollups: Rollups, lattice: Lattice, pairs: list[SafeRelease], epsilon: Fraction
+    rollups: Rollups, lattice: Lattice, pairs: Sequence[SafeRelease], epsilon: Fraction
 ) -> tuple[tuple[int, ...], SafeRelease]:
     """The scheme and the pair of one search."""
     found = search(
@@ -103,7 +103,7 @@ def made(rows: int, sizes: Sequence[int], seed: int = 0) -> Counted:
 
 def timed(name: str, counted: Counted) -> None:
     """The time of one search, beside counting the tuples of one scheme."""
-    pairs, _ = paired(epsilon=1.0, delta=1e-6, selections=[0.05])
+    pairs = paired(epsilon=1.0, delta=1e-6, selections=[0.05]).pairs
     rollups, lattice = Rollups(counted.hierarchies, counted.frequencies), whole(counted)
     start = time.perf_counter()
     rollups.cells(tuple(level // 2 for level in lattice.high))

@@ -458,7 +458,7 @@ def test_the_curators_figures_are_those_of_the_file(tmp_path: Path, release: str
     file = parse(f"{SAMPLE}\nrelease: {{method: k-anonymity, k: 4, {release}}}")
     result = publish(table, file, output=tmp_path / "out")
     found = evaluated(
-        table, tmp_path / "out" / result.certificate.release.file, f"{SAMPLE}\n"
+        table, tmp_path / "out" / result.certificate.table.release.file, f"{SAMPLE}\n"
     ).as_dict()
     written = json.loads((tmp_path / "out" / "curator" / "evaluation.json").read_text())
     alike(found, written)

@@ -105,7 +105,7 @@ def test_every_algorithm_holds_together(
     assert verify(tmp_path / "out") == []
     data = read(tmp_path / "out")
     assert data.columns == [*QUASI, *KEPT, *(["count"] if rows == "weighted" else [])]
-    facts = result.certificate.release
+    facts = result.certificate.table.release
     found = plain(data)
     assert len(found) == facts.rows
     assert anonymity.k_anonymity(found, QUASI) == facts.smallest_class >= 6
@@ -142,7 +142,7 @@ def test_full_domain_recoding_row_by_row(
     patients: pl.DataFrame, tmp_path: Path, settings: str
 ) -> None:
     result = released(patients, tmp_path / "out", f"k: 5, {settings}")
-    levels = tuple(result.certificate.scheme[name].level or 0 for name in QUASI)
+    levels = tuple(result.certificate.table.scheme[name].level or 0 for name in QUASI)
     if "levels" in settings:
         assert 1 <= levels[0] <= 3
         assert levels[2] == 2
@@ -245,14 +245,14 @@ def test_duplicates_are_real_rows(patients: pl.DataFrame, tmp_path: Path) -> Non
 def test_duplicates_are_drawn_anew(patients: pl.DataFrame, tmp_path: Path) -> None:
     one = released(patients.head(200), tmp_path / "a", "k: 5, algorithm: duplicate")
     two = released(patients.head(200), tmp_path / "b", "k: 5, algorithm: duplicate")
-    assert one.certificate.release.sha256 != two.certificate.release.sha256
+    assert one.certificate.table.release.sha256 != two.certificate.table.release.sha256
 
 
 def test_starred_rows_are_in_no_class(patients: pl.DataFrame, tmp_path: Path) -> None:
     stars = released(patients, tmp_path / "stars", "k: 5, suppressed: starred")
     dropped = released(patients, tmp_path / "dropped", "k: 5")
     assert verify(tmp_path / "stars") == []
-    one, two = stars.certificate.release, dropped.certificate.release
+    one, two = stars.certificate.table.release, dropped.certificate.table.release
     assert one.rows == len(patients) > two.rows
     assert (one.classes, one.smallest_class) == (two.classes, two.smallest_class)
     assert stars.evaluation == dropped.evaluation
@@ -274,7 +274,7 @@ def test_a_class_that_shows_nothing_is_a_class_all_the_same(
     settings = f"k: 5, suppression: 0, suppressed: {suppressed}"
     result = released(pl.DataFrame({"a": values}), tmp_path / "out", settings, columns)
     assert verify(tmp_path / "out") == []
-    assert result.certificate.release.rows == len(values)
+    assert result.certificate.table.release.rows == len(values)
     if suppressed == "dropped":
         assert result.evaluation.rows_released == len(values)
 
@@ -363,7 +363,7 @@ def test_mondrian_on_dates_of_any_grain(tmp_path: Path, levels: str) -> None:
     table = pl.DataFrame({"d": [dt.date(2012, 1, 1) + dt.timedelta(int(x)) for x in days]})
     result = released(table, tmp_path / "out", "k: 5, algorithm: mondrian", DATES % levels)
     assert verify(tmp_path / "out") == []
-    assert result.certificate.release.classes > 3
+    assert result.certificate.table.release.classes > 3
 
 
 @pytest.mark.parametrize("algorithm", ["mondrian", "cluster"])
@@ -392,8 +392,8 @@ def test_local_recoding_of_every_kind(tmp_path: Path, hierarchy: str, algorithm:
     assert verify(tmp_path / "out") == []
     data = read(tmp_path / "out")
     assert data["x"].value_counts()["count"].min() >= 5  # type: ignore[operator]
-    assert result.certificate.release.classes > 1
-    assert result.evaluation.rows_released == result.certificate.release.rows == 200
+    assert result.certificate.table.release.classes > 1
+    assert result.evaluation.rows_released == result.certificate.table.release.rows == 200
 
 
 # Rules on sensitive values -------------------------------------------------------------------
@@ -480,7 +480,7 @@ def test_the_unit_is_said_in_words_that_make_sense(tmp_path: Path) -> None:
     table = pl.DataFrame({"id": [i // 3 for i in range(90)], "x": ["a"] * 90})
     columns = "unit: {id: id}\ncolumns: {id: {role: identifier}, x: {role: quasi, hierarchy: flat}}"
     result = released(table, tmp_path / "out", "k: 5", columns)
-    assert result.certificate.release.rows == result.evaluation.rows_original == 30
+    assert result.certificate.table.release.rows == result.evaluation.rows_original == 30
     assert result.certificate.guarantee.unit == "one person"
     assert "one person is one person's" not in result.certificate.guarantee.statement
     assert verify(tmp_path / "out") == []
@@ -515,7 +515,7 @@ def resealed(
     frame.write_csv(copy / "data.csv")
     known = certificate_of(good)
     sizes = frame.group_by(QUASI).len()["len"]
-    release = known.release.model_copy(
+    release = known.table.release.model_copy(
         update={
             "sha256": hashlib.sha256((copy / "data.csv").read_bytes()).hexdigest(),
             "rows": len(frame),
@@ -708,7 +708,7 @@ def test_everything_may_be_suppressed(tmp_path: Path) -> None:
             table, tmp_path / suppressed, f"{settings}, suppressed: {suppressed}", SMALL % ("", "")
         )
         assert verify(tmp_path / suppressed) == []
-        assert result.certificate.release.classes == 0
+        assert result.certificate.table.release.classes == 0
         assert (result.evaluation.rows_released, result.evaluation.loss) == (0, 1.0)
 
 
@@ -721,7 +721,7 @@ def test_a_heavy_column_loses_less(patients: pl.DataFrame, tmp_path: Path, algor
     light = COLUMNS.replace("birth_year: {", "birth_year: {weight: 0.05, ")
     lost = [
         released(patients, tmp_path / name, f"k: 5, algorithm: {algorithm}", columns)
-        .evaluation.loss_by_column["birth_year"]
+        .evaluation.loss_by_column["birth_year"]  # type: ignore[union-attr]
         for name, columns in (("heavy", heavy), ("light", light))
     ]  # fmt: skip
     assert lost[0] < lost[1]

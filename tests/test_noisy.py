@@ -140,7 +140,7 @@ def test_verify_sees_values_off_the_grid(tmp_path: Path) -> None:
         certificate = made.certificate
         from incrowd.certificate import FILE, sha256_of
 
-        data = certificate.release.model_copy(
+        data = certificate.table.release.model_copy(
             update={"sha256": sha256_of(tmp_path / "out" / "data.parquet")}
         )
         sealed = certificate.model_copy(update={"release": data}).sealed()
@@ -249,8 +249,8 @@ def test_confidence_suppresses_and_reports(tmp_path: Path) -> None:
     original = heights(3000)
     made = publish(original, spec("k: 20, epsilon: 30, confidence: 0.7"), output=tmp_path / "out")
     gone = noise(made).suppressed_by_confidence
-    assert 0 < gone == 3000 - made.certificate.release.rows
-    assert made.certificate.release.smallest_class >= 20
+    assert 0 < gone == 3000 - made.certificate.table.release.rows
+    assert made.certificate.table.release.smallest_class >= 20
     assert "confidence 0.7" in made.certificate.guarantee.statement
     assert verify(tmp_path / "out") == []
 

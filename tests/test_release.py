@@ -32,7 +32,7 @@ def test_a_release_holds_together(voters: pl.DataFrame, tmp_path: Path) -> None:
     ]  # fmt: skip
     data = pl.read_parquet(tmp_path / "out" / "data.parquet")
     assert data.columns == ["zip", "sex", "birth_year", "race"]
-    assert len(data) == result.certificate.release.rows > 2000
+    assert len(data) == result.certificate.table.release.rows > 2000
     k = int(result.certificate.parameters["k"])
     assert data.group_by(data.columns).len()["len"].min() >= k  # type: ignore[operator]
     guarantee = result.certificate.guarantee
@@ -52,7 +52,7 @@ def test_an_independent_tool_finds_it_k_anonymous(voters: pl.DataFrame, tmp_path
         pd.read_csv(tmp_path / "out" / "data.csv", dtype=str).fillna("null").reset_index(drop=True)
     )
     found = anonymity.k_anonymity(data, list(data.columns))
-    assert found == result.certificate.release.smallest_class >= result.certificate.k
+    assert found == result.certificate.table.release.smallest_class >= result.certificate.k
 
 
 def test_weighted_releases_say_the_same_in_fewer_rows(voters: pl.DataFrame, tmp_path: Path) -> None:
@@ -63,8 +63,8 @@ def test_weighted_releases_say_the_same_in_fewer_rows(voters: pl.DataFrame, tmp_
         path = tmp_path / ending / f"data.{ending}"
         data = pl.read_parquet(path) if ending == "parquet" else pl.read_csv(path)
         assert data.columns[-1] == "count"
-        assert data["count"].sum() == result.certificate.release.rows
-        assert len(data) == result.certificate.release.classes
+        assert data["count"].sum() == result.certificate.table.release.rows
+        assert len(data) == result.certificate.table.release.classes
 
 
 def test_nulls_and_strangers_are_published_as_the_docs_say(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_awkward_files_are_published_and_verify(tmp_path: Path) -> None:
     result = publish(tmp_path / "t.parquet", file, output=tmp_path / "out")
     assert verify(tmp_path / "out") == []
     assert result.evaluation.rows_original == 1210
-    assert result.certificate.release.classes == 2  # empty text is null
+    assert result.certificate.table.release.classes == 2  # empty text is null
 
 
 def test_a_path_is_a_path_and_no_pattern(tmp_path: Path) -> None:
@@ -239,7 +239,9 @@ REFUSALS: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("columns", "extra"), {"role": "identifier"}, "'extra' of the spec is not in the table"),
     (("release", "levels", "zip"), 6, "Level 6 is asked for column 'zip', but its highest is 5"),
     (("release", "delta"), None, "A plan needs epsilon and delta"),
-    (("release", "slices"), [["zip", "sex"]], "'slices' cannot be published so far"),
+    (("release", "slices"), [["zip", "sex"], ["race"]], "'birth_year' is in no slice. Put it"),
+    (("release", "slices"), [["zip", "email"], ["sex"]], "'email', which is not published"),
+    (("release", "slices"), 4, "Slices of 4 columns are asked for, and there are 4 columns"),
     (("release",), {"k": 2, "beta": 0.5, "delta": 1e-6}, "No epsilon reaches"),
     (("release",), {"k": 9, "beta": 0.5}, "must give epsilon, delta or both"),
     (
@@ -271,7 +273,7 @@ def test_the_first_lines_of_python(voters: pl.DataFrame) -> None:
             "release": {"epsilon": 1, "delta": 1e-6},
         },
     )
-    assert len(release.data) == release.certificate.release.rows
+    assert len(release.data) == release.certificate.table.release.rows
     assert verify(release.folder) == []
     assert "Private" in release.report().html
     assert "differential privacy" in release._repr_html_()
@@ -312,7 +314,7 @@ def test_seeded_releases_repeat_and_say_so(voters: pl.DataFrame, tmp_path: Path)
     assert "NOT private" in one.warnings[0]
     other = released(voters, tmp_path / "c")
     assert other.certificate.randomness == "system"
-    assert other.certificate.release.sha256 != one.certificate.release.sha256
+    assert other.certificate.table.release.sha256 != one.certificate.table.release.sha256
 
 
 def test_nothing_survives_is_said_and_verifies(tmp_path: Path) -> None:
@@ -324,7 +326,7 @@ def test_nothing_survives_is_said_and_verifies(tmp_path: Path) -> None:
         result = publish(
             table, file.changed(("release", "format"), ending), output=tmp_path / ending
         )
-        assert result.certificate.release.rows == 0
+        assert result.certificate.table.release.rows == 0
         assert verify(tmp_path / ending) == []
     assert "Nothing survived" in (tmp_path / "csv/curator/report.html").read_text()
 

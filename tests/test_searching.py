@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from releases import COLUMNS, files, spec
 
-from incrowd import safely
+from incrowd import schemes
 from incrowd.anonymize.frequency import Frequencies
 from incrowd.anonymize.lattice import Rollups
 from incrowd.anonymize.safe import safe
@@ -97,7 +97,7 @@ def test_a_searched_release_holds_together(good: Path) -> None:
     data = pl.read_csv(good / "data.csv", infer_schema=False)
     sizes = data.group_by(data.columns).len()["len"]
     assert sizes.min() >= int(k)  # type: ignore[operator]
-    assert certificate.release.rows == len(data) > 1000
+    assert certificate.table.release.rows == len(data) > 1000
 
 
 def test_nothing_of_the_search_but_its_result_is_in_the_release(good: Path) -> None:
@@ -221,7 +221,7 @@ def test_what_cannot_be_searched_is_refused_before_the_spend(
     [
         ("objective: most", BASE, "objective"),
         ("search_epsilon: 0", BASE, "search_epsilon"),
-        ("objective: rows", "epsilon: 1, delta: 1.0e-6", "'objective' belongs to 'scheme: search'"),
+        ("objective: rows", "epsilon: 1, scheme: fixed", "'objective' belongs to 'scheme: search'"),
         ("search_epsilon: 0.1", "epsilon: 1, scheme: fixed", "'search_epsilon' belongs to"),
         ("levels: {sex: [1, 0]}", BASE, "the levels of 'sex' must rise"),
         ("objective: rows", "method: k-anonymity, k: 5", "does not belong to method 'k-anonymity'"),
@@ -233,7 +233,7 @@ def test_what_makes_no_sense_is_refused_with_the_spec(more: str, base: str, mess
 
 
 def levels(release: Release) -> dict[str, int | None]:
-    return {name: column.level for name, column in release.certificate.scheme.items()}
+    return {name: column.level for name, column in release.certificate.table.scheme.items()}
 
 
 def test_levels_stay_within_their_limits(people: pl.DataFrame, tmp_path: Path) -> None:
@@ -293,7 +293,7 @@ def test_seeded_searches_repeat_and_others_do_not(people: pl.DataFrame, tmp_path
     assert one.certificate.randomness == "seeded: not private"
     assert verify(tmp_path / "a") == []
     other = published(people, tmp_path / "c", bits=SeededRandomness(4))
-    assert other.certificate.release.sha256 != one.certificate.release.sha256
+    assert other.certificate.table.release.sha256 != one.certificate.table.release.sha256
 
 
 def test_objectives_trade_rows_for_detail(tmp_path: Path) -> None:
@@ -317,7 +317,10 @@ def test_objectives_trade_rows_for_detail(tmp_path: Path) -> None:
     assert {name: levels(one)["x"] for name, one in made.items()} == {
         "rows": 1, "balanced": 0, "detail": 0,
     }  # fmt: skip
-    assert made["rows"].certificate.release.rows > 2 * made["detail"].certificate.release.rows
+    assert (
+        made["rows"].certificate.table.release.rows
+        > 2 * made["detail"].certificate.table.release.rows
+    )
 
 
 def test_the_search_sees_the_whole_table_and_spends_what_is_certified(
@@ -337,8 +340,8 @@ def test_the_search_sees_the_whole_table_and_spends_what_is_certified(
         assert frequencies.total == len(people)
         return safe(frequencies, **more)
 
-    monkeypatch.setattr(safely, "search", watched_search)
-    monkeypatch.setattr(safely, "safe", watched_safe)
+    monkeypatch.setattr(schemes, "search", watched_search)
+    monkeypatch.setattr(schemes, "safe", watched_safe)
     made = published(people, tmp_path / "out", "search_epsilon: 0.0314, objective: balanced")
     ((rows, ramps, more),) = seen
     assert order == ["search", "safe"]
@@ -366,8 +369,8 @@ def test_the_choice_and_the_sample_use_bits_of_their_own(
         bits=SeededRandomness(6),
     )
     assert levels(made) == levels(fixed)
-    assert made.certificate.release.sha256 != fixed.certificate.release.sha256
-    assert abs(made.certificate.release.rows - fixed.certificate.release.rows) < 600
+    assert made.certificate.table.release.sha256 != fixed.certificate.table.release.sha256
+    assert abs(made.certificate.table.release.rows - fixed.certificate.table.release.rows) < 600
 
 
 @pytest.mark.parametrize(

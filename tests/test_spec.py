@@ -83,7 +83,18 @@ PROBLEMS = [
         GOOD.replace("one row per person", "{idd: zip}"),
         "unit: must be 'one row per person' or",
     ),
-    (GOOD.replace("epsilon: 1.0", "slices: 5"), "release.slices: input should be a valid tuple"),
+    *(
+        (GOOD.replace("epsilon: 1.0", f"slices: {given}"), message)
+        for given, message in (
+            ("1", "release.slices: must list the columns of each table, as in"),
+            ("{columns: 2, tables: some}", "release.slices: must list the columns of each table"),
+            ("[zip, sex]", "release.slices: must list the columns of each table"),
+            ("[[zip, sex]]", "one slice is one table"),
+            ("[[zip, sex], [sex, zip]]", "two slices have the same columns"),
+            ("[[zip, zip], [sex]]", "a slice names a column twice: zip, zip"),
+            ("[[zip, sexx], [sex]]", "sexx"),
+        )
+    ),
     (GOOD.replace("{role: sensitive}", "{role: sensitive, other: [a]}"), "other: input should be"),
     (
         GOOD.replace("{mask: {length: 5}}", "{dates: {from: 2020-02-30, to: 2021-01-01}}"),

@@ -80,7 +80,7 @@ def test_a_dropped_row_that_leaves_k_minus_one_is_named(good: Path, tmp_path: Pa
     digest = hashlib.sha256((folder / "data.csv").read_bytes()).hexdigest()
     recertified(
         folder,
-        release=certificate.release.model_copy(
+        release=certificate.table.release.model_copy(
             update={"sha256": digest, "rows": len(data) - drop, "smallest_class": k - 1}
         ),
     )
@@ -92,7 +92,7 @@ def test_a_dropped_row_that_leaves_k_minus_one_is_named(good: Path, tmp_path: Pa
 def test_a_value_of_another_level_is_named(good: Path, tmp_path: Path) -> None:
     folder = tampered(good, tmp_path)
     certificate = Certificate.model_validate_json((good / "certificate.json").read_bytes())
-    scheme = dict(certificate.scheme)
+    scheme = dict(certificate.table.scheme)
     scheme["zip"] = scheme["zip"].model_copy(update={"level": 2})
     recertified(folder, scheme=scheme)
     assert any("is no value of level 2" in problem for problem in verify(folder))
@@ -132,7 +132,7 @@ def lies(certificate: Certificate) -> list[dict[str, Any]]:
     real = certificate.events[0]
     weak = {"kind": "safe release", "k": 2, "beta": 1e-9}
     choice = {"kind": "selection", "epsilon": 0.1}
-    column = certificate.scheme["sex"]
+    column = certificate.table.scheme["sex"]
     return [
         {"events": [weak, real], "parameters": {"k": 2.0, "beta": 1e-9}},
         {"events": [real, choice]},
@@ -142,11 +142,21 @@ def lies(certificate: Certificate) -> list[dict[str, Any]]:
         {"parameters": {"k": 2.0, "beta": certificate.parameters["beta"]}},
         {"date": "n=800"},
         {"incrowd": "alice is in it"},
-        {"scheme": {**certificate.scheme, "sex": column.model_copy(update={"level": 7})}},
-        {"scheme": {**certificate.scheme, "sex": column.model_copy(update={"level": -9})}},
-        {"scheme": {**certificate.scheme, "sex": column.model_copy(update={"file": "data.csv"})}},
-        {"scheme": {**certificate.scheme, "sex": column.model_copy(update={"rule": {"flat": {}}})}},
-        {"release": certificate.release.model_copy(update={"rows": -1})},
+        {"scheme": {**certificate.table.scheme, "sex": column.model_copy(update={"level": 7})}},
+        {"scheme": {**certificate.table.scheme, "sex": column.model_copy(update={"level": -9})}},
+        {
+            "scheme": {
+                **certificate.table.scheme,
+                "sex": column.model_copy(update={"file": "data.csv"}),
+            }
+        },
+        {
+            "scheme": {
+                **certificate.table.scheme,
+                "sex": column.model_copy(update={"rule": {"flat": {}}}),
+            }
+        },
+        {"release": certificate.table.release.model_copy(update={"rows": -1})},
     ]
 
 
@@ -174,7 +184,7 @@ def test_weighted_data_that_lie_are_found(tmp_path: Path, text: str) -> None:
     assert verify(tmp_path / "out") == []
     (tmp_path / "out" / "data.csv").write_text(text)
     digest = hashlib.sha256(text.encode()).hexdigest()
-    data = certificate_of(tmp_path / "out").release
+    data = certificate_of(tmp_path / "out").table.release
     for rows in (70, 20, 0):
         update = {"sha256": digest, "rows": rows, "classes": 2 if rows == 70 else 1}
         recertified(tmp_path / "out", release=data.model_copy(update=update))
@@ -187,7 +197,7 @@ def test_broken_parquet_neither_crashes_nor_deceives_it(
     """Even where hash and seal are made to fit: what passes says what the original said."""
     original = released(voters, tmp_path / "out").data
     path = tmp_path / "out" / "data.parquet"
-    content, data = path.read_bytes(), certificate_of(tmp_path / "out").release
+    content, data = path.read_bytes(), certificate_of(tmp_path / "out").table.release
     for at in range(0, len(content), max(len(content) // 60, 1)):
         broken = content[:at] + bytes([content[at] ^ 0x55]) + content[at + 1 :]
         path.write_bytes(broken)
@@ -212,7 +222,7 @@ def test_an_open_domain_shows_values_in_one_writing_only(tmp_path: Path) -> None
     text = path.read_text().replace("b\n", "a \n")  # "a" again, as another class
     path.write_text(text)
     digest = hashlib.sha256(text.encode()).hexdigest()
-    data = certificate_of(tmp_path / "out").release
+    data = certificate_of(tmp_path / "out").table.release
     recertified(tmp_path / "out", release=data.model_copy(update={"sha256": digest}))
     assert any("'a ' in column 'x' is no value of level 0" in p for p in verify(tmp_path / "out"))
 

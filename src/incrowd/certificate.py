@@ -29,8 +29,8 @@ from incrowd.statements import (
     check_parameters,
     classical_statement,
     noisy_statement,
-    parameters_of,
     safe_statement,
+    told,
 )
 
 FILE = "certificate.json"
@@ -101,7 +101,7 @@ def _is_number(text: str) -> bool:
 class Data(_Part):
     """Facts about the released file, recomputable from it."""
 
-    file: Literal["data.parquet", "data.csv"]
+    file: Annotated[str, Field(pattern=r"^data(-[1-9]\d{0,3})?\.(parquet|csv)$")]
     form: Literal["expanded", "weighted"]
     sha256: Hash
     rows: Count
@@ -116,8 +116,20 @@ class Signature(_Part):
     value: str
 
 
+class Slice(_Part):
+    """One of several tables: its own parameters, scheme and file."""
+
+    parameters: dict[str, float | str]
+    scheme: dict[str, SchemeColumn]
+    release: Data
+
+
 class Certificate(_Part):
-    """All of it. ``seal`` is the SHA-256 of the rest, but for the signature."""
+    """All of it. ``seal`` is the SHA-256 of the rest, but for the signature.
+
+    Where several tables are released, ``slices`` holds what is each one's own; the parameters,
+    at the top, are those of all together.
+    """
 
     incrowd: Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+[a-z0-9.]{0,12}$")]
     method: Literal["safe", "k-anonymity", "k-epsilon"]
@@ -125,19 +137,59 @@ class Certificate(_Part):
     guarantee: Guarantee
     parameters: dict[str, float | str]
     events: list[dict[str, Any]]
-    scheme: dict[str, SchemeColumn]
+    scheme: dict[str, SchemeColumn] | None = None
     kept: list[str] = []
     noisy: dict[str, NoisyColumn] = {}
-    release: Data
+    release: Data | None = None
+    slices: list[Slice] | None = None
     randomness: Literal["system", "seeded: not private"]
     seal: str = ""
     signature: Signature | None = None
 
+    @model_validator(mode="after")
+    def _one_table_or_slices(self) -> Certificate:
+        one = (self.scheme is not None, self.release is not None)
+        if one != (self.slices is None, self.slices is None):
+            raise ValueError("a certificate has a scheme and a release, or slices")
+        ending = self.tables[0].release.file.partition(".")[2] if self.tables else ""
+        for number, table in enumerate(self.tables, 1):
+            name = "data" if self.slices is None else f"data-{number}"
+            if table.release.file != f"{name}.{ending}":
+                raise ValueError(f"'{table.release.file}' is not called as it should be")
+        return self
+
     @property
     def k(self) -> int:
         """The smallest number of rows that are alike; 0 if the certificate names none."""
-        k = self.parameters.get("k", 0)
-        return int(k) if isinstance(k, float) else 0
+        named = [table.parameters.get("k", 0) for table in self.tables]
+        return min((int(k) if isinstance(k, float) else 0 for k in named), default=0)
+
+    @property
+    def table(self) -> Slice:
+        """The one table that was released."""
+        (only,) = self.tables
+        return only
+
+    def of_each_table(self) -> list[Certificate]:
+        """A certificate for each of the tables, as if it stood alone, but for its guarantee."""
+        return [
+            self.model_copy(
+                update={
+                    "slices": None, "parameters": table.parameters,
+                    "scheme": table.scheme, "release": table.release,
+                }
+            )
+            for table in self.tables
+        ]  # fmt: skip
+
+    @property
+    def tables(self) -> list[Slice]:
+        """The tables that were released: one, or slices."""
+        if self.slices is not None:
+            return self.slices
+        assert self.scheme is not None
+        assert self.release is not None
+        return [Slice(parameters=self.parameters, scheme=self.scheme, release=self.release)]
 
     def sealed(self) -> Certificate:
         """The certificate with its seal."""
@@ -175,8 +227,17 @@ class Certificate(_Part):
         """What is wrong with the guarantee of a safe release."""
         found, known = [], self.guarantee
         events = [from_dict(event) for event in self.events]
-        if not parameters_of(events) or self.kept or self.noisy:
-            return ["The events are not those of one safe release."]
+        known_by_events = told(events)
+        tables = [table.parameters for table in self.tables]
+        if (
+            known_by_events is None
+            or self.kept
+            or self.noisy
+            or len(known_by_events.tables) != len(tables)
+            or (self.slices is None) != (len(tables) == 1)
+        ):
+            what = "one safe release" if self.slices is None else "these slices"
+            return [f"The events are not those of {what}."]
         if known.kind != "differential privacy" or known.epsilon is None or known.delta is None:
             return ["A safe release guarantees differential privacy, with epsilon and delta."]
         true = Accountant(events).delta(epsilon=known.epsilon)
@@ -185,10 +246,14 @@ class Certificate(_Part):
                 f"The guarantee is not true: the events give delta = {true:.3g} at epsilon = "
                 f"{known.epsilon:g}, not {known.delta:.3g}."
             )
-        if self.parameters not in parameters_of(events):
+        shared = known_by_events.shared
+        if any(
+            table not in possible
+            for table, possible in zip(tables, known_by_events.tables, strict=True)
+        ) or (self.slices is not None and self.parameters != shared):
             found.append("The parameters are not those of the events.")
         elif known.statement != safe_statement(
-            self.parameters, epsilon=known.epsilon, delta=known.delta, unit=known.unit
+            shared, tables, epsilon=known.epsilon, delta=known.delta, unit=known.unit
         ):
             found.append("The statement does not say what the events guarantee.")
         return found

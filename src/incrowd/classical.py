@@ -18,7 +18,7 @@ from incrowd.grouping import Classes, classes
 from incrowd.hierarchy import ROOT
 from incrowd.privacy.events import Event
 from incrowd.privacy.randomness import Randomness
-from incrowd.product import Product, Progress, Recoded, Step, cells, published, unit_of
+from incrowd.product import Made, Product, Progress, Recoded, Step, alone, cells, published, unit_of
 from incrowd.spec import Closeness, Column, Diversity
 from incrowd.specfile import SpecFile
 from incrowd.statements import RULES, classical_statement
@@ -63,7 +63,7 @@ class KAnonymity:
         said = classical_statement(self._parameters(), unit)
         return Guarantee(kind="k-anonymity", statement=said, unit=unit)
 
-    def make(self, table: Table, bits: Randomness, step: Step, progress: Progress) -> Product:
+    def make(self, table: Table, bits: Randomness, step: Step, progress: Progress) -> Made:
         """Count, search, recode."""
         step("count")
         rows = count_rows(table, self.quasi, tuple(self.kept), folder=self._file.folder)
@@ -84,16 +84,18 @@ class KAnonymity:
             Shown(found.labels, merged(shown.codes[:, :quasi], shown.counts)),
             stars=False,
         )
-        return Product(
-            data=self._table(rows, found, shown, missing if starred else 0),
-            rows=shown.total + (missing if starred else 0),
-            classes=len(class_sizes),
-            smallest_class=int(class_sizes.min()) if len(class_sizes) else 0,
-            scheme=self._scheme(rows, found, axes),
-            evaluation=evaluation,
-            kept=tuple(self.kept),
-            parameters=self._parameters(),
-            warnings=tuple(self._telling(rows)),
+        return alone(
+            Product(
+                data=self._table(rows, found, shown, missing if starred else 0),
+                rows=shown.total + (missing if starred else 0),
+                classes=len(class_sizes),
+                smallest_class=int(class_sizes.min()) if len(class_sizes) else 0,
+                scheme=self._scheme(rows, found, axes),
+                evaluation=evaluation,
+                kept=tuple(self.kept),
+                parameters=self._parameters(),
+                warnings=tuple(self._telling(rows)),
+            )
         )
 
     def _telling(self, rows: Rows) -> list[str]:

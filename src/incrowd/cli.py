@@ -227,6 +227,7 @@ def publish(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Publish a release: data, certificate, scheme, and a private report."""
+    from incrowd.associating import Sliced
     from incrowd.certificate import load_key
     from incrowd.ledger import Ledger
     from incrowd.outcome import Outcome
@@ -253,21 +254,27 @@ def publish(
     if as_json:
         showing.print_json(certificate.model_dump(exclude_none=True))
         return
-    rows, classes = release.evaluation.rows_released, certificate.release.classes
-    print(f"Published {output}: {rows:,} rows in {classes:,} classes, each of at least")
-    print(f"{certificate.k} rows. It satisfies {showing.promise(certificate)}")
-    print(f"Private, for you alone: {output / 'curator' / 'report.html'}")
     found = release.evaluation
-    chosen = showing.chosen(certificate)
-    if isinstance(found, Outcome):
-        hint = "\n".join(filter(None, [chosen, showing.advice(found)]))
+    if isinstance(found, Sliced):
+        print(f"Published {output}. All of it together satisfies {showing.promise(certificate)}")
+        lines = [*showing.slice_lines(certificate), showing.survivals(found)]
     else:
-        gone = "Suppressed" if certificate.method != "safe" else "Not drawn, or suppressed:"
-        hint = f"{gone} {found.suppressed:,} rows; normalised loss {found.loss:.4f}. {chosen}"
-        if found.noise is not None:
-            hint = "\n".join([hint, *showing.noise_lines(found.noise)])
-    if hint:
-        print(hint)
+        rows, classes = found.rows_released, certificate.table.release.classes
+        print(f"Published {output}: {rows:,} rows in {classes:,} classes, each of at least")
+        print(f"{certificate.k} rows. It satisfies {showing.promise(certificate)}")
+        lines = [showing.chosen(certificate)]
+        if isinstance(found, Outcome):
+            lines.append(showing.advice(found))
+        else:
+            gone = "Suppressed" if certificate.method != "safe" else "Not drawn, or suppressed:"
+            lines[0] = (
+                f"{gone} {found.suppressed:,} rows; normalised loss {found.loss:.4f}. {lines[0]}"
+            )
+            lines += [] if found.noise is None else showing.noise_lines(found.noise)
+    print(f"Private, for you alone: {output / 'curator' / 'report.html'}")
+    for line in [*lines, *release.reasons]:
+        if line:
+            print(line)
 
 
 def _pause(step: str) -> None:

@@ -168,28 +168,12 @@ def evaluate(
     """
     if target is not None:
         check_choice("target", target, original.names)
-    points = [axis.positions[original.frequencies.codes[:, at]] for at, axis in enumerate(axes)]
-    held = [
-        np.bincount(
-            column, weights=original.frequencies.counts, minlength=len(axis.positions)
-        ).astype(float)
-        for column, axis in zip(points, axes, strict=True)
-    ]
-    covers = [
-        cover(name, axis, labels, rows)
-        for name, axis, labels, rows in zip(original.names, axes, shown.labels, held, strict=True)
-    ]
+    points, held, covers = _covered(original, axes, shown.labels)
     quasi = len(axes) - kept
     whole = _without_stars(shown.frequencies, covers[:quasi]) if stars else shown.frequencies
     released = merged(whole.codes[:, :quasi], whole.counts)
     rows = original.frequencies.total
-    pair = utility.Pair(
-        original.names,
-        merged(_binned(axes, points), original.frequencies.counts),
-        whole,
-        tuple(found.shares for found in covers),
-        tuple(axis.ordered for axis in axes),
-    )
+    pair = _pair(original, axes, points, covers, whole)
     points_ = np.column_stack(points[:quasi]).astype(np.int32)
     fitting = merged(points_, original.frequencies.counts)
     missing = max(rows - released.total, 0)
@@ -217,6 +201,46 @@ def evaluate(
             pair, quasi, target, None if held_out is None else _of_bins(axes, held_out)
         ),
     )
+
+
+def pair_of(original: Counted, axes: Sequence[Axis], shown: Shown) -> utility.Pair:
+    """The original and what is shown of it, as the measures of utility take them."""
+    points, _, covers = _covered(original, axes, shown.labels)
+    return _pair(original, axes, points, covers, shown.frequencies)
+
+
+def _pair(
+    original: Counted,
+    axes: Sequence[Axis],
+    points: list[Codes],
+    covers: list[Cover],
+    released: Frequencies,
+) -> utility.Pair:
+    return utility.Pair(
+        original.names,
+        merged(_binned(axes, points), original.frequencies.counts),
+        released,
+        tuple(found.shares for found in covers),
+        tuple(axis.ordered for axis in axes),
+    )
+
+
+def _covered(
+    original: Counted, axes: Sequence[Axis], labels: Sequence[Sequence[object]]
+) -> tuple[list[Codes], list[Floats], list[Cover]]:
+    """Where the tuples lie on each axis, the rows at each place, and what each label covers."""
+    points = [axis.positions[original.frequencies.codes[:, at]] for at, axis in enumerate(axes)]
+    held = [
+        np.bincount(
+            column, weights=original.frequencies.counts, minlength=len(axis.positions)
+        ).astype(float)
+        for column, axis in zip(points, axes, strict=True)
+    ]
+    covers = [
+        cover(name, axis, texts, rows)
+        for name, axis, texts, rows in zip(original.names, axes, labels, held, strict=True)
+    ]
+    return points, held, covers
 
 
 def _binned(axes: Sequence[Axis], points: Sequence[Codes]) -> Codes:

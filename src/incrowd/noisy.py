@@ -24,7 +24,7 @@ from incrowd.grouping import Classes, classes
 from incrowd.hierarchy import Codes
 from incrowd.measure.linking import Estimate, linking_risk, predicted, repeated
 from incrowd.privacy.randomness import Randomness, permutation
-from incrowd.product import Product, Progress, Step, published, unit_of
+from incrowd.product import Made, Product, Progress, Step, alone, published, unit_of
 from incrowd.spec import Column, Release
 from incrowd.specfile import SpecFile
 from incrowd.statements import noisy_statement
@@ -114,7 +114,7 @@ class KEpsilon(KAnonymity):
         said = noisy_statement(self._parameters(), list(self.noisy), unit)
         return Guarantee(kind="(k,epsilon)-anonymity", statement=said, unit=unit)
 
-    def make(self, table: Table, bits: Randomness, step: Step, progress: Progress) -> Product:
+    def make(self, table: Table, bits: Randomness, step: Step, progress: Progress) -> Made:
         """Count, search, draw noise, shuffle."""
         step("count")
         names = (*self.kept, *self.noisy)
@@ -131,7 +131,7 @@ class KEpsilon(KAnonymity):
         plain = evaluate(rows.counted, axes, Shown(found.labels, shown), stars=False)
         evaluation = self._evaluated(plain, data, released, kept, bits)
         order = np.flatnonzero(kept)[permutation(int(kept.sum()), bits)]
-        return Product(
+        return alone(Product(
             data=self._rows(rows, found, data, released, order),
             rows=shown.total,
             classes=len(shown),
@@ -151,7 +151,7 @@ class KEpsilon(KAnonymity):
                 *self._telling(rows),
                 *(evaluation.noise.warnings if evaluation.noise else ()),
             ),
-        )  # fmt: skip
+        ))  # fmt: skip
 
     def _parameters(self) -> dict[str, float | str]:
         release = self._release

@@ -1,24 +1,25 @@
 """Pairs of k and beta that, with private choices before them, cost the same budget.
 
-Choices that satisfy epsilon_1, epsilon_2, ... come first, a safe release after them. Against the
-worst choices, randomised response, all together have
+A budget is spent on choices that satisfy epsilon_1, epsilon_2, ..., and on one safe release or
+several. Against the worst choices, randomised response, all together have
 
     delta(epsilon) = sum over signs of p(signs) h(epsilon - sum of signed epsilon_i),
 
-h the profile of the release, where a plus has probability e^epsilon_i / (1 + e^epsilon_i). For each
-rate the smallest k that fits is found by this; since the choices decide among the pairs, h is the
-largest of all pairs' profiles at each epsilon, and the accountant has the last word.
+h the profile of the releases, where a plus has probability e^epsilon_i / (1 + e^epsilon_i). For
+each rate the smallest k that fits is found by this; since the choices decide among the pairs, h is
+the largest of all pairs' profiles at each epsilon, and the accountant has the last word.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from incrowd.errors import Floats, IncrowdError, UnsolvableError
-from incrowd.privacy.accountant import Accountant
+from incrowd.privacy.accountant import Accountant, profile_of
 from incrowd.privacy.events import (
     LARGEST_K,
     Composition,
@@ -28,93 +29,116 @@ from incrowd.privacy.events import (
     Sampled,
     Selection,
 )
-from incrowd.privacy.profile import of_safe_release, sampled
+from incrowd.privacy.profile import sampled
 from incrowd.privacy.randomness import realised
 
 RATES = (0.3, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9)
 _TRIES = 12
 
 
+@dataclass(frozen=True)
+class Budget:
+    """What is spent, settled before the table is seen; ``epsilon`` and ``delta`` hold for all.
+
+    First come ``choices``, of what goes into which table. Then, for each of ``tables``, come
+    ``selections``, and a release with one of ``pairs``. Without selections there is one pair.
+    ``population`` is the rate at which the table itself was sampled, if it was.
+    """
+
+    epsilon: float
+    delta: float
+    pairs: tuple[SafeRelease, ...]
+    selections: tuple[float, ...] = ()
+    choices: tuple[float, ...] = ()
+    tables: int = 1
+    population: float | None = None
+
+    @property
+    def events(self) -> list[Event]:
+        """All of it as events: one for each slice, where there are several tables."""
+        each: list[Event] = list(self.pairs)
+        if self.selections:
+            each = [*(Selection(epsilon) for epsilon in self.selections), OneOf(self.pairs)]
+            each = [Composition(each)] if self.tables > 1 else each
+        events = [*(Selection(epsilon) for epsilon in self.choices), *each * self.tables]
+        if self.population is None:
+            return events
+        inside = events[0] if len(events) == 1 else Composition(events)
+        return [Sampled(inside, self.population)]
+
+
 def paired(
     *,
     epsilon: float,
     delta: float,
-    selections: Sequence[float],
+    selections: Sequence[float] = (),
     rates: Sequence[float] = RATES,
+    choices: Sequence[float] = (),
+    tables: int = 1,
     population: float | None = None,
-) -> tuple[list[SafeRelease], list[Event]]:
-    """The pairs, and the events of choosing among them: within (epsilon, delta), together.
-
-    ``selections`` are the epsilons of the choices that come before the release.
-
-    ``population`` is the rate at which the table itself was sampled, if it was.
-    """
-    spent = math.fsum(selections)
+) -> Budget:
+    """A budget with the smallest k for each rate: within (epsilon, delta), all together."""
+    chosen = (*choices, *tuple(selections) * tables)
+    spent = math.fsum(chosen)
     if spent >= epsilon:
         raise IncrowdError(
             f"The search would spend epsilon = {spent:g} of {epsilon:g}, which leaves nothing for "
             "the release. Use a smaller 'search_epsilon'."
         )
-    target = delta
+    empty = Budget(
+        epsilon, delta, (), tuple(selections), tuple(choices), tables, population
+    )  # fmt: skip
+    target, signs = delta, _signs(chosen, population)
     for _ in range(_TRIES):
-        pairs = [_smallest(rate, epsilon, target, selections, population) for rate in rates]
-        events = _events(pairs, selections, population)
-        found = Accountant(events).delta(epsilon=epsilon)
+        pairs = tuple(_smallest(rate, empty, target, signs) for rate in rates)
+        budget = replace(empty, pairs=pairs)
+        found = Accountant(budget.events).delta(epsilon=epsilon)
         if found <= delta:
-            return pairs, events
+            return budget
         target *= 0.98 * delta / found
     raise UnsolvableError(f"No pairs of k and beta fit epsilon = {epsilon:g}, delta = {delta:g}.")
 
 
-def _events(
-    pairs: list[SafeRelease], selections: Sequence[float], population: float | None
-) -> list[Event]:
-    events: list[Event] = [*(Selection(epsilon) for epsilon in selections), OneOf(pairs)]
-    return events if population is None else [Sampled(Composition(events), population)]
-
-
 def _smallest(
-    rate: float,
-    epsilon: float,
-    delta: float,
-    selections: Sequence[float],
-    population: float | None,
+    rate: float, budget: Budget, delta: float, signs: tuple[Floats, Floats]
 ) -> SafeRelease:
     """The smallest k at a rate, by bisection; delta falls as k grows."""
     beta = realised(rate)
-    signs = _signs(selections, population)
     low, high = 0, 1
-    while _delta(high, beta, epsilon, signs, population) > delta:
+    while _delta(SafeRelease(high, beta), budget, delta, signs) > delta:
         low, high = high, 2 * high
         if high > LARGEST_K:
             raise UnsolvableError(
-                f"No k reaches delta = {delta:.3g} at epsilon = {epsilon:g} and beta = {rate:g}."
+                f"No k reaches delta = {delta:.3g} at epsilon = {budget.epsilon:g} and beta = "
+                f"{rate:g}."
             )
     while high - low > 1:
         middle = (low + high) // 2
-        fits = _delta(middle, beta, epsilon, signs, population) <= delta
+        fits = _delta(SafeRelease(middle, beta), budget, delta, signs) <= delta
         low, high = (low, middle) if fits else (middle, high)
     return SafeRelease(high, beta)
 
 
-def _signs(selections: Sequence[float], population: float | None) -> tuple[Floats, Floats]:
-    """The sums of signed epsilons, and how likely each is."""
+def _signs(epsilons: Sequence[float], population: float | None) -> tuple[Floats, Floats]:
+    """The sums of signed epsilons, equal ones together, and how likely each is."""
     sums, shares = np.zeros(1), np.ones(1)
-    for epsilon in selections:
+    for epsilon in epsilons:
         # As if each were sampled by itself, which is a little too cheap; the accountant corrects.
         one = epsilon if population is None else math.log1p(population * math.expm1(epsilon))
         plus = 1 / (1 + math.exp(-one))
-        sums = np.concatenate([sums + one, sums - one])
-        shares = np.concatenate([shares * plus, shares * (1 - plus)])
+        both = np.concatenate([sums + one, sums - one])
+        weights = np.concatenate([shares * plus, shares * (1 - plus)])
+        sums, place = np.unique(np.round(both, 9), return_inverse=True)
+        shares = np.bincount(place, weights=weights).astype(np.float64)
     return sums, shares
 
 
-def _delta(
-    k: int, beta: float, epsilon: float, signs: tuple[Floats, Floats], population: float | None
-) -> float:
-    profile = of_safe_release(k, beta)
-    if population is not None:
-        profile = sampled(profile, population)
+def _delta(pair: SafeRelease, budget: Budget, target: float, signs: tuple[Floats, Floats]) -> float:
+    """Delta if each release had this pair, near the target or above it."""
+    event = pair if budget.tables == 1 else Composition([pair] * budget.tables)
+    profile = profile_of(event, tail=target * 1e-5 / budget.tables)
+    if budget.population is not None:
+        profile = sampled(profile, budget.population)
     sums, shares = signs
-    ways = (profile.present(epsilon - sums), profile.absent(epsilon - sums))
+    ways = (profile.present(budget.epsilon - sums), profile.absent(budget.epsilon - sums))
     return max(float((shares * way).sum()) for way in ways)

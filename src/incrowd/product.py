@@ -10,11 +10,12 @@ from urllib.parse import quote
 import numpy as np
 
 from incrowd.anonymize.frequency import Frequencies, merged
+from incrowd.associating import Sliced
 from incrowd.certificate import Guarantee, NoisyColumn
 from incrowd.engine import Table
 from incrowd.engine.local import from_cells
 from incrowd.errors import IncrowdError
-from incrowd.evaluating import COUNT, Evaluation
+from incrowd.evaluating import COUNT, Evaluation, Shown
 from incrowd.hierarchy import Hierarchy
 from incrowd.outcome import Outcome
 from incrowd.privacy.events import Event
@@ -37,7 +38,7 @@ class Recoded:
 
 @dataclass(frozen=True, eq=False)
 class Product:
-    """The rows to be written, the facts about them, and what only the curator may see."""
+    """The rows of one table, the facts about them, and what only the curator may see."""
 
     data: Table
     rows: int
@@ -49,6 +50,25 @@ class Product:
     noisy: dict[str, NoisyColumn] = field(default_factory=dict)
     parameters: dict[str, float | str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    shown: Shown | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """All that a method has made: one table or slices, and what is said of them together.
+
+    ``reasons`` tell why a scheme was used; they depend on no data.
+    """
+
+    products: tuple[Product, ...]
+    evaluation: Outcome | Evaluation | Sliced
+    parameters: dict[str, float | str] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+
+
+def alone(product: Product) -> Made:
+    """One table."""
+    return Made((product,), product.evaluation)
 
 
 class Method(Protocol):
@@ -63,7 +83,7 @@ class Method(Protocol):
         """What is promised."""
         ...
 
-    def make(self, table: Table, bits: Randomness, step: Step, progress: Progress) -> Product:
+    def make(self, table: Table, bits: Randomness, step: Step, progress: Progress) -> Made:
         """The rows to be published."""
         ...
 

@@ -23,8 +23,9 @@ from urllib.parse import quote
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from incrowd import __version__
+from incrowd.associating import Sliced
 from incrowd.builders import is_open, write_rows
-from incrowd.certificate import FILE, Certificate, Data, SchemeColumn, sha256_of
+from incrowd.certificate import FILE, Certificate, Data, SchemeColumn, Slice, sha256_of
 from incrowd.classical import KAnonymity
 from incrowd.engine import Table, TableError
 from incrowd.engine.source import open_table
@@ -36,10 +37,11 @@ from incrowd.noisy import KEpsilon
 from incrowd.outcome import Outcome
 from incrowd.privacy.events import Composition, Event, as_dict
 from incrowd.privacy.randomness import Randomness, SystemRandomness
-from incrowd.product import Method, Product, Progress, Recoded, Step
+from incrowd.product import Made, Method, Product, Progress, Recoded, Step
 from incrowd.report.page import Page
-from incrowd.safely import Cut, Safe, Searched
+from incrowd.safely import Safe
 from incrowd.spec import PersonId, Spec
+from incrowd.spec import Release as Asked
 from incrowd.specfile import SpecFile, taken
 
 
@@ -52,23 +54,25 @@ class Release:
     """
 
     certificate: Certificate
-    evaluation: Outcome | Evaluation
-    table: Table
+    evaluation: Outcome | Evaluation | Sliced
+    tables: tuple[Table, ...]
     warnings: tuple[str, ...]
     folder: Path
+    reasons: tuple[str, ...] = ()
 
     @property
     def data(self) -> Any:
-        """The released rows as a data frame."""
-        return self.table.frame()
+        """The released rows as a data frame; of slices, a list of them."""
+        frames = [table.frame() for table in self.tables]
+        return frames if self.certificate.slices is not None else frames[0]
 
     def report(self) -> Page:
         """The curator's report. It is private."""
         return Page((self.folder / "curator" / "report.html").read_text(encoding="utf-8"))
 
     def _repr_html_(self) -> str:
-        known = self.certificate
-        return f"<p>{known.release.rows:,} rows. {known.guarantee.statement}</p>"
+        rows = " + ".join(f"{table.release.rows:,}" for table in self.certificate.tables)
+        return f"<p>{rows} rows. {self.certificate.guarantee.statement}</p>"
 
 
 def publish(
@@ -93,15 +97,15 @@ def publish(
     if output is None:
         home = Path(tempfile.mkdtemp(prefix="incrowd-"))
         try:
-            made = publish(
+            release = publish(
                 table, spec, output=home / "release",
                 ledger=ledger, key=key, bits=bits, step=step, progress=progress,
             )  # fmt: skip
         except BaseException:
             shutil.rmtree(home, ignore_errors=True)
             raise
-        weakref.finalize(made, shutil.rmtree, home, ignore_errors=True)
-        return made
+        weakref.finalize(release, shutil.rmtree, home, ignore_errors=True)
+        return release
     output, file = Path(output), taken(spec)
     ledger = Ledger(Path(ledger)) if isinstance(ledger, str | Path) else ledger
     bits = bits or SystemRandomness()
@@ -124,16 +128,17 @@ def publish(
         warnings = beside.submit(_warnings, source, ledger, bits, bool(method.events))
         if isinstance(file.spec.unit, PersonId):
             source = source.one_row_each(file.spec.unit.id, bits)
-        product = method.make(source, bits, step, progress)
+        made = method.make(source, bits, step, progress)
         step("write")
-        certificate = _write(draft, file.spec, method, product, bits, key)
+        certificate = _write(draft, file.spec, method, made, bits, key)
         step("report")
-        _write_curator(draft / "curator", certificate, product)
+        _write_curator(draft / "curator", certificate, made)
         noticed, remember = warnings.result()
         step("appear")
     remember()
-    noticed = (*noticed, *product.warnings)
-    return Release(certificate, product.evaluation, product.data, noticed, output)
+    noticed = (*noticed, *(warning for product in made.products for warning in product.warnings))
+    tables = tuple(product.data for product in made.products)
+    return Release(certificate, made.evaluation, tables, noticed, output, made.reasons)
 
 
 def _method(file: SpecFile, ledger: Ledger | None) -> Method:
@@ -141,7 +146,7 @@ def _method(file: SpecFile, ledger: Ledger | None) -> Method:
     if release is None:
         raise IncrowdError("The spec says nothing under 'release'. Say how to publish.")
     if release.method == "safe":
-        return {"search": Searched, "mondrian": Cut}.get(release.scheme or "", Safe)(file)
+        return Safe(file)
     if ledger is not None:
         raise IncrowdError(
             f"The method '{release.method}' is not differentially private, so a ledger cannot "
@@ -188,42 +193,57 @@ def _write(
     draft: Path,
     spec: Spec,
     method: Method,
-    product: Product,
+    made: Made,
     bits: Randomness,
     key: Ed25519PrivateKey | None,
 ) -> Certificate:
     """Write data, scheme and certificate."""
     assert spec.release is not None
-    name = f"data.{spec.release.format}"
-    product.data.write(draft / name)
-    data = Data(
-        file=name,  # type: ignore[arg-type]
-        form=spec.release.rows,
-        sha256=sha256_of(draft / name),
-        rows=product.rows,
-        classes=product.classes,
-        smallest_class=product.smallest_class,
-    )
     (draft / "scheme").mkdir()
+    several = len(made.products) > 1
+    tables = [
+        _write_table(draft, f"data-{number}" if several else "data", spec.release, product)
+        for number, product in enumerate(made.products, 1)
+    ]
+    first = made.products[0]
+    own: dict[str, Any] = {"parameters": made.parameters, "slices": tables} if several else {
+        "parameters": first.parameters, "scheme": tables[0].scheme, "release": tables[0].release,
+    }  # fmt: skip
     certificate = Certificate(
         incrowd=__version__,
         method=spec.release.method,
         date=dt.datetime.now(dt.UTC).date().isoformat(),
         guarantee=method.guarantee(),
-        parameters=product.parameters,
         events=[as_dict(event) for event in method.events],
-        scheme={
-            column: _write_scheme(column, recoded, draft)
-            for column, recoded in product.scheme.items()
-        },
-        kept=list(product.kept),
-        noisy=product.noisy,
-        release=data,
+        kept=list(first.kept),
+        noisy=first.noisy,
         randomness="system" if bits.private else "seeded: not private",
+        **own,
     )
     certificate = certificate.sealed() if key is None else certificate.signed(key)
     (draft / FILE).write_bytes(certificate.canonical())
     return certificate
+
+
+def _write_table(draft: Path, name: str, asked: Asked, product: Product) -> Slice:
+    """Write one table and its scheme."""
+    path = draft / f"{name}.{asked.format}"
+    product.data.write(path)
+    return Slice(
+        parameters=product.parameters,
+        scheme={
+            column: _write_scheme(column, recoded, draft)
+            for column, recoded in product.scheme.items()
+        },
+        release=Data(
+            file=path.name,
+            form=asked.rows,
+            sha256=sha256_of(path),
+            rows=product.rows,
+            classes=product.classes,
+            smallest_class=product.smallest_class,
+        ),
+    )
 
 
 def _write_scheme(name: str, recoded: Recoded, draft: Path) -> SchemeColumn:
@@ -244,11 +264,11 @@ def _write_scheme(name: str, recoded: Recoded, draft: Path) -> SchemeColumn:
     return SchemeColumn(file=path, sha256=sha256_of(draft / path), **known)
 
 
-def _write_curator(folder: Path, certificate: Certificate, product: Product) -> None:
+def _write_curator(folder: Path, certificate: Certificate, made: Made) -> None:
     from incrowd.report.curator import report
 
     folder.mkdir(mode=0o700)
-    text = json.dumps(product.evaluation.as_dict(), indent=2, sort_keys=True)
+    text = json.dumps(made.evaluation.as_dict(), indent=2, sort_keys=True)
     (folder / "evaluation.json").write_text(text + "\n", encoding="utf-8")
-    page = report(certificate, product.evaluation)
+    page = report(certificate, made.evaluation, made.reasons)
     (folder / "report.html").write_text(page, encoding="utf-8")

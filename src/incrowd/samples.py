@@ -202,3 +202,90 @@ _KINDS: Mapping[str, tuple[Callable[[int, np.random.Generator], Columns], int]] 
     "patients": (_patients, 72_825),
     "census": (_census, 32_440),
 }
+
+SPECS = {
+    "voters": """\
+# What every column is, said once. All of it is public knowledge; nothing is read from the data.
+table: voters.parquet
+unit: one row per person
+columns:
+  first_name: {role: identifier}
+  last_name: {role: identifier}
+  email: {role: identifier}
+  zip: {role: quasi, hierarchy: {mask: {length: 5}}}
+  sex: {role: quasi, hierarchy: {groups: {Person: [female, male]}}}
+  birth_year: {role: quasi, hierarchy: {intervals: {from: 1900, to: 2026, widths: [2, 4, 8, 16]}}}
+  race: {role: quasi, hierarchy: {flat: {values: [White, Hispanic, Black, Asian, Other]}}}
+  height: {role: drop}
+release: {method: safe, epsilon: 1.0, delta: 1.0e-6}
+""",
+    "patients": """\
+# What every column is, said once. All of it is public knowledge; nothing is read from the data.
+table: patients.parquet
+unit: one row per person
+columns:
+  first_name: {role: identifier}
+  last_name: {role: identifier}
+  email: {role: identifier}
+  zip: {role: quasi, hierarchy: {mask: {length: 5}}}
+  sex: {role: quasi, hierarchy: {groups: {Person: [female, male]}}}
+  birth_year: {role: quasi, hierarchy: {intervals: {from: 1900, to: 2026, widths: [2, 4, 8, 16]}}}
+  weight:
+    role: quasi
+    hierarchy:
+      intervals: {from: 20, to: 300, step: 0.1, widths: [5, 10, 20, 40], open: both}
+  diagnosis:
+    role: sensitive
+    hierarchy: {flat: {values: [healthy, hypertension, diabetes, asthma, depression, cancer]}}
+release: {method: safe, epsilon: 1.0, delta: 1.0e-6}
+""",
+    "census": """\
+# What every column is, said once. All of it is public knowledge; nothing is read from the data.
+table: census.parquet
+unit: one row per person
+columns:
+  person_id: {role: identifier}
+  sex: {role: quasi, hierarchy: {groups: {Person: [female, male]}}}
+  age: {role: quasi, hierarchy: {intervals: {from: 15, to: 94, widths: [5, 10, 20, 40]}}}
+  race:
+    role: quasi
+    hierarchy: {flat: {values: [White, Black, Asian-Pac-Islander, Amer-Indian-Eskimo, Other]}}
+  marital_status:
+    role: quasi
+    hierarchy:
+      groups:
+        Married: [Married-civ-spouse]
+        Single: [Never-married, Divorced, Separated, Widowed]
+  education:
+    role: quasi
+    hierarchy:
+      order:
+        values: [Preschool, 1st-4th, 5th-6th, 7th-8th, 9th, 10th, 11th, 12th, HS-grad, Some-college,
+                 Assoc-voc, Assoc-acdm, Bachelors, Masters, Prof-school, Doctorate]
+        runs: [2, 4, 8]
+  native_country:
+    role: quasi
+    hierarchy:
+      groups:
+        America: [United-States, Canada, Mexico, Cuba]
+        Elsewhere: [Germany, India, Philippines]
+  workclass:
+    role: quasi
+    hierarchy:
+      groups:
+        Government: [Local-gov, State-gov, Federal-gov]
+        Self-employed: [Self-emp-not-inc, Self-emp-inc]
+        Company: [Private]
+  occupation:
+    role: quasi
+    hierarchy:
+      groups:
+        Office: [Exec-managerial, Prof-specialty, Tech-support, Sales, Adm-clerical]
+        Manual: [Craft-repair, Machine-op-inspct, Transport-moving, Handlers-cleaners,
+                 Farming-fishing]
+        Service: [Other-service, Protective-serv]
+  salary_class: {role: sensitive, hierarchy: {flat: {values: ["<=50K", ">50K"]}}}
+  height: {role: drop}
+release: {method: safe, epsilon: 1.0, delta: 1.0e-6}
+""",
+}

@@ -15,6 +15,7 @@ from incrowd import planning
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from incrowd.associating import Sliced
     from incrowd.certificate import Certificate
     from incrowd.choosing import Choice, Choices
     from incrowd.evaluating import Evaluation, NoiseLoss, Noisiness
@@ -36,16 +37,37 @@ def promise(certificate: Certificate) -> str:
 
 
 def chosen(certificate: Certificate) -> str:
-    """What a search has chosen: k and beta, and levels where there are any."""
+    """What a search has chosen for the one table: k and beta, and levels where there are any."""
     known, words = certificate.parameters, ""
     if "search_epsilon" in known:
         words = f"Chosen: k = {certificate.k}, beta = {known['beta']}. "
     elif certificate.method == "safe":
         return ""
-    levels = [(name, column.level) for name, column in certificate.scheme.items()]
-    if all(level is not None for _, level in levels):
-        words += f"Levels: {', '.join(f'{name} {level}' for name, level in levels)}."
+    levels = [
+        f"{name} {'cut' if column.level is None else column.level}"
+        for name, column in certificate.table.scheme.items()
+    ]
+    if any(column.level is not None for column in certificate.table.scheme.values()):
+        words += f"Levels: {', '.join(levels)}."
     return words.strip()
+
+
+def slice_lines(certificate: Certificate) -> list[str]:
+    """One line for each slice: its file, columns and rows."""
+    return [
+        f"{table.release.file}: {', '.join(table.scheme)}; {table.release.rows:,} rows in "
+        f"{table.release.classes:,} classes of at least {int(float(table.parameters['k']))}"
+        for table in certificate.tables
+    ]
+
+
+def survivals(found: Sliced) -> str:
+    """Which associations survive, in a sentence; the report has the figures."""
+    together = [pair for pair in found.associations if pair.slice is not None]
+    return (
+        f"{len(together)} of {len(found.associations)} pairs of columns stand together in a slice; "
+        f"mean error of all associations {found.association_error:.4f}."
+    )
 
 
 def advice(outcome: Outcome) -> str:

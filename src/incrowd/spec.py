@@ -267,12 +267,40 @@ class PersonId(_Model):
 
 
 Level = Annotated[int, Field(ge=0)]
+Slice = Annotated[tuple[Text, ...], Field(min_length=1)]
+
+
+class Slicing(_Model):
+    """Slices that are put together for you: of how many columns, and how many of them.
+
+    Without ``tables`` every two columns stand together in some slice if 16 tables are enough for
+    that; otherwise there are 16. With ``all`` they do, however many it takes.
+    """
+
+    columns: Annotated[int, Field(ge=2, le=100)] = 3
+    tables: Annotated[int, Field(ge=2, le=1000)] | Literal["all"] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shorthand(cls, value: Any) -> Any:
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        return {"columns": value} if whole else value
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"anyOf": [{"type": "integer", "minimum": 2}, handler(schema)]}
+
+
+Slices: TypeAlias = Slicing | tuple[Slice, ...]
 
 
 class Release(_Model):
     """What is published and with which guarantee.
 
     A level of ``levels`` is one that is fixed, or the lowest and highest that may be chosen.
+    ``slices`` lists the columns of each table, or says how many columns a table may have.
     """
 
     method: Literal["safe", "k-epsilon", "k-anonymity"] = "safe"
@@ -281,11 +309,11 @@ class Release(_Model):
     k: Annotated[int, Field(ge=1)] | None = None
     beta: Annotated[float, Field(gt=0, lt=1)] | None = None
     keep: Annotated[float, Field(gt=0, lt=1)] | None = None
-    scheme: Literal["fixed", "search", "mondrian"] | None = None
+    scheme: Literal["auto", "fixed", "search", "mondrian"] | None = None
     objective: Literal["rows", "balanced", "detail"] | None = None
     search_epsilon: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     levels: dict[Text, Level | tuple[Level, Level]] = {}
-    slices: tuple[tuple[Text, ...], ...] = ()
+    slices: Slices = ()
     format: Literal["parquet", "csv"] = "parquet"
     rows: Literal["expanded", "weighted"] = "expanded"
     already_sampled: Annotated[float, Field(gt=0, lt=1)] | None = None
@@ -320,8 +348,9 @@ class Release(_Model):
         if self.keep is not None and self.beta is not None:
             raise ValueError("'keep' and 'beta' both set the sampling rate; give one")
         for name in ("objective", "search_epsilon"):
-            if getattr(self, name) is not None and self.scheme in (None, "fixed"):
+            if getattr(self, name) is not None and self.scheme == "fixed":
                 raise ValueError(f"'{name}' belongs to 'scheme: search' or 'scheme: mondrian'")
+        self._check_slices()
         if self.method == "k-epsilon" and self.algorithm in ("cluster", "duplicate"):
             raise ValueError(f"the algorithm '{self.algorithm}' does not go with 'k-epsilon'")
         algorithm = self.algorithm or "ola"
@@ -337,6 +366,17 @@ class Release(_Model):
             if self.levels and self.method != "safe" and algorithm != "ola":
                 raise ValueError(f"'levels' do not belong to the algorithm '{algorithm}'")
         return self
+
+    def _check_slices(self) -> None:
+        if isinstance(self.slices, Slicing):
+            return
+        if len(self.slices) == 1:
+            raise ValueError("one slice is one table; give columns it lacks the role 'drop'")
+        for part in self.slices:
+            if len(set(part)) < len(part):
+                raise ValueError(f"a slice names a column twice: {', '.join(part)}")
+        if len({frozenset(part) for part in self.slices}) < len(self.slices):
+            raise ValueError("two slices have the same columns")
 
 
 class Spec(_Model):
@@ -354,7 +394,8 @@ class Spec(_Model):
         release = self.release
         if release is None:
             return self
-        for name in [*release.levels, *(name for part in release.slices for name in part)]:
+        parts = () if isinstance(release.slices, Slicing) else release.slices
+        for name in [*release.levels, *(name for part in parts for name in part)]:
             if name not in self.columns:
                 raise ValueError(f"'release' names the column '{name}', which has no entry")
         if release.method == "safe":

@@ -205,6 +205,12 @@ def _problem(document: CommentedMap, detail: Any) -> Problem:
     if place[:1] == ("unit",):  # one of two forms; say so once
         message = "must be 'one row per person' or {id: COLUMN}"
         return Problem("unit", message, _line(document, ("unit",)))
+    if place[:2] == ("release", "slices"):
+        message = (
+            "must list the columns of each table, as in [[a, b], [c, d]], or say how many columns "
+            "a table may have, from 2: 3, or {columns: 3, tables: 8}, or {columns: 3, tables: all}"
+        )
+        return Problem("release.slices", message, _line(document, ("release", "slices")))
     message = detail["msg"].removeprefix("Value error, ")
     context = detail.get("ctx", {})
     given = detail["input"]

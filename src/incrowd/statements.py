@@ -7,60 +7,112 @@ write it again and compare.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from itertools import takewhile
 
 from incrowd.privacy.events import Composition, Event, OneOf, SafeRelease, Sampled, Selection
 
 Parameters = dict[str, float | str]
 
 
-def parameters_of(events: list[Event]) -> list[Parameters]:
-    """What k, beta and so on may be, by the events of a safe release; nothing for others.
+@dataclass(frozen=True)
+class Told:
+    """What the events of a safe release tell of its tables.
 
-    A release whose scheme was searched for has a selection and then one of several safe
-    releases; which one, the selection has told.
+    ``shared`` holds for all of them; ``tables`` lists, for each, what its own k, beta and so on
+    may be: a selection has told which of them it is.
+    """
+
+    shared: Parameters
+    tables: list[list[Parameters]]
+
+
+def told(events: list[Event]) -> Told | None:
+    """What the events tell; None if they are not those of a safe release.
+
+    One table has a safe release or, where its scheme was searched for, selections and then one
+    of several. Slices have one such event each, after the selections that put them together.
     """
     match events:
         case [Sampled(event, rate)]:
             inner: list[Event] = [event]
             if isinstance(event, Composition):
                 inner = list(event.events)
-            found = [] if any(isinstance(part, Sampled) for part in inner) else parameters_of(inner)
-            return [{**known, "already_sampled": rate} for known in found]
+            if any(isinstance(part, Sampled) for part in inner) or (found := told(inner)) is None:
+                return None
+            sampled: Parameters = {"already_sampled": rate}
+            if len(found.tables) > 1:
+                return Told({**found.shared, **sampled}, found.tables)
+            return Told({}, [[{**known, **sampled} for known in found.tables[0]]])
+        case _:
+            one = _of_one_table(events)
+            return Told({}, [one]) if one else _of_slices(events)
+
+
+def _of_one_table(events: list[Event]) -> list[Parameters]:
+    match events:
         case [SafeRelease(k, beta)]:
             return [{"k": float(k), "beta": beta}]
-        case [Selection(), *_, OneOf(parts)]:
-            choices = [event for event in events if isinstance(event, Selection)]
-            releases = [part for part in parts if isinstance(part, SafeRelease)]
-            if len(choices) + 1 < len(events) or len(releases) < len(parts):
-                return []
-            if not all(choice.epsilon > 0 for choice in choices):
-                return []
-            # Each is a multiple of a millionth (see payable), so their sum is one too.
-            spent = round(math.fsum(choice.epsilon for choice in choices), 6)
-            return [
-                {"k": float(one.k), "beta": one.beta, "search_epsilon": spent} for one in releases
-            ]
-        case _:
-            return []
+        case [*choices, OneOf(parts)]:
+            spent = _spent(choices)
+            if spent and all(isinstance(part, SafeRelease) for part in parts):
+                return [
+                    {"k": float(one.k), "beta": one.beta, "search_epsilon": spent}
+                    for one in parts
+                    if isinstance(one, SafeRelease)
+                ]
+    return []
 
 
-def safe_statement(known: Parameters, *, epsilon: float, delta: float, unit: str) -> str:
+def _of_slices(events: list[Event]) -> Told | None:
+    choices = list(takewhile(lambda event: isinstance(event, Selection), events))
+    slices = [
+        _of_one_table(list(event.events) if isinstance(event, Composition) else [event])
+        for event in events[len(choices) :]
+    ]
+    if len(slices) < 2 or not all(slices):
+        return None
+    if not choices:
+        return Told({}, slices)
+    spent = _spent(choices)
+    return Told({"slices_epsilon": spent}, slices) if spent else None
+
+
+def _spent(events: list[Event]) -> float:
+    """The sum of selections; 0 if anything else is among them, or one that spends nothing."""
+    epsilons = [event.epsilon for event in events if isinstance(event, Selection)]
+    if len(epsilons) < len(events) or not all(epsilon > 0 for epsilon in epsilons):
+        return 0.0
+    # Each is a multiple of a millionth (see payable), so their sum is one too.
+    return round(math.fsum(epsilons), 6)
+
+
+def safe_statement(
+    shared: Parameters, tables: list[Parameters], *, epsilon: float, delta: float, unit: str
+) -> str:
     """The guarantee in words that a reader without mathematics can follow."""
-    scheme = (
-        "by a scheme that does not depend on the table"
-        if "search_epsilon" not in known
-        else "by a scheme that was chosen from the table, together with this probability, by a "
-        f"mechanism of its own that spent epsilon = {known['search_epsilon']!r}, which is included"
-    )
+    one = len(tables) == 1
     words = (
-        f"This file satisfies (epsilon, delta)-differential privacy with epsilon = "
+        f"{'This file satisfies' if one else f'These {len(tables)} files together satisfy'} "
+        f"(epsilon, delta)-differential privacy with epsilon = "
         f"{epsilon!r} and delta = {delta!r}. Whether or not {unit} "
         "is in the original table, whatever may be released is almost as likely: the probability "
-        "of any set of releases grows by a factor of at most e^epsilon, plus delta. Each row was "
-        "drawn at random "
-        f"with probability {known['beta']!r}, every column was generalised {scheme}, and only rows "
-        f"that occur at least {int(known['k'])} times are shown."
+        "of any set of releases grows by a factor of at most e^epsilon, plus delta. "
     )
+    if one:
+        words += f"Each row was drawn at random with probability {_drawn(tables[0])}"
+    else:
+        words += "For each file a sample of its own was drawn from the whole table. "
+        if "slices_epsilon" in shared:
+            words += (
+                "Which columns stand together was chosen from the table by a mechanism of its own "
+                f"that spent epsilon = {shared['slices_epsilon']!r}, which is included. "
+            )
+        words += " ".join(
+            f"File {number}: each row was drawn with probability {_drawn(known)}"
+            for number, known in enumerate(tables, 1)
+        )
+    known = {**shared, **tables[0]}
     if "already_sampled" in known:
         words += (
             f" The guarantee is for the population of which the table is a random sample: its "
@@ -68,6 +120,20 @@ def safe_statement(known: Parameters, *, epsilon: float, delta: float, unit: str
             f"{known['already_sampled']!r}, independently, and that nobody knows who was."
         )
     return words
+
+
+def _drawn(known: Parameters) -> str:
+    """How the rows of one file were drawn, from their probability on."""
+    scheme = (
+        "by a scheme that does not depend on the table"
+        if "search_epsilon" not in known
+        else "by a scheme that was chosen from the table, together with this probability, by a "
+        f"mechanism of its own that spent epsilon = {known['search_epsilon']!r}, which is included"
+    )
+    return (
+        f"{known['beta']!r}, every column was generalised {scheme}, and only rows "
+        f"that occur at least {int(known['k'])} times are shown."
+    )
 
 
 _EXTREMES = (

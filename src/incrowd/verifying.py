@@ -57,7 +57,7 @@ def verify(folder: Path | str) -> list[str]:
     if not intact:  # what was changed is not worth reading, and may do harm
         return found
     try:
-        return _data(folder, certificate)
+        return [problem for one in certificate.of_each_table() for problem in _data(folder, one)]
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # noqa: BLE001 - whatever a made-up file can cause
@@ -88,18 +88,20 @@ def read_certificate(folder: Path) -> Certificate:
 
 
 def _files(certificate: Certificate) -> Iterator[tuple[str, str]]:
-    yield certificate.release.file, certificate.release.sha256
-    for column in certificate.scheme.values():
-        if column.file is not None:
-            yield column.file, column.sha256 or ""
+    for table in certificate.tables:
+        yield table.release.file, table.release.sha256
+        for column in table.scheme.values():
+            if column.file is not None:
+                yield column.file, column.sha256 or ""
 
 
 def _strangers(folder: Path, certificate: Certificate) -> list[str]:
     """What does not belong in a release: links, odd names, files that nothing covers."""
     found = []
-    for name, column in certificate.scheme.items():
-        if column.file not in (None, f"scheme/{quote(name, safe=' ')}.csv"):
-            return [f"The scheme of '{name}' is in the wrong place."]
+    for table in certificate.tables:
+        for name, column in table.scheme.items():
+            if column.file not in (None, f"scheme/{quote(name, safe=' ')}.csv"):
+                return [f"The scheme of '{name}' is in the wrong place."]
     known = {FILE, "scheme", "curator", *(path for path, _ in _files(certificate))}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
@@ -120,20 +122,20 @@ def _is_file(path: Path) -> bool:
 
 def _data(folder: Path, certificate: Certificate) -> list[str]:
     """Every value at its level, every class a crowd, every number as certified."""
-    release, found = certificate.release, []
+    release, found = certificate.table.release, []
     table = open_table(folder / release.file, empty=True, delimiter=",")
-    names = list(certificate.scheme)
+    names = list(certificate.table.scheme)
     expected = [*names, *certificate.kept, *certificate.noisy]
     expected += [COUNT] if release.form == "weighted" else []
     if sorted(table.columns) != sorted(expected):
         return [f"The data have the columns {', '.join(table.columns)}, not those of the scheme."]
     for name in names:
-        allowed = _allowed(folder, name, certificate.scheme[name])
+        allowed = _allowed(folder, name, certificate.table.scheme[name])
         starred = {ROOT} if certificate.parameters.get("suppressed") == "starred" else set()
         shown = [value for value in table.values(name) if value not in starred]
         strange = sorted(str(value) for value in shown if not allowed(value))
         if strange:
-            level = certificate.scheme[name].level
+            level = certificate.table.scheme[name].level
             what = "its hierarchy" if level is None else f"level {level}"
             found.append(f"'{strange[0]}' in column '{name}' is no value of {what}.")
     for name, grid in certificate.noisy.items():
@@ -165,10 +167,10 @@ def _sizes(table: Table, certificate: Certificate) -> tuple[Counts, int]:
     A class is told by the generalised columns. A weighted table has one row for each class,
     or, with columns that are kept as they are, for each of their values in it.
     """
-    names = list(certificate.scheme)
+    names = list(certificate.table.scheme)
     if not table.rows():
         return np.zeros(0, dtype=np.int64), 0
-    weighted = certificate.release.form == "weighted"
+    weighted = certificate.table.release.form == "weighted"
     shown = read_shown(table, tuple(names), weighted=weighted)
     if weighted:
         _refuse_bad_counts(table, [*names, *certificate.kept])
@@ -185,13 +187,13 @@ def _sizes(table: Table, certificate: Certificate) -> tuple[Counts, int]:
 def _broken_rules(table: Table, certificate: Certificate) -> list[str]:
     """Rules on sensitive columns that do not hold in some class. Distances cannot be checked."""
     found = []
-    names = list(certificate.scheme)
+    names = list(certificate.table.scheme)
     for column, kind, value in rules_of(certificate.parameters):
         checked: dict[str, Rule] = {RULES[0]: Distinct(value), RULES[1]: Entropy(value)}
         rule = checked.get(kind)
         if rule is None or not table.rows():
             continue
-        weighted = certificate.release.form == "weighted"
+        weighted = certificate.table.release.form == "weighted"
         shown = read_shown(table, (*names, column), weighted=weighted)
         codes = shown.frequencies.codes
         if certificate.parameters.get("suppressed") == "starred":

@@ -21,8 +21,8 @@ from incrowd.evaluating import Evaluation
 from incrowd.hierarchy import Hierarchy, from_rows
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release import publish
-from incrowd.safely import contiguous
 from incrowd.samples import sample
+from incrowd.schemes import contiguous
 from incrowd.spec import Column
 from incrowd.specfile import parse
 from incrowd.verifying import verify
@@ -52,13 +52,14 @@ def whole(points: Points) -> Cells:
         np.zeros((1, 2), np.int32),
         np.array([[8, 6]], np.int32),
         np.zeros(len(points), dtype=np.int64),
+        np.zeros(1),
     )
 
 
 def made(points: Points, rounds: int, seed: int, epsilon: Fraction = Fraction(100)) -> Cells:
     return cut(
         AXES, points, np.ones(len(points), np.int64), whole(points), ramp=RAMP,
-        epsilons=[epsilon] * rounds, power=1, weights=ONES, bits=SeededRandomness(seed),
+        epsilons=[epsilon] * rounds, power=1, shares=ONES / 2, bits=SeededRandomness(seed),
     )  # fmt: skip
 
 
@@ -172,12 +173,35 @@ def test_a_release_by_safe_mondrian(tmp_path: Path) -> None:
     assert "spent epsilon = 0.15" in result.certificate.guarantee.statement
     sizes = result.data.group_by(pl.all()).len()["len"]
     assert sizes.min() >= result.certificate.k
-    masked = SPEC.replace("MORE", "").replace(
-        "{intervals: {from: 32000, to: 34999, widths: [100, 1000]}}", "{mask: {length: 5}}"
-    )
-    with pytest.raises(IncrowdError, match="values are listed, and 'zip' has a mask"):
-        publish(voters.frame(), parse(masked), output=tmp_path / "open")
     with pytest.raises(IncrowdError, match="'levels' do not go with 'scheme: mondrian'"):
         publish(
             voters.frame(), parse(SPEC.replace("MORE", ", levels: {sex: 0}")), output=tmp_path / "n"
+        )
+
+
+def test_a_column_that_does_not_list_its_values_stays_at_its_level(tmp_path: Path) -> None:
+    """A box of values met would reach as far as they do, and so tell of them."""
+    voters = sample("voters", rows=20_000)
+    masked = SPEC.replace("MORE", "").replace(
+        "{intervals: {from: 32000, to: 34999, widths: [100, 1000]}}", "{mask: {length: 5}}"
+    )
+    result = publish(
+        voters.frame(), parse(masked), output=tmp_path / "out", bits=SeededRandomness(3)
+    )
+    assert verify(tmp_path / "out") == []
+    scheme = result.certificate.table.scheme
+    level = scheme["zip"].level
+    assert level is not None
+    assert {name: column.level for name, column in scheme.items() if name != "zip"} == {
+        "sex": None, "birth_year": None, "race": None,
+    }  # fmt: skip
+    shown = {value.count("*") for value in result.data["zip"].unique()}
+    assert shown <= {level}
+    assert result.data["birth_year"].n_unique() > 4  # some were cut further
+    only = "columns: {zip: {role: quasi, hierarchy: {mask: {length: 5}}}}"
+    with pytest.raises(IncrowdError, match="whose values are listed, and there is none"):
+        publish(
+            voters.frame().select("zip"),
+            parse(f"{only}\nrelease: {{scheme: mondrian, epsilon: 1, delta: 1.0e-6}}"),
+            output=tmp_path / "no",
         )

@@ -4,7 +4,8 @@
 of the tree on any other. It may stay as it is, or be cut along one column: at the middle of its
 run, or into the parts of its group (null, and what is outside the domain, apart). No cut depends
 on where the rows lie, so a box never ends at a person's value. That holds for listed domains: on
-an axis of values met, a group would reach as far as those do.
+an axis of values met, a group would reach as far as those do. So a column that does not list its
+values is no axis here; its cells stay at their level.
 
 **Choice.** Each cell has one candidate per column, and staying. A candidate scores the sum over
 the resulting cells of w psi(rows), as in :mod:`incrowd.anonymize.search`: adding a row raises
@@ -40,11 +41,15 @@ _RELUCTANCE = 0.5  # a cut must gain this share of what the columns' noise is li
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Boxes over the declared domain, and the one that each point lies in."""
+    """Boxes over the declared domain, and the one that each point lies in.
+
+    ``beside`` is what each cell keeps in columns that are no axes, of the detail of all columns.
+    """
 
     low: Codes
     high: Codes
     members: Members
+    beside: Floats
 
 
 def cut(
@@ -56,11 +61,13 @@ def cut(
     ramp: Ramp,
     epsilons: Sequence[Fraction],
     power: int,
-    weights: Floats,
+    shares: Floats,
     bits: Randomness,
 ) -> Cells:
-    """Cut every cell once for each epsilon, or leave it: private at the epsilons' sum."""
-    shares = weights / weights.sum()
+    """Cut every cell once for each epsilon, or leave it: private at the epsilons' sum.
+
+    ``shares`` are what the axes weigh of all columns, whose shares add up to 1.
+    """
     done = np.zeros(len(cells.low), dtype=bool)
     for epsilon in epsilons:
         cells, done = _Round(axes, points, counts, cells, ramp, power, shares).cut(
@@ -90,6 +97,7 @@ class _Round:
                 for at, (axis, share) in enumerate(zip(axes, shares, strict=True))
             ]
         )
+        self._whole = cells.beside + self._kept.sum(axis=1)
 
     def cut(
         self, epsilon: Fraction, done: npt.NDArray[np.bool_], bits: Randomness
@@ -102,7 +110,7 @@ class _Round:
             possible[:, at] = self._cells.low[:, at] < self._cells.high[:, at]
             scores[:, at] = self._scored(self._parts(at), at)
         rows = np.bincount(self._cells.members, self._counts, minlength=number).astype(np.int64)
-        scores[:, columns] = self._weight(self._kept.sum(axis=1)) * self._ramp.of(rows)
+        scores[:, columns] = self._weight(self._whole) * self._ramp.of(rows)
         possible[:, columns] = True
         sensitivity = W * self._ramp.d
         bonus = math.ceil(_RELUCTANCE * sensitivity / float(epsilon) * math.log(columns + 1))
@@ -150,7 +158,7 @@ class _Round:
         cells, part = found // width, found % width
         low, high = self._runs(cells, part, at)
         own = self._shares[at] * (1 - self._axes[at].cost(low, high))
-        detail = self._kept[cells].sum(axis=1) - self._kept[cells, at] + own
+        detail = self._whole[cells] - self._kept[cells, at] + own
         gained = self._weight(detail) * self._ramp.of(rows)
         scores = np.zeros(len(self._cells.low), dtype=np.int64)
         np.add.at(scores, cells, gained)
@@ -174,4 +182,4 @@ class _Round:
             here = np.flatnonzero(chosen[cells] == at)
             if len(here):
                 low[here, at], high[here, at] = self._runs(cells[here], parts[here], at)
-        return Cells(low, high, place), chosen[cells] == columns
+        return Cells(low, high, place, self._cells.beside[cells]), chosen[cells] == columns

@@ -40,6 +40,8 @@ def open_table(
     table of a database. A file without rows is refused unless ``empty`` allows it. The
     ``delimiter`` of a text file is found out unless it is given.
     """
+    if isinstance(source, LocalTable):
+        return source
     if isinstance(source, pl.LazyFrame):
         # Somebody else's plan may give its rows in another order each time: run it once.
         return LocalTable(source.collect(engine="streaming").lazy())

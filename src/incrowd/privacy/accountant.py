@@ -66,7 +66,7 @@ class Accountant:
         tail = delta * 1e-5 / self._counts.total()
         if self._counts.total() == 1:
             (event,) = self._counts
-            return _smallest_epsilon(_profile(event, tail=tail), delta)
+            return _smallest_epsilon(profile_of(event, tail=tail), delta)
         answer = max(losses.epsilon(delta) for losses in self._losses(tail))
         if len(self._counts) == 1 and any(_wants_delta(event) for event in self._counts):
             return answer
@@ -90,12 +90,12 @@ class Accountant:
     def _delta_at(self, epsilon: Floats, tail: float) -> float:
         if self._counts.total() == 1:
             (event,) = self._counts
-            return float(_profile(event, tail=tail).delta(epsilon)[0])
+            return float(profile_of(event, tail=tail).delta(epsilon)[0])
         return max(float(losses.delta(epsilon)[0]) for losses in self._losses(tail))
 
     def _losses(self, tail: float) -> Iterator[Losses]:
         """The composed losses, first with P the output on the table that has the row."""
-        profiles = {event: _profile(event, tail=tail) for event in self._counts}
+        profiles = {event: profile_of(event, tail=tail) for event in self._counts}
         step = self._step or self._fitting_step(profiles, tail)
         turns: tuple[Callable[[Profile], Profile], ...] = (lambda p: p, Profile.reversed)
         for turn in turns:
@@ -188,7 +188,7 @@ def _sampled_leaf(leaf: Event, rate: float) -> Event:
             return Sampled(leaf, rate)
 
 
-def _profile(event: Event, *, tail: float) -> Profile:
+def profile_of(event: Event, *, tail: float) -> Profile:
     """The profile of an event; ``tail`` is what a composition inside it may cut off."""
     match event:
         case SafeRelease(k, beta):
@@ -198,9 +198,9 @@ def _profile(event: Event, *, tail: float) -> Profile:
         case Mechanism(epsilon, delta):
             return of_guarantee(epsilon, delta)
         case Sampled(part, rate):
-            return sampled(_profile(part, tail=tail), rate)
+            return sampled(profile_of(part, tail=tail), rate)
         case OneOf(events):
-            return worst([_profile(part, tail=tail) for part in events])
+            return worst([profile_of(part, tail=tail) for part in events])
         case Composition():
             inner = Accountant(event)
             present, absent = inner._losses(tail / inner._counts.total())
@@ -284,4 +284,4 @@ def _epsilon_at(event: Event, share: float) -> float:
         case OneOf(events):
             return max(_epsilon_at(part, share) for part in events)
         case _:
-            return _smallest_epsilon(_profile(event, tail=share * 1e-5), share)
+            return _smallest_epsilon(profile_of(event, tail=share * 1e-5), share)

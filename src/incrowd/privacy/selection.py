@@ -13,6 +13,9 @@ by at most s and the others' do not rise. P[X >= t + s] >= exp(-epsilon) P[X >= 
 whole t, also below 0. So the probability of i falls by a factor of e^epsilon at most, either
 way.
 
+Where scores may move either way, by s at most, the others' best may rise and i's score fall at
+once, so t rises by at most 2 s: pass twice what one row moves as the sensitivity.
+
 A search that spends epsilon on each step and then returns the best scheme it has seen,
 without noise, is not covered by its budget: the last choice is a choice too.
 """

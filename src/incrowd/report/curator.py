@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
+from incrowd.associating import Sliced
 from incrowd.certificate import Certificate
 from incrowd.evaluating import Evaluation
 from incrowd.outcome import Outcome
@@ -23,36 +26,88 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-def report(certificate: Certificate, evaluation: Outcome | Evaluation) -> str:
+def report(
+    certificate: Certificate,
+    evaluation: Outcome | Evaluation | Sliced,
+    reasons: Sequence[str] = (),
+) -> str:
     """The report as one HTML page without links to anything else."""
     with mpl.rc_context(_STYLE):
         if isinstance(evaluation, Outcome):
-            return _outcome(certificate, evaluation)
-        return _evaluation(certificate, evaluation)
+            return _outcome(certificate, evaluation, reasons)
+        if isinstance(evaluation, Evaluation):
+            return _evaluation(certificate, evaluation, reasons)
+        return _sliced(certificate, evaluation, reasons)
 
 
-def _outcome(certificate: Certificate, outcome: Outcome) -> str:
+def _outcome(certificate: Certificate, outcome: Outcome, reasons: Sequence[str]) -> str:
     return render(
         "incrowd.report",
         "curator.html",
         certificate=certificate,
+        reasons=reasons,
         outcome=outcome,
         sizes=_drawn(_sizes(outcome.sizes_original, outcome.sizes_released, "cell")),
         columns=_drawn(_columns(outcome.detail_by_column)),
     )
 
 
-def _evaluation(certificate: Certificate, found: Evaluation) -> str:
+def _evaluation(certificate: Certificate, found: Evaluation, reasons: Sequence[str]) -> str:
     detail = {name: 1 - lost for name, lost in found.precision_by_column.items()}
     return render(
         "incrowd.report",
         "evaluation.html",
         certificate=certificate,
+        reasons=reasons,
         found=found,
         sizes=_drawn(_sizes(found.risk.sizes_original, found.risk.sizes, "class")),
         columns=_drawn(_columns(detail)),
         associations=_drawn(_associations(found)),
     )
+
+
+def _sliced(certificate: Certificate, found: Sliced, reasons: Sequence[str]) -> str:
+    together = sorted(found.associations, key=lambda pair: -pair.original)
+    return render(
+        "incrowd.report",
+        "sliced.html",
+        certificate=certificate,
+        reasons=reasons,
+        found=found,
+        tables=list(zip(certificate.tables, found.slices, strict=True)),
+        pairs=together,
+        shown=sum(pair.slice is not None for pair in together),
+        associations=_drawn(survival_figure(found)),
+    )
+
+
+def survival_figure(found: Sliced) -> Figure:
+    """Cramér's V of every pair of columns, in the table and as the slices show it."""
+    names = list(dict.fromkeys(name for columns in found.columns for name in columns))
+    size = len(names)
+    tables = {title: np.full((size, size), np.nan) for title in ("in the table", "as released")}
+    for pair in found.associations:
+        one, other = names.index(pair.first), names.index(pair.second)
+        for at, place in ((one, other), (other, one)):
+            tables["in the table"][at, place] = pair.original
+            if pair.slice is not None:
+                tables["as released"][at, place] = pair.released
+    figure = Figure(figsize=(3 + 0.72 * size, 1.6 + 0.36 * size), layout="constrained")
+    both = figure.subplots(1, 2, sharey=True)
+    colours = mpl.colormaps["Blues"].with_extremes(bad="#f0f0f0")
+    for axes, (title, values) in zip(both, tables.items(), strict=True):
+        image = axes.imshow(values, vmin=0, vmax=1, cmap=colours)
+        axes.set_title(title)
+        axes.set_xticks(range(size), names, rotation=45, ha="right")
+        axes.set_yticks(range(size), names)
+        for at, place in np.argwhere(~np.isnan(values)):
+            value = values[at, place]
+            axes.text(
+                place, at, f"{value:.2f}".removeprefix("0"), ha="center", va="center", fontsize=7,
+                color="white" if value > 0.5 else "#333333",
+            )  # fmt: skip
+    figure.colorbar(image, ax=both, shrink=0.7, label="Cramér's V")
+    return figure
 
 
 def _sizes(original: list[int], released: list[int], what: str) -> Figure:

@@ -1,0 +1,102 @@
+"""Which scheme to use where the spec leaves it open, from facts that depend on no data."""
+
+from __future__ import annotations
+
+from incrowd.builders import build, is_open
+from incrowd.errors import IncrowdError
+from incrowd.schemes import Cut, Fixed, Scheme, Searched
+from incrowd.spec import Column, Release
+from incrowd.specfile import SpecFile
+
+MANY_SCHEMES = 300_000
+
+
+def decided(file: SpecFile, columns: dict[str, Column]) -> tuple[Scheme, tuple[str, ...]]:
+    """The scheme that the spec names, or that an expert would take; and why, in sentences.
+
+    Fixed levels are the only scheme where there is nothing to choose, or no budget to choose
+    with. Otherwise the table chooses, privately; and where columns list their values, its cells
+    are cut further. Of very many schemes the finest are left out unseen.
+    """
+    release = file.spec.release
+    assert release is not None
+    if release.scheme == "fixed":
+        return Fixed(file, columns), ("The spec asks for a fixed scheme.",)
+    if release.scheme == "search":
+        return Searched(file, columns), ("The spec asks for a search.",)
+    if release.scheme == "mondrian":
+        return Cut(file, columns), ("The spec asks for safe Mondrian.",)
+    settled = _nothing_to_choose(release, columns)
+    if settled:
+        _refuse_orphans(release, settled)
+        return Fixed(file, columns), (f"The scheme is fixed: {settled}.",)
+    if release.levels:
+        reason = "Levels were chosen privately, within the limits of the spec."
+        return Searched(file, columns), (reason,)
+    if release.slices:
+        reason = "Levels were chosen privately, for each slice by itself."
+        return Searched(file, columns), (reason,)
+    limits, thinned = _thinned(file, columns)
+    opened = [name for name, column in columns.items() if is_open(column)]
+    if len(opened) == len(columns):
+        reason = (
+            "Levels were chosen privately. No column lists its values, so cells were not cut "
+            "further: where a cell ends would tell of the values met."
+        )
+        return Searched(file, columns, limits), (reason, *thinned)
+    reasons = ["Levels were chosen privately, and cells cut further where that keeps more."]
+    if opened:
+        listed = ", ".join(f"'{name}'" for name in opened)
+        reasons.append(f"Not cut: {listed}, whose values are not listed.")
+    return Cut(file, columns, limits), (*reasons, *thinned)
+
+
+def _nothing_to_choose(release: Release, columns: dict[str, Column]) -> str:
+    """Why no scheme can be chosen; nothing if one can."""
+    if all(isinstance(release.levels.get(name), int) for name in columns):
+        return "the spec names the level of every column"
+    if release.k is not None:
+        return "the spec names k, which a search would find itself"
+    if release.epsilon is None or release.delta is None:
+        return "a choice needs a budget, and the spec does not give both epsilon and delta"
+    return ""
+
+
+def _refuse_orphans(release: Release, reason: str) -> None:
+    for name in ("objective", "search_epsilon"):
+        if getattr(release, name) is not None:
+            raise IncrowdError(f"'{name}' is for a scheme that is chosen, but {reason}.")
+
+
+def _thinned(
+    file: SpecFile, columns: dict[str, Column]
+) -> tuple[dict[str, int | tuple[int, int]], tuple[str, ...]]:
+    """Level limits that leave no more schemes than can be searched in seconds, and what they did.
+
+    The finest level of the column with the most levels goes first, so that every column keeps
+    a choice for as long as possible.
+    """
+    heights = {name: build(column, folder=file.folder).height for name, column in columns.items()}
+    low = dict.fromkeys(columns, 0)
+    schemes = 1
+    for height in heights.values():
+        schemes *= height
+    every = schemes
+    while schemes > MANY_SCHEMES:
+        name = max(low, key=lambda name: heights[name] - low[name])
+        levels = heights[name] - low[name]
+        if levels < 2:
+            break
+        schemes = schemes // levels * (levels - 1)
+        low[name] += 1
+    if schemes == every:
+        return {}, ()
+    limits: dict[str, int | tuple[int, int]] = {
+        name: (least, heights[name] - 1) for name, least in low.items() if least
+    }
+    listed = ", ".join(f"'{name}' from level {least}" for name, least in low.items() if least)
+    words = (
+        f"Of {every:,} schemes the finest were left out, without a look at the table: {listed}. "
+        "Narrower tables ('slices') would keep more."
+    )
+    return limits, (words,)

@@ -1,0 +1,114 @@
+"""Which columns go into which slice: as declared, every two together, or chosen privately."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from incrowd.anonymize import slicing
+from incrowd.anonymize.frequency import Frequencies, between
+from incrowd.engine.count import Counted
+from incrowd.errors import IncrowdError
+from incrowd.hierarchy import Hierarchy
+from incrowd.privacy.randomness import Randomness
+from incrowd.spec import Slices, Slicing
+
+USUAL_TABLES = 16
+_FEW_GROUPS = 8
+
+
+class Slicer:
+    """Slices of some columns; what can be refused without the table is refused at once.
+
+    ``tables`` is how many there are (1 where none are asked for), ``choices`` how many private
+    choices it takes to put them together, ``reason`` why.
+    """
+
+    def __init__(self, asked: Slices, columns: tuple[str, ...]) -> None:
+        self._columns = columns
+        self._known: list[tuple[str, ...]] = []
+        self.tables, self.choices, self.reason = 1, 0, ""
+        if isinstance(asked, Slicing):
+            self._settle(asked)
+        elif asked:
+            self._known = _declared(asked, columns)
+            self.tables = len(asked)
+
+    def _settle(self, asked: Slicing) -> None:
+        columns, most = len(self._columns), asked.columns
+        if columns <= most:
+            raise IncrowdError(
+                f"Slices of {most} columns are asked for, and there are {columns} columns in all. "
+                "Use smaller slices, or leave 'slices' out."
+            )
+        fewest, every = len(slicing.sizes(columns, most)), slicing.covering(columns, most)
+        limit = len(every) if asked.tables == "all" else asked.tables or USUAL_TABLES
+        if len(every) <= limit:
+            self._known = [tuple(self._columns[at] for at in part) for part in every]
+            self.tables = len(every)
+            self.reason = (
+                f"{len(every)} tables are enough for every two columns to stand together in one, "
+                "so no budget went into choosing them."
+            )
+            return
+        if limit < fewest:
+            if asked.tables is not None:
+                raise IncrowdError(
+                    f"{columns} columns need at least {fewest} tables of {most}, and 'tables' is "
+                    f"{limit}. Use more tables or larger slices."
+                )
+            limit = fewest
+        self._most, self.tables = most, limit
+        self.choices = slicing.choices(columns, most, limit)
+        self.reason = (
+            f"{len(every)} tables would be needed for every two columns to stand together; which "
+            f"of them do in {limit} was chosen privately, strong associations first."
+        )
+
+    def slices(
+        self, whole: Counted, epsilons: Sequence[Fraction], bits: Randomness
+    ) -> list[tuple[str, ...]]:
+        """The columns of each slice; private at the sum of the epsilons."""
+        if not self.choices:
+            return self._known
+        found = slicing.slices(
+            _grouped_roughly(whole), self._most, self.tables, epsilons=epsilons, bits=bits
+        )
+        return [tuple(whole.names[at] for at in part) for part in found]
+
+
+def _declared(asked: Sequence[tuple[str, ...]], columns: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Declared slices, their columns in the order of the spec."""
+    for part in asked:
+        for name in part:
+            if name not in columns:
+                raise IncrowdError(
+                    f"A slice names the column '{name}', which is not published: its role is "
+                    "neither 'quasi' nor 'sensitive'."
+                )
+    left = [name for name in columns if not any(name in part for part in asked)]
+    if left:
+        raise IncrowdError(
+            f"The column '{left[0]}' is in no slice. Put it into one, or give it the role 'drop'."
+        )
+    return [tuple(name for name in columns if name in part) for part in asked]
+
+
+def _grouped_roughly(whole: Counted) -> Frequencies:
+    """The tuples with few groups in each column, so that chance makes no associations."""
+    levels = [_rough(hierarchy) for hierarchy in whole.hierarchies]
+    return whole.frequencies.rolled(between(whole.hierarchies, whole.levels, levels))
+
+
+def _rough(hierarchy: Hierarchy) -> int:
+    """The finest level with few groups, or the one below the root; no data decide it."""
+    top = hierarchy.height - 1 - hierarchy.rooted
+    for level in range(top):
+        groups = (
+            hierarchy.size ** (1 - level / (hierarchy.height - 1))
+            if hierarchy.open
+            else len(hierarchy.labels[level]) - 2  # null, and what is outside
+        )
+        if groups <= _FEW_GROUPS:
+            return level
+    return max(top, 0)
