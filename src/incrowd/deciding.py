@@ -31,24 +31,35 @@ def decided(file: SpecFile, columns: dict[str, Column]) -> tuple[Scheme, tuple[s
         _refuse_orphans(release, settled)
         return Fixed(file, columns), (f"The scheme is fixed: {settled}.",)
     if release.levels:
-        reason = "Levels were chosen privately, within the limits of the spec."
+        reason = "Levels, k and beta were chosen privately, within the limits of the spec."
         return Searched(file, columns), (reason,)
     if release.slices:
-        reason = "Levels were chosen privately, for each slice by itself."
+        reason = (
+            "The spec leaves the scheme open, so levels were chosen privately, for each slice by "
+            "itself. The sampling rate is the one at which the smallest crowds survive: slices "
+            "are for how columns go together, and a small sample shows that."
+        )
         return Searched(file, columns), (reason,)
     limits, thinned = _thinned(file, columns)
     opened = [name for name, column in columns.items() if is_open(column)]
     if len(opened) == len(columns):
         reason = (
-            "Levels were chosen privately. No column lists its values, so cells were not cut "
-            "further: where a cell ends would tell of the values met."
+            "The spec leaves the scheme open, so levels, k and beta were chosen privately. No "
+            "column lists its values, so cells were not cut further: where a cell ends would tell "
+            "of the values met."
         )
         return Searched(file, columns, limits), (reason, *thinned)
-    reasons = ["Levels were chosen privately, and cells cut further where that keeps more."]
+    reason = (
+        "The spec leaves the scheme open, so levels, k and beta were chosen privately, and cells "
+        "were cut further where that keeps more."
+    )
     if opened:
         listed = ", ".join(f"'{name}'" for name in opened)
-        reasons.append(f"Not cut: {listed}, whose values are not listed.")
-    return Cut(file, columns, limits), (*reasons, *thinned)
+        reason += (
+            f" Not cut further: {listed}. The spec does not list its values, and where a cell ends "
+            "would tell of those met."
+        )
+    return Cut(file, columns, limits), (reason, *thinned)
 
 
 def _nothing_to_choose(release: Release, columns: dict[str, Column]) -> str:

@@ -108,10 +108,7 @@ def safe_statement(
                 "Which columns stand together was chosen from the table by a mechanism of its own "
                 f"that spent epsilon = {shared['slices_epsilon']!r}, which is included. "
             )
-        words += " ".join(
-            f"File {number}: each row was drawn with probability {_drawn(known)}"
-            for number, known in enumerate(tables, 1)
-        )
+        words += " ".join(_alike(tables))
     known = {**shared, **tables[0]}
     if "already_sampled" in known:
         words += (
@@ -120,6 +117,19 @@ def safe_statement(
             f"{known['already_sampled']!r}, independently, and that nobody knows who was."
         )
     return words
+
+
+def _alike(tables: list[Parameters]) -> list[str]:
+    """How the rows of several files were drawn, a sentence for all that were drawn alike."""
+    found: dict[str, list[str]] = {}
+    for number, known in enumerate(tables, 1):
+        found.setdefault(_drawn(known), []).append(str(number))
+    if len(found) == 1:
+        return [f"For each of them rows were drawn with probability {next(iter(found))}"]
+    return [
+        f"For file {', '.join(numbers)} rows were drawn with probability {words}"
+        for words, numbers in found.items()
+    ]
 
 
 def _drawn(known: Parameters) -> str:

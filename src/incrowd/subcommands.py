@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Annotated, Any
@@ -58,7 +57,7 @@ def show(
 ) -> None:
     """Show what was spent, what is left, and what a further release would cost."""
     from incrowd.ledger import Ledger
-    from incrowd.privacy.events import SafeRelease, as_dict
+    from incrowd.privacy.events import SafeRelease, as_dict, words
 
     book = Ledger(file)
     allowed, spends, spent = book.budget(), book.spends(), book.spent()
@@ -80,7 +79,7 @@ def show(
         )
         return
     for spend in spends:
-        print(f"{spend.number:4}  {spend.day}  {json.dumps(as_dict(spend.event))}")
+        print(f"{spend.number:4}  {spend.day}  {words(spend.event)}")
     print(f"Budget  epsilon = {allowed.epsilon:g} at delta = {allowed.delta:g}")
     print(f"Spent   epsilon = {planning.rounded('epsilon', spent, 4)} by {len(spends)} release(s)")
     print(f"Left    epsilon = {max(allowed.epsilon - spent, 0):.4g}")

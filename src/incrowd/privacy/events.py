@@ -8,6 +8,7 @@ results of earlier ones.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -117,6 +118,29 @@ Event: TypeAlias = SafeRelease | Selection | Mechanism | Sampled | OneOf | Compo
 def _check_event(name: str, event: object) -> None:
     if not isinstance(event, SafeRelease | Selection | Mechanism | Sampled | OneOf | Composition):
         raise ParameterError(name, "hold events such as SafeRelease(k=20, beta=0.1)", event)
+
+
+def words(event: Event) -> str:
+    """An event on one line, for people; what happened several times is said once.
+
+    >>> words(Composition([Selection(0.05), *[SafeRelease(k=20, beta=0.1)] * 3]))
+    'choice of epsilon 0.05, 3 x (release of k 20, beta 0.1)'
+    """
+    match event:
+        case SafeRelease(k, beta):
+            return f"release of k {k}, beta {beta:g}"
+        case Selection(epsilon):
+            return f"choice of epsilon {epsilon:g}"
+        case Mechanism(epsilon, delta):
+            return f"mechanism of epsilon {epsilon:g}, delta {delta:g}"
+        case Sampled(part, rate):
+            return f"on a sample of rate {rate:g}: {words(part)}"
+        case OneOf(events):
+            listed = " or ".join(words(part).removeprefix("release of ") for part in events)
+            return f"release of {listed}"
+        case Composition(events):
+            times = Counter(words(part) for part in events)
+            return ", ".join(one if n == 1 else f"{n} x ({one})" for one, n in times.items())
 
 
 def as_dict(event: Event) -> dict[str, Any]:

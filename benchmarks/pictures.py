@@ -1,0 +1,141 @@
+"""Draw the pictures of the guide, docs/choosing.md, from releases of the census sample.
+
+    python benchmarks/pictures.py FOLDER [RELEASES]
+
+- schemes.png: which cells of age and education each scheme shows, at epsilon = 1
+- loss.png: normalised loss against epsilon, mean of RELEASES (5 by default), on each sample table
+- slices.png: associations of eight columns in the table, in one wide release, and in slices
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from schemes import Subject, subjects
+
+from incrowd.anonymize.recoding import Axis
+from incrowd.builders import build, is_ordered
+from incrowd.comparing import evaluate
+from incrowd.measure.cover import Reader
+from incrowd.release import publish
+
+SCHEMES = {"fixed": "#8d99ae", "search": "#2a9d8f", "mondrian": "#0b4f8a"}
+
+
+def planes(census: Subject) -> Figure:
+    """Boxes over age and education, as dark as rows are dense."""
+    names = ("age", "education")
+    spec = census.spec
+    for name, column in spec.spec.columns.items():
+        if column.role in ("quasi", "sensitive") and name not in names:
+            spec = spec.changed(("columns", name), {"role": "drop"})
+    figure = Figure(figsize=(11, 3.9), layout="constrained")
+    panels = figure.subplots(1, 3, sharey=True)
+    readers = []
+    for name in names:
+        column = spec.spec.columns[name]
+        hierarchy = build(column, folder=Path())
+        readers.append(Reader(name, Axis(hierarchy, is_ordered(column, hierarchy))))
+    for axes, scheme in zip(panels, SCHEMES, strict=True):
+        made = publish(census.table, spec.changed(("release", "scheme"), scheme))
+        data = made.data.group_by(names).len()
+        boxes = []
+        for age, school, rows in data.iter_rows():
+            x, y = (
+                reader.read(value)[0] for reader, value in zip(readers, (age, school), strict=True)
+            )
+            boxes.append((x.min(), y.min(), len(x), len(y), rows / (len(x) * len(y))))
+        darkest = max(box[-1] for box in boxes)
+        for x0, y0, width, height, density in boxes:
+            axes.add_patch(
+                Rectangle(
+                    (x0 + 15, y0), width, height, edgecolor="white", linewidth=0.6,
+                    facecolor="#0b4f8a", alpha=0.12 + 0.88 * (density / darkest) ** 0.5,
+                )
+            )  # fmt: skip
+        known = made.certificate.table.parameters
+        axes.set(
+            xlim=(15, 95), ylim=(0, 16), xlabel="age",
+            title=f"{scheme}: {made.certificate.table.release.rows:,} rows, {len(boxes)} cells, "
+            f"k = {known['k']:.0f}",
+        )  # fmt: skip
+        axes.title.set_fontsize(10)
+    panels[0].set_ylabel("education, Preschool to Doctorate")
+    return figure
+
+
+def losses(listed: list[Subject], number: int) -> Figure:
+    """Loss against epsilon, a panel for each table."""
+    figure = Figure(figsize=(11, 3.4), layout="constrained")
+    budgets = (0.25, 0.5, 1.0, 2.0, 4.0)
+    for axes, subject in zip(figure.subplots(1, len(listed), sharey=True), listed, strict=True):
+        for scheme, colour in SCHEMES.items():
+            values = [
+                np.mean([
+                    publish(subject.table, subject.asked(scheme=scheme, epsilon=e)).evaluation.loss
+                    for _ in range(number)
+                ])
+                for e in budgets
+            ]  # fmt: skip
+            axes.plot(budgets, values, marker="o", markersize=4, color=colour, label=scheme)
+            print(subject.name, scheme, [round(float(x), 4) for x in values], flush=True)
+        axes.set_xscale("log")
+        axes.set_xticks(budgets, [f"{e:g}" for e in budgets])
+        axes.minorticks_off()
+        axes.set(title=subject.name, xlabel="epsilon", ylim=(0, 1))
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.axes[0].set_ylabel("normalised loss")
+    figure.axes[0].legend(frameon=False)
+    return figure
+
+
+def heat(census: Subject) -> Figure:
+    """Cramér's V of every two columns: in the table, one wide release, slices of three."""
+    spec = census.spec.changed(("columns", census.left_out), {"role": "drop"})
+    wide = publish(census.table, spec)
+    narrow = publish(census.table, spec.changed(("release", "slices"), 3))
+    one: Any = evaluate(census.table, wide.data, spec).utility.associations
+    many: Any = narrow.evaluation.associations  # type: ignore[union-attr]
+    names = list(dict.fromkeys(name for pair in many for name in (pair.first, pair.second)))
+    error = [np.mean([abs(p.original - p.released) for p in pairs]) for pairs in (one, many)]
+    figure = Figure(figsize=(12, 4.6), layout="constrained")
+    panels = figure.subplots(1, 3, sharey=True)
+    titles = (
+        "in the table",
+        f"one wide table: mean error {error[0]:.3f}",
+        f"{len(narrow.certificate.tables)} slices of three: mean error {error[1]:.3f}",
+    )
+    for axes, title, pairs, which in zip(
+        panels, titles, (many, one, many), ("original", "released", "released"), strict=True
+    ):
+        grid = np.full((len(names), len(names)), np.nan)
+        for pair in pairs:
+            at, place = names.index(pair.first), names.index(pair.second)
+            grid[at, place] = grid[place, at] = getattr(pair, which)
+        image = axes.imshow(grid, vmin=0, vmax=0.5, cmap="Blues")
+        axes.set_title(title, fontsize=10)
+        axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
+        axes.set_yticks(range(len(names)), names)
+    figure.colorbar(image, ax=panels, shrink=0.8, label="Cramér's V")
+    return figure
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    number = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    listed = subjects(None)
+    for name, figure in (
+        ("schemes", planes(listed[0])),
+        ("slices", heat(listed[0])),
+        ("loss", losses(listed, number)),
+    ):
+        figure.savefig(folder / f"{name}.png", dpi=110)
+
+
+if __name__ == "__main__":
+    main()
