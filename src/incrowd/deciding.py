@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from incrowd.builders import build, is_open
 from incrowd.errors import IncrowdError
 from incrowd.schemes import Cut, Fixed, Scheme, Searched
@@ -30,9 +32,6 @@ def decided(file: SpecFile, columns: dict[str, Column]) -> tuple[Scheme, tuple[s
     if settled:
         _refuse_orphans(release, settled)
         return Fixed(file, columns), (f"The scheme is fixed: {settled}.",)
-    if release.levels:
-        reason = "Levels, k and beta were chosen privately, within the limits of the spec."
-        return Searched(file, columns), (reason,)
     if release.slices:
         reason = (
             "The spec leaves the scheme open, so levels were chosen privately, for each slice by "
@@ -42,24 +41,23 @@ def decided(file: SpecFile, columns: dict[str, Column]) -> tuple[Scheme, tuple[s
         return Searched(file, columns), (reason,)
     limits, thinned = _thinned(file, columns)
     opened = [name for name, column in columns.items() if is_open(column)]
-    if len(opened) == len(columns):
-        reason = (
-            "The spec leaves the scheme open, so levels, k and beta were chosen privately. No "
-            "column lists its values, so cells were not cut further: where a cell ends would tell "
-            "of the values met."
-        )
-        return Searched(file, columns, limits), (reason, *thinned)
-    reason = (
-        "The spec leaves the scheme open, so levels, k and beta were chosen privately, and cells "
-        "were cut further where that keeps more."
-    )
+    limited = [name for name in columns if name in release.levels and name not in opened]
+    reason = "The spec leaves the scheme open, so levels, k and beta were chosen privately"
+    if len(opened) + len(limited) == len(columns):
+        return Searched(file, columns, limits), (f"{reason}.", *thinned)
+    reason += ", and cells were cut further where that keeps more."
     if opened:
-        listed = ", ".join(f"'{name}'" for name in opened)
         reason += (
-            f" Not cut further: {listed}. The spec does not list its values, and where a cell ends "
-            "would tell of those met."
+            f" Not cut further: {_quoted(opened)}. The spec does not list the values, and where a "
+            "cell ends would tell of those met."
         )
+    if limited:
+        reason += f" Not cut further, because the spec limits the levels: {_quoted(limited)}."
     return Cut(file, columns, limits), (reason, *thinned)
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
 
 
 def _nothing_to_choose(release: Release, columns: dict[str, Column]) -> str:
@@ -87,25 +85,25 @@ def _thinned(
     The finest level of the column with the most levels goes first, so that every column keeps
     a choice for as long as possible.
     """
-    heights = {name: build(column, folder=file.folder).height for name, column in columns.items()}
-    low = dict.fromkeys(columns, 0)
-    schemes = 1
-    for height in heights.values():
-        schemes *= height
-    every = schemes
+    given = file.spec.release.levels if file.spec.release is not None else {}
+    low, high = {}, {}
+    for name, column in columns.items():
+        least, most = 0, build(column, folder=file.folder).height - 1
+        level = given.get(name, (least, most))
+        low[name], high[name] = (level, level) if isinstance(level, int) else level
+    start = dict(low)
+    every = schemes = math.prod(high[name] - low[name] + 1 for name in columns)
     while schemes > MANY_SCHEMES:
-        name = max(low, key=lambda name: heights[name] - low[name])
-        levels = heights[name] - low[name]
-        if levels < 2:
-            break
+        name = max(low, key=lambda name: high[name] - low[name])
+        levels = high[name] - low[name] + 1
         schemes = schemes // levels * (levels - 1)
         low[name] += 1
     if schemes == every:
-        return {}, ()
-    limits: dict[str, int | tuple[int, int]] = {
-        name: (least, heights[name] - 1) for name, least in low.items() if least
-    }
-    listed = ", ".join(f"'{name}' from level {least}" for name, least in low.items() if least)
+        return dict(given), ()
+    raised = [name for name in columns if low[name] > start[name]]
+    limits: dict[str, int | tuple[int, int]] = dict(given)
+    limits.update({name: (low[name], high[name]) for name in raised})
+    listed = ", ".join(f"'{name}' from level {low[name]}" for name in raised)
     words = (
         f"Of {every:,} schemes the finest were left out, without a look at the table: {listed}. "
         "Narrower tables ('slices') would keep more."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import fill
 
 from incrowd.errors import IncrowdError
 from incrowd.release import publish
@@ -27,8 +28,10 @@ def demo(output: Path) -> int:
     shown = certificate.table.release
     print(f"3. Published {shown.rows:,} rows: {folder / shown.file}")
     print(f"   Each was drawn with probability {beta:g} and stands among at least {k} alike.")
+    first = release.data.row(0, named=True)
+    print(f"   One of them: {', '.join(f'{name} {value}' for name, value in first.items())}")
     for reason in release.reasons:
-        print(f"   {reason}")
+        print(fill(reason, 96, initial_indent="   ", subsequent_indent="   "))
     epsilon, delta = certificate.guarantee.epsilon, certificate.guarantee.delta
     print(f"   That is ({epsilon:g}, {delta:.2g})-differential privacy, as its certificate states.")
     problems = verify(folder)

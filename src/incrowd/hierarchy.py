@@ -104,6 +104,13 @@ class Hierarchy:
         """What stands for everything."""
         return str(self.labels[-1][0]) if self.rooted else ROOT
 
+    def by_rule(self, level: int) -> float:
+        """How many values a code of an open domain counts for, where nobody has counted them.
+
+        Every level counts alike: a mask that hides h of n characters as h / n of its domain.
+        """
+        return 1 + (self.size - 1) * (level / (self.height - 1))
+
     def covered(self, level: int) -> npt.NDArray[np.float64]:
         """How many values each code of a level may stand for, met or not.
 
@@ -114,7 +121,7 @@ class Hierarchy:
             return np.array([float(self.size)])
         covered = self.leaves(level).astype(np.float64)
         if self.open:
-            covered[:-2] = self.size ** (level / (self.height - 1))
+            covered[:-2] = self.by_rule(level)
         if self.labels[level][-1] == self.root:
             covered[-1] = self.size
         return covered

@@ -80,7 +80,7 @@ def paired(
     """A budget with the smallest k for each rate: within (epsilon, delta), all together."""
     chosen = (*choices, *tuple(selections) * tables)
     spent = math.fsum(chosen)
-    if spent >= epsilon:
+    if spent >= epsilon and _alone(chosen, delta) > 0.999 * epsilon:
         raise IncrowdError(
             f"The search would spend epsilon = {spent:g} of {epsilon:g}, which leaves nothing for "
             "the release. Use a smaller 'search_epsilon'."
@@ -97,6 +97,11 @@ def paired(
             return budget
         target *= 0.98 * delta / found
     raise UnsolvableError(f"No pairs of k and beta fit epsilon = {epsilon:g}, delta = {delta:g}.")
+
+
+def _alone(epsilons: Sequence[float], delta: float) -> float:
+    """What choices cost by themselves: of many, less than their sum."""
+    return Accountant([Selection(epsilon) for epsilon in epsilons]).epsilon(delta=delta)
 
 
 def _smallest(

@@ -157,7 +157,8 @@ class Cut(Searched):
     """Safe Mondrian: a scheme is chosen as above, and its cells are cut further, privately.
 
     Only along columns that list their values: a box of values that nobody listed would reach
-    as far as the values met. Other columns stay at the level that was chosen.
+    as far as the values met. Other columns stay at the level that was chosen, and so do those
+    whose levels the spec limits.
     """
 
     def __init__(
@@ -167,13 +168,15 @@ class Cut(Searched):
         limits: dict[str, int | tuple[int, int]] | None = None,
     ) -> None:
         super().__init__(file, columns, limits)
-        if self._release.levels:
-            raise IncrowdError("'levels' do not go with 'scheme: mondrian': its cuts go as deep.")
-        if all(is_open(column) for column in columns.values()):
+        if not any(self.cuts(name) for name in columns):
             raise IncrowdError(
                 "'scheme: mondrian' cuts columns whose values are listed, and there is none: all "
-                "have a mask, or are flat without values. Use 'scheme: search'."
+                "have a mask, are flat without values, or have 'levels'. Use 'scheme: search'."
             )
+
+    def cuts(self, name: str) -> bool:
+        """Whether a column may be cut."""
+        return not is_open(self._columns[name]) and name not in self._release.levels
 
     def shares(self) -> tuple[float, ...]:
         """The search, and each round of cuts, in equal parts."""
@@ -184,8 +187,9 @@ class Cut(Searched):
         chosen = self._chosen(whole, budget, walk)
         pair = SafeRelease(chosen.ramp.k, chosen.ramp.beta)
         every = axes_of(whole, self._columns)
-        listed = [at for at, name in enumerate(whole.names) if not is_open(self._columns[name])]
+        listed = [at for at, name in enumerate(whole.names) if self.cuts(name)]
         axes = {at: contiguous(every[at]) for at in listed}
+        every = tuple(axes.get(at, axis) for at, axis in enumerate(every))
         shares = self._weights(whole.names) / self._weights(whole.names).sum()
         boxes = cut(
             list(axes.values()),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
+from math import comb
 
 from incrowd.anonymize import slicing
 from incrowd.anonymize.frequency import Frequencies, between
@@ -41,9 +43,15 @@ class Slicer:
                 f"Slices of {most} columns are asked for, and there are {columns} columns in all. "
                 "Use smaller slices, or leave 'slices' out."
             )
-        fewest, every = len(slicing.sizes(columns, most)), slicing.covering(columns, most)
-        limit = len(every) if asked.tables == "all" else asked.tables or USUAL_TABLES
-        if len(every) <= limit:
+        fewest, at_least = len(slicing.sizes(columns, most)), comb(columns, 2) / comb(most, 2)
+        limit = math.inf if asked.tables == "all" else asked.tables or max(USUAL_TABLES, fewest)
+        if limit < fewest:
+            raise IncrowdError(
+                f"{columns} columns need at least {fewest} tables of {most}, and 'tables' is "
+                f"{limit}. Use more tables or larger slices."
+            )
+        every = slicing.covering(columns, most) if at_least <= limit else []
+        if 0 < len(every) <= limit:
             self._known = [tuple(self._columns[at] for at in part) for part in every]
             self.tables = len(every)
             self.reason = (
@@ -51,18 +59,12 @@ class Slicer:
                 "so no budget went into choosing them."
             )
             return
-        if limit < fewest:
-            if asked.tables is not None:
-                raise IncrowdError(
-                    f"{columns} columns need at least {fewest} tables of {most}, and 'tables' is "
-                    f"{limit}. Use more tables or larger slices."
-                )
-            limit = fewest
-        self._most, self.tables = most, limit
-        self.choices = slicing.choices(columns, most, limit)
+        tables = int(limit)
+        self._most, self.tables = most, tables
+        self.choices = slicing.choices(columns, most, tables)
         self.reason = (
-            f"{len(every)} tables would be needed for every two columns to stand together; which "
-            f"of them do in {limit} was chosen privately, strong associations first."
+            f"{tables} tables are too few for every two columns to stand together in one; which of "
+            "them do was chosen privately, strong associations first."
         )
 
     def slices(

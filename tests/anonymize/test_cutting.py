@@ -173,10 +173,21 @@ def test_a_release_by_safe_mondrian(tmp_path: Path) -> None:
     assert "spent epsilon = 0.15" in result.certificate.guarantee.statement
     sizes = result.data.group_by(pl.all()).len()["len"]
     assert sizes.min() >= result.certificate.k
-    with pytest.raises(IncrowdError, match="'levels' do not go with 'scheme: mondrian'"):
-        publish(
-            voters.frame(), parse(SPEC.replace("MORE", ", levels: {sex: 0}")), output=tmp_path / "n"
-        )
+
+
+def test_a_column_whose_levels_are_limited_is_not_cut(tmp_path: Path) -> None:
+    voters = sample("voters", rows=20_000)
+    result = publish(
+        voters.frame(), parse(SPEC.replace("MORE", ", levels: {sex: 0, birth_year: [4, 5]}")),
+        output=tmp_path / "out", bits=SeededRandomness(3),
+    )  # fmt: skip
+    assert verify(tmp_path / "out") == []
+    found = {name: column.level for name, column in result.certificate.table.scheme.items()}
+    assert (found["sex"], found["zip"], found["race"]) == (0, None, None)
+    assert found["birth_year"] in (4, 5)
+    every = "levels: {sex: 0, birth_year: [4, 5], zip: 1, race: [0, 1]}"
+    with pytest.raises(IncrowdError, match="or have 'levels'. Use 'scheme: search'"):
+        publish(voters.frame(), parse(SPEC.replace("MORE", f", {every}")), output=tmp_path / "n")
 
 
 def test_a_column_that_does_not_list_its_values_stays_at_its_level(tmp_path: Path) -> None:

@@ -164,12 +164,12 @@ def test_numbers_are_ordered_as_numbers() -> None:
 
 
 def test_an_open_domain_is_measured_by_its_rule() -> None:
-    """Two characters of ten: a hidden one stands for 10 of 100, met or not."""
+    """Two characters of ten: a hidden one is half of what there is to lose, met or not."""
     rows = [("11", "1*", "**"), ("12", "1*", "**"), ("35", "3*", "**")]
     axis = Axis(replace(from_rows(rows, size=100, exact=True), open=True), ordered=False)
     low, high = np.array([0, 0, 0, 2], np.int32), np.array([0, 1, 2, 2], np.int32)
     assert texts(axis, low, high) == ["11", "1*", "**", "35"]
-    assert axis.cost(low, high) == pytest.approx([0, 9 / 99, 1, 0])
+    assert axis.cost(low, high) == pytest.approx([0, 1 / 2, 1, 0])
 
 
 def test_alike_labels_are_one() -> None:

@@ -57,15 +57,15 @@ def choices(columns: int, most: int, tables: int) -> int:
 
 def covering(columns: int, most: int) -> list[tuple[int, ...]]:
     """Slices in which every two columns stand together, few if not the fewest."""
-    apart = {frozenset(pair) for pair in combinations(range(columns), 2)}
+    apart = ~np.eye(columns, dtype=bool)
     found = []
-    while apart:
-        members = list(min(map(sorted, apart)))
+    while apart.any():
+        members = [int(at) for at in np.unravel_index(int(np.argmax(apart)), apart.shape)]
         while len(members) < min(most, columns):
-            left = [column for column in range(columns) if column not in members]
-            gains = [sum(frozenset((one, other)) in apart for one in members) for other in left]
-            members.append(left[gains.index(max(gains))])
-        apart -= {frozenset(pair) for pair in combinations(members, 2)}
+            gains = apart[members].sum(axis=0)
+            gains[members] = -1
+            members.append(int(np.argmax(gains)))
+        apart[np.ix_(members, members)] = False
         found.append(tuple(sorted(members)))
     return found
 

@@ -233,7 +233,7 @@ def _covered(axis: Axis, places: Places, level: int | None) -> float:
     """a - 1, by the rule where the domain is open."""
     hierarchy = axis.hierarchy
     if level is not None and hierarchy.open:
-        return float(hierarchy.size ** (level / (hierarchy.height - 1)) - 1)
+        return hierarchy.by_rule(level) - 1
     return float(len(places) - 1)
 
 
