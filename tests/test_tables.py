@@ -10,8 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 from test_cli import run
+from typer.testing import CliRunner
 
 from incrowd.checking import check
+from incrowd.cli import app
 from incrowd.drafting import draft, quoted
 from incrowd.engine.count import count
 from incrowd.engine.local import from_columns
@@ -232,6 +234,21 @@ def test_the_walk_at_the_command_line(tmp_path: Path) -> None:
     run("hierarchy", "convert", str(file), "sex", "-o", str(arx))
     assert run("hierarchy", "convert", str(arx)) == "hierarchy: {flat: {values: [female, male]}}\n"
     assert json.loads(run("schema"))["properties"]["columns"]
+
+
+def test_check_says_what_publishing_would_refuse(tmp_path: Path) -> None:
+    file = tmp_path / "spec.yaml"
+    (tmp_path / "t.csv").write_text("a,b\nx,y\n")
+    flat = "{role: quasi, hierarchy: flat}"
+    release = "{epsilon: 1, delta: 1.0e-6, slices: [[a], [b, a]]}"
+    text = f"table: t.csv\ncolumns: {{a: {flat}, b: {flat}}}\nrelease: {release}\n"
+    file.write_text(text)
+    assert "The spec fits the table." in run("check", str(file))
+    file.write_text(text.replace("epsilon: 1, ", "epsilon: 1, scheme: search, k: 20, "))
+    done = CliRunner().invoke(app, ["check", str(file), "--json"], standalone_mode=False)
+    assert done.return_value == 1
+    (found,) = json.loads(done.output)["findings"]
+    assert found["message"] == "release: 'scheme: search' finds k itself; leave 'k' out."
 
 
 def test_an_arx_folder_is_taken_as_it_is(tmp_path: Path) -> None:

@@ -201,9 +201,13 @@ def check(
 ) -> int:
     """Hold a spec against its table: everything wrong or doubtful, with counts."""
     from incrowd import checking
+    from incrowd.release import refusal
     from incrowd.specfile import load
 
-    findings = checking.check(load(spec))
+    file = load(spec)
+    findings = checking.check(file)
+    if file.spec.release is not None and not file.spec.unconfirmed and (why := refusal(file)):
+        findings.insert(0, checking.Finding("wrong", None, f"release: {why}"))
     wrong = any(finding.kind == "wrong" for finding in findings)
     if as_json:
         showing.print_json({"ok": not wrong, "findings": [vars(finding) for finding in findings]})

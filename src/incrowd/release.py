@@ -157,6 +157,15 @@ def _method(file: SpecFile, ledger: Ledger | None) -> Method:
     return KEpsilon(file)
 
 
+def refusal(file: SpecFile) -> str:
+    """Why a release by this spec would be refused, whatever the table; nothing if it would not."""
+    try:
+        _method(file, None)
+    except IncrowdError as error:
+        return str(error)
+    return ""
+
+
 def _refuse_unknown(spec: Spec, table: Table) -> None:
     for name in table.columns:
         if name not in spec.columns:
