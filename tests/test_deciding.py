@@ -124,3 +124,23 @@ def test_every_sample_spec_can_be_published_as_it_is(tmp_path: Path) -> None:
     for kind, text in SPECS.items():
         publish(sample(kind, rows=2000), parse(text), output=tmp_path / kind)
         assert verify(tmp_path / kind) == []
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+@pytest.mark.parametrize(
+    "release",
+    [
+        {"scheme": "fixed"}, {"scheme": "search"}, {"scheme": "mondrian"}, {"slices": 3},
+        {"slices": {"columns": 2, "tables": 5}}, {"slices": 2, "scheme": "mondrian"},
+    ],
+)  # fmt: skip
+def test_a_table_without_rows_is_published_like_any_other(
+    rows: int, release: dict[str, Any], tmp_path: Path
+) -> None:
+    """A release that fails on the empty table alone would tell it from a table of one row."""
+    file = parse(SPECS["census"])
+    for name, value in release.items():
+        file = file.changed(("release", name), value)
+    made = publish(sample("census", rows=2).frame().head(rows), file, output=tmp_path / "out")
+    assert verify(tmp_path / "out") == []
+    assert made.evaluation.rows_released == 0

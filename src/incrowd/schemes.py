@@ -25,6 +25,7 @@ from incrowd.engine.count import Counted, count
 from incrowd.errors import Floats, IncrowdError
 from incrowd.evaluating import Shown, axes_of, evaluate
 from incrowd.grouping import lattice_between
+from incrowd.hierarchy import Codes
 from incrowd.measure.loss import normalised
 from incrowd.outcome import outcome_of
 from incrowd.pairing import Budget
@@ -187,56 +188,81 @@ class Cut(Searched):
         chosen = self._chosen(whole, budget, walk)
         pair = SafeRelease(chosen.ramp.k, chosen.ramp.beta)
         every = axes_of(whole, self._columns)
-        listed = [at for at, name in enumerate(whole.names) if self.cuts(name)]
-        axes = {at: contiguous(every[at]) for at in listed}
-        every = tuple(axes.get(at, axis) for at, axis in enumerate(every))
-        shares = self._weights(whole.names) / self._weights(whole.names).sum()
-        boxes = cut(
-            list(axes.values()),
-            positions(list(axes.values()), whole.frequencies.codes[:, listed]),
-            whole.frequencies.counts,
-            _cells_of(axes, whole, chosen.levels, shares),
-            ramp=chosen.ramp,
-            epsilons=[Fraction(repr(epsilon)) for epsilon in budget.selections[1:]],
-            power=self._power,
-            shares=shares[listed],
-            bits=walk.bits,
-        )
+        axes = {at: contiguous(every[at]) for at, name in enumerate(whole.names) if self.cuts(name)}
+        if not axes:  # of a slice, perhaps, none of whose columns can be cut
+            rolled = _rolled(whole, chosen.levels)
+            return _drawn(rolled, self._columns, self._release, pair, walk), pair
+        boxes = self._cut(axes, whole, chosen, budget, walk.bits)
         walk.step("draw")
-        shown: list[tuple[Sequence[object], np.ndarray]] = []
-        for at, level in enumerate(chosen.levels):
-            if at in axes:
-                place = listed.index(at)
-                labels, codes = axes[at].labels(boxes.low[:, place], boxes.high[:, place])
-                shown.append((labels, codes[boxes.members]))
-            else:
-                hierarchy = whole.hierarchies[at]
-                by_label = hierarchy.by_label(level)
-                codes = by_label[hierarchy.groups[level][whole.frequencies.codes[:, at]]]
-                shown.append((hierarchy.labels[level], codes))
-        table = np.column_stack([codes for _, codes in shown]).astype(np.int32)
+        labels, codes = _looks(axes, boxes, whole, chosen.levels)
         drawn = safe(
-            merged(table, whole.frequencies.counts), k=pair.k, beta=pair.beta, bits=walk.bits
+            merged(codes, whole.frequencies.counts), k=pair.k, beta=pair.beta, bits=walk.bits
         )
-        labels_ = tuple(texts for texts, _ in shown)
-        recoded = {}
-        for at, name in enumerate(whole.names):
-            level_ = None if at in axes else chosen.levels[at]
-            ordered = axes[at].ordered if at in axes else None
-            recoded[name] = Recoded(self._columns[name], whole.hierarchies[at], level_, ordered)
+        shown = Shown(labels, drawn)
         product = Product(
             data=cells(
-                dict(zip(whole.names, labels_, strict=True)), drawn,
+                dict(zip(whole.names, labels, strict=True)), drawn,
                 by_text=whole.names, weighted=self._release.rows == "weighted",
             ),
             rows=drawn.total,
             classes=len(drawn),
             smallest_class=int(drawn.counts.min()) if len(drawn) else 0,
-            scheme=recoded,
-            shown=Shown(labels_, drawn),
-            evaluation=evaluate(whole, every, Shown(labels_, drawn), stars=False),
+            scheme={
+                name: Recoded(self._columns[name], hierarchy, None, axes[at].ordered)
+                if at in axes
+                else Recoded(self._columns[name], hierarchy, chosen.levels[at])
+                for at, (name, hierarchy) in enumerate(
+                    zip(whole.names, whole.hierarchies, strict=True)
+                )
+            },
+            shown=shown,
+            evaluation=evaluate(
+                whole, [axes.get(at, axis) for at, axis in enumerate(every)], shown, stars=False
+            ),
         )  # fmt: skip
         return product, pair
+
+    def _cut(
+        self,
+        axes: dict[int, Axis],
+        whole: Counted,
+        chosen: Chosen,
+        budget: Budget,
+        bits: Randomness,
+    ) -> Cells:
+        """The cells of the chosen scheme, cut further."""
+        weights = self._weights(whole.names)
+        shares = weights / weights.sum()
+        return cut(
+            list(axes.values()),
+            positions(list(axes.values()), whole.frequencies.codes[:, list(axes)]),
+            whole.frequencies.counts,
+            _cells_of(axes, whole, chosen.levels, shares),
+            ramp=chosen.ramp,
+            epsilons=[Fraction(repr(epsilon)) for epsilon in budget.selections[1:]],
+            power=self._power,
+            shares=shares[list(axes)],
+            bits=bits,
+        )
+
+
+def _looks(
+    axes: dict[int, Axis], boxes: Cells, whole: Counted, levels: Sequence[int]
+) -> tuple[tuple[Sequence[str | None], ...], Codes]:
+    """The labels of each column, and for each tuple which of them it shows."""
+    labels: list[Sequence[str | None]] = []
+    codes = np.zeros_like(whole.frequencies.codes)
+    for at, (hierarchy, level) in enumerate(zip(whole.hierarchies, levels, strict=True)):
+        if at in axes:
+            place = list(axes).index(at)
+            texts, own = axes[at].labels(boxes.low[:, place], boxes.high[:, place])
+            labels.append(texts)
+            codes[:, at] = own[boxes.members]
+        else:
+            labels.append(hierarchy.labels[level])
+            group = hierarchy.groups[level][whole.frequencies.codes[:, at]]
+            codes[:, at] = hierarchy.by_label(level)[group]
+    return tuple(labels), codes
 
 
 def _release(file: SpecFile) -> Release:

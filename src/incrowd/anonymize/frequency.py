@@ -72,7 +72,7 @@ def keys(codes: Codes) -> npt.NDArray[np.int64]:
     found = np.zeros(len(codes), dtype=np.int64)
     size = 1
     for column in codes.T:
-        width = int(column.max()) + 1
+        width = int(column.max(initial=0)) + 1
         if size * width >= 2**62:
             found = np.unique(found, return_inverse=True)[1].astype(np.int64)
             size = int(found.max()) + 1
