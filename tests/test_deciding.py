@@ -33,7 +33,7 @@ def decision(file: SpecFile) -> tuple[type, str]:
     [
         (BUDGET, Cut, "cut further where that keeps more. Not cut further: 'zip'. The spec does"),
         (f"{BUDGET}, scheme: auto", Cut, "leaves the scheme open"),
-        (f"{BUDGET}, keep: 0.5", Cut, "chosen privately"),
+        (f"{BUDGET}, keep: 0.5, levels: {{sex: 0}}", Cut, "limits the levels: 'sex'."),
         (f"{BUDGET}, levels: {{race: 0}}", Cut, "because the spec limits the levels: 'race'"),
         (f"{BUDGET}, {ALL}", Fixed, "names the level of every column"),
         (f"{BUDGET}, k: 20", Fixed, "names k, which a search would find itself"),
@@ -77,13 +77,14 @@ def test_of_very_many_schemes_the_finest_are_left_out_unseen() -> None:
     assert 100_000 < lattice.size <= deciding.MANY_SCHEMES
     assert set(lattice.high) == {5}
     assert max(lattice.low) - min(lattice.low) <= 1  # every column keeps a choice
-    assert f"Of {6**12:,} schemes the finest were left out, without a look" in reasons[-1]
-    assert "'c0' from level 4" in reasons[-1]
+    assert f"Of {6**12:,} schemes the finest were left out, without a look" in reasons[1]
+    assert "'c0' from level 4" in reasons[1]
     few = wide(4)
     scheme, reasons = decided(few, published(few.spec, "quasi"))
     assert isinstance(scheme, Cut)
     assert scheme.lattice(tuple(few.spec.columns)).size == 6**4
-    assert len(reasons) == 1
+    assert len(reasons) == 2  # what was decided, and what else could be asked for
+    assert "'objective: detail' with 'keep: 0.25'" in reasons[1]
 
 
 def test_limits_of_the_spec_stay_when_schemes_are_left_out() -> None:

@@ -44,7 +44,7 @@ def decided(file: SpecFile, columns: dict[str, Column]) -> tuple[Scheme, tuple[s
     limited = [name for name in columns if name in release.levels and name not in opened]
     reason = "The spec leaves the scheme open, so levels, k and beta were chosen privately"
     if len(opened) + len(limited) == len(columns):
-        return Searched(file, columns, limits), (f"{reason}.", *thinned)
+        return Searched(file, columns, limits), (f"{reason}.", *thinned, *_hint(release))
     reason += ", and cells were cut further where that keeps more."
     if opened:
         reason += (
@@ -53,7 +53,18 @@ def decided(file: SpecFile, columns: dict[str, Column]) -> tuple[Scheme, tuple[s
         )
     if limited:
         reason += f" Not cut further, because the spec limits the levels: {_quoted(limited)}."
-    return Cut(file, columns, limits), (reason, *thinned)
+    return Cut(file, columns, limits), (reason, *thinned, *_hint(release))
+
+
+def _hint(release: Release) -> tuple[str, ...]:
+    """What was optimised where nobody said it, and how to have something else."""
+    if release.objective is not None or release.keep is not None or release.beta is not None:
+        return ()
+    words = (
+        "What was aimed for is much detail in as many rows as possible. Fewer rows that say more, "
+        "for models or small groups: 'objective: detail' with 'keep: 0.25'."
+    )
+    return (words,)
 
 
 def _quoted(names: list[str]) -> str:
