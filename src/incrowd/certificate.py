@@ -263,6 +263,8 @@ class Certificate(_Part):
         known = self.guarantee
         if self.events or known.epsilon is not None or known.delta is not None:
             return ["k-anonymity is no differential privacy and has no events."]
+        if self.slices is not None:
+            return ["Slices belong to safe releases alone."]
         names = {"k", "algorithm", "suppressed"}
         if self.method == "k-anonymity":
             check_parameters(self.parameters, names, self.kept)

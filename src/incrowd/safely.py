@@ -34,8 +34,8 @@ class Safe:
         self._file, self._columns = file, _generalised(file.spec)
         assert file.spec.release is not None
         self._release = file.spec.release
-        self._scheme, self._reasons = decided(file, self._columns)
         self._slicing = Slicer(self._release.slices, tuple(self._columns))
+        self._scheme, self._reasons = decided(file, self._columns)
         self._budget = self._settled()
         self._said: list[Parameters] = []
 

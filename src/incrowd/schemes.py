@@ -109,10 +109,16 @@ class Searched:
         self._heights = {
             name: build(column, folder=file.folder).height for name, column in columns.items()
         }
-        slices = self._release.slices
-        whole = [tuple(columns)] if not slices else [] if isinstance(slices, Slicing) else slices
-        for names in (*((name,) for name in columns), *whole):
+        for names in (*((name,) for name in columns), *self._widest()):
             self.lattice(names)  # refuses levels that there are not, and too many schemes
+
+    def _widest(self) -> list[tuple[str, ...]]:
+        """The columns that may be searched together; where it is open which, the worst of them."""
+        slices = self._release.slices
+        if isinstance(slices, Slicing):
+            deep = sorted(self._columns, key=lambda name: -self.lattice((name,)).size)
+            return [tuple(deep[: slices.columns])]
+        return list(slices) or [tuple(self._columns)]
 
     def lattice(self, names: tuple[str, ...]) -> Lattice:
         """The schemes that are searched, for some of the columns."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from incrowd.errors import IncrowdError
 from incrowd.pairing import RATES, Budget, paired
-from incrowd.planning import plan
+from incrowd.planning import plan, rounded
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import SafeRelease
 from incrowd.privacy.randomness import realised
@@ -84,22 +85,29 @@ def fixed(release: Release, *, choices: Sequence[float] = (), tables: int = 1) -
 
 
 def _accounted(release: Release, pair: SafeRelease, tables: int) -> Budget:
-    """The budget of a pair, with what it spends: what was not given, or no more than was."""
+    """The budget of a pair, with what it spends: what was not given, or no more than was.
+
+    What is found is rounded up to six digits, so that it also holds where whoever verifies it
+    adds up in another order.
+    """
     budget = Budget(0.0, 0.0, (pair,), tables=tables, population=release.already_sampled)
     accountant = Accountant(budget.events)
     k, rate = pair.k, pair.beta
     if release.epsilon is not None:
         epsilon, delta = release.epsilon, accountant.delta(epsilon=release.epsilon)
-        if release.delta is not None and delta > release.delta:
+        if release.delta is None or delta <= release.delta:
+            delta = min(float(rounded("delta", delta, 6)), release.delta or 1.0)
+        else:
             raise IncrowdError(
                 f"k = {k} and beta = {rate:g} give delta = {delta:.3g} at epsilon = {epsilon:g}, "
                 f"more than the {release.delta:g} of the spec. Use a larger k or a smaller beta."
             )
     elif release.delta is not None:
         delta, epsilon = release.delta, accountant.epsilon(delta=release.delta)
+        epsilon = float(rounded("epsilon", epsilon, 6)) if epsilon < math.inf else epsilon
     else:
         raise IncrowdError("The spec must give epsilon, delta or both under 'release'.")
-    if not epsilon < float("inf"):
+    if not epsilon < math.inf:
         raise IncrowdError(
             f"No epsilon reaches delta = {delta:g} with k = {k} and beta = {rate:g}."
         )

@@ -18,9 +18,10 @@ noisy max takes twice that for its sensitivity (see :mod:`incrowd.privacy.select
 **Slices.** How many there are, and how many columns each has, is settled by numbers alone. First
 every column gets a place: a slice begins with the pair that scores most and takes in, one by one,
 the column whose mean score with its members is largest; the next slice begins with what is left.
-Further slices are made in the same way from all columns, where pairs that stand together already
-score nothing. Each of these is one choice; what is left for the last slice of the first kind is no
-choice. All of them look at the whole table, so they compose.
+Further slices are made in the same way from all columns, each from a pair that does not stand
+together yet (if there is one), where pairs that do score nothing. Each of these is one choice; what
+is left for the last slice of the first kind is no choice. All of them look at the whole table, so
+they compose.
 
 Where there are so many slices that every two columns can stand together in one of them, nothing is
 chosen and nothing is spent.
@@ -115,15 +116,19 @@ def slices(
     score = {pair: dependence(frequencies, *pair) for pair in combinations(range(columns), 2)}
     budget = iter(epsilons)
     found: list[tuple[int, ...]] = []
+    together: set[tuple[int, ...]] = set()
 
     def grown(size: int, left: list[int]) -> tuple[int, ...]:
         members: tuple[int, ...] = ()
         while len(members) < size:
             if members:
                 options = [(*members, column) for column in left if column not in members]
+                options = [x for x in options if tuple(sorted(x)) not in found] or options
             else:
                 options = list(combinations(left, 2))
-            values = np.array([_added(score, members, option) for option in options], np.int64)
+                options = [pair for pair in options if pair not in together] or options
+            apart = {pair: 0 if pair in together else value for pair, value in score.items()}
+            values = np.array([_added(apart, members, option) for option in options], np.int64)
             members = options[
                 select(values, sensitivity=SENSITIVITY, epsilon=next(budget), bits=bits)
             ]
@@ -136,10 +141,10 @@ def slices(
         left = [column for column in left if column not in found[-1]]
     found.append(tuple(left))
     for part in found:
-        score.update(dict.fromkeys(combinations(part, 2), 0))
+        together.update(combinations(part, 2))
     while len(found) < tables:
         found.append(grown(most, list(range(columns))))
-        score.update(dict.fromkeys(combinations(found[-1], 2), 0))
+        together.update(combinations(found[-1], 2))
     return found
 
 

@@ -114,11 +114,16 @@ class Composed:
         guess = self._one.k(beta, epsilon / math.sqrt(self.releases), delta / self.releases)
         if math.isinf(guess):
             return guess
-        return _smallest_whole(lambda k: self.epsilon(k, beta, delta) <= epsilon, int(guess))
+        k = _smallest_whole(lambda k: self.epsilon(k, beta, delta) <= epsilon, int(guess))
+        # Asked for delta, the accountant's grid is another one: the answer must hold there too.
+        while k < LARGEST_K and self.delta(int(k), beta, epsilon) > delta:
+            k += 1
+        return k
 
     def beta(self, k: int, epsilon: float, delta: float) -> float:
         guess = self._one.beta(k, epsilon / math.sqrt(self.releases), delta / self.releases)
-        return _largest(lambda beta: self.epsilon(k, beta, delta), epsilon, guess, 1e-9)
+        rate = _largest(lambda beta: self.epsilon(k, beta, delta), epsilon, guess, 1e-9)
+        return self._within(k, rate, epsilon, delta)
 
     def least_crowd(self, epsilon: float, delta: float) -> tuple[float, float]:
         """Downhill in k, each with its largest beta on a rough grid; the last one exactly."""
@@ -144,7 +149,15 @@ class Composed:
             else:
                 step //= 2
         exact = _largest(lambda beta: self.epsilon(k, beta, delta), epsilon, rates[k], 1e-5)
-        return k, exact
+        return k, self._within(k, exact, epsilon, delta)
+
+    def _within(self, k: int, beta: float, epsilon: float, delta: float) -> float:
+        """The rate, or one a little smaller at which delta holds as well as epsilon does."""
+        less = 1e-9
+        while self.delta(k, beta, epsilon) > delta:
+            beta *= 1 - less
+            less *= 2
+        return beta
 
     @property
     def _one(self) -> Added:
