@@ -419,10 +419,14 @@ def test_a_slice_of_an_unpublished_column_is_refused(
 def test_too_many_schemes_of_a_slice_are_refused_before_the_spend(
     tmp_path: Path, tables: str
 ) -> None:
-    """Whatever columns come together, nine of them have 7**9 schemes."""
-    names = [f"c{at}" for at in range(12)]
-    deep = "{role: quasi, hierarchy: {mask: {length: 6}}}"
-    columns = "columns:\n" + "".join(f"  {name}: {deep}\n" for name in names)
+    """The nine deepest columns have 7**9 schemes, and may come together."""
+    names = [f"c{at}" for at in range(18)]
+    mask = "{role: quasi, hierarchy: {mask: {length: LENGTH}}}"
+    lengths = [1] * 3 + [6] * 12 + [1] * 3
+    columns = "columns:\n" + "".join(
+        f"  {name}: {mask.replace('LENGTH', str(n))}\n"
+        for name, n in zip(names, lengths, strict=True)
+    )
     table = pl.DataFrame({name: ["000000", "111111"] for name in names})
     more = f"slices: {{columns: 9, tables: {tables}}}, beta: 0.25, scheme: search"
     refused(table, tmp_path, more, "schemes", columns=columns)

@@ -63,8 +63,8 @@ class Slicer:
         self._most, self.tables = most, tables
         self.choices = slicing.choices(columns, most, tables)
         self.reason = (
-            f"{tables} tables are too few for every two columns to stand together in one; which of "
-            "them do was chosen privately, strong associations first."
+            f"Which columns stand together in these {tables} tables was chosen privately, strong "
+            "associations first."
         )
 
     def slices(
@@ -97,7 +97,7 @@ def _declared(asked: Sequence[tuple[str, ...]], columns: tuple[str, ...]) -> lis
 
 
 def _grouped_roughly(whole: Counted) -> Frequencies:
-    """The tuples with few groups in each column, so that chance makes no associations."""
+    """The tuples at rough levels: with many groups chance alone would make associations."""
     levels = [_rough(hierarchy) for hierarchy in whole.hierarchies]
     return whole.frequencies.rolled(between(whole.hierarchies, whole.levels, levels))
 

@@ -127,9 +127,15 @@ def _alike(tables: list[Parameters]) -> list[str]:
     if len(found) == 1:
         return [f"For each of them rows were drawn with probability {next(iter(found))}"]
     return [
-        f"For file {', '.join(numbers)} rows were drawn with probability {words}"
+        f"For {_listed(numbers)} rows were drawn with probability {words}"
         for words, numbers in found.items()
     ]
+
+
+def _listed(numbers: list[str]) -> str:
+    if len(numbers) == 1:
+        return f"file {numbers[0]}"
+    return f"files {', '.join(numbers[:-1])} and {numbers[-1]}"
 
 
 def _drawn(known: Parameters) -> str:

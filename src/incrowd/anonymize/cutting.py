@@ -3,16 +3,17 @@
 **Cuts.** A cell is a box over the declared domain: a run of values on an ordered column, a group
 of the tree on any other. It may stay as it is, or be cut along one column: at the middle of its
 run, or into the parts of its group (null, and what is outside the domain, apart). No cut depends
-on where the rows lie, so a box never ends at a person's value. That holds for listed domains: on
-an axis of values met, a group would reach as far as those do. So a column that does not list its
-values is no axis here; its cells stay at their level.
+on where the rows lie, so where a box ends does not depend on anybody's value. That holds for
+listed domains: on an axis of values met, a group would reach as far as those do. So a column that
+does not list its values is no axis here; its cells stay at their level.
 
 **Choice.** Each cell has one candidate per column, and staying. A candidate scores the sum over
 the resulting cells of w psi(rows), as in :mod:`incrowd.anonymize.search`: adding a row raises
 every candidate of its own cell by 0 to W D, and touches no other cell. So report noisy max with
 that sensitivity in every cell at once satisfies epsilon (cells are disjoint, and each row is in
-one); several rounds compose. Staying gets a bonus that depends on epsilon alone: a cut must be
-worth more than what the noise of all columns is likely to add.
+one); several rounds compose. Staying gets a bonus that depends on epsilon and on the number of
+columns alone, half of what the noise of all columns is likely to add: a cut that is worth nothing
+is still taken now and then.
 
 Cells without rows are not looked at. What they would be cut into shows nowhere, since nothing
 of them is released; so leaving them out changes no output.
@@ -97,7 +98,10 @@ class _Round:
                 for at, (axis, share) in enumerate(zip(axes, shares, strict=True))
             ]
         )
-        self._whole = cells.beside + self._kept.sum(axis=1)
+        # Column by column: a cell's detail is the same float whatever cells stand beside it.
+        self._whole = cells.beside
+        for kept in self._kept.T:
+            self._whole = self._whole + kept
 
     def cut(
         self, epsilon: Fraction, done: npt.NDArray[np.bool_], bits: Randomness

@@ -12,10 +12,11 @@ slope, and the score by 0 to W D. All are whole numbers, so nothing is lost to r
 **Search.** The noise of every candidate is drawn first; the candidate with the largest noisy
 score is then found exactly, without scoring those that cannot be it. For x finer than y a row's
 cell is no larger at x than at y, and psi(c) / c never falls as c grows; so the score of x is at
-most the sum over rows of w_x(row) psi(c_y) / c_y, and w_x(row) is at most what the best part of
-the row's cell at y keeps: a sum over columns that is known once y is scored. Passing over
-candidates changes the time that it takes and nothing else. (Who can measure that time learns
-something; keep it to yourself.)
+most the sum over rows of w_x(row) psi(c_y) / c_y, and the detail behind w_x(row) is at most what
+the best part of the row's group at y keeps in each column: a sum over columns that is known once y
+is scored. (A power of the detail is bounded by the detail times the largest detail, so often.)
+Passing over candidates changes the time that it takes and nothing else. (Who can measure that time
+learns something; keep it to yourself.)
 """
 
 from __future__ import annotations
@@ -106,8 +107,9 @@ def search(
 def weighed(detail: Floats, power: int) -> Counts:
     """w for each detail: its power, from 0 to W, cut to a whole number.
 
-    By multiplications alone, which give the same float for the same detail wherever it stands:
-    a cell's weight must be the same in two tables that differ elsewhere.
+    By multiplications alone, which give the same float for the same detail wherever it stands
+    (and details are summed column by column, for the same reason): a cell's weight must be the
+    same in two tables that differ elsewhere.
     """
     within = np.clip(detail, 0, 1)
     raised = within

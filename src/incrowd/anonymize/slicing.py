@@ -4,8 +4,9 @@
 
     S = sum over x, y of max(0, c(x, y) - c(x) c(y) / n),
 
-the rows that would have to move for X and Y to be independent: 0 where they are, up to
-n (1 - sum of squared shares) where one decides the other.
+how many rows are where independence would not have them, the values of each column as frequent as
+they are: 0 where X and Y are independent, up to n (1 - sum of squared shares) where one decides the
+other.
 
 **Sensitivity.** Let f(x, y) = c(x, y) - c(x) c(y) / n; S is half the sum of |f|, as f adds up to 0.
 Add a row (u, v), and let p and q be the shares of u and of v before. Then f rises by
@@ -23,8 +24,8 @@ together yet (if there is one), where pairs that do score nothing. Each of these
 is left for the last slice of the first kind is no choice. All of them look at the whole table, so
 they compose.
 
-Where there are so many slices that every two columns can stand together in one of them, nothing is
-chosen and nothing is spent.
+Where there are so many slices as :func:`covering` needs for every two columns to stand together,
+nothing is chosen and nothing is spent.
 """
 
 from __future__ import annotations
@@ -36,11 +37,12 @@ from itertools import combinations
 import numpy as np
 
 from incrowd.anonymize.frequency import Frequencies
-from incrowd.privacy.randomness import Randomness
+from incrowd.privacy.randomness import Counts, Randomness
 from incrowd.privacy.selection import select
 
 _UNIT = 1 << 10
 SENSITIVITY = 4 * _UNIT
+_DENSE = 1 << 20  # so many pairs of groups are summed in place
 
 
 def sizes(columns: int, most: int) -> list[int]:
@@ -76,15 +78,11 @@ def dependence(frequencies: Frequencies, first: int, second: int) -> int:
     total = frequencies.total
     if not total:
         return 0
-    width = int(frequencies.codes[:, second].max()) + 1
-    height = int(frequencies.codes[:, first].max()) + 1
-    places = frequencies.codes[:, first].astype(np.int64) * width + frequencies.codes[:, second]
-    order = np.argsort(places, kind="stable")
-    starts = np.flatnonzero(np.append(True, np.diff(places[order]) > 0))
-    joint = np.add.reduceat(frequencies.counts[order], starts)
-    found = places[order][starts]
-    rows = _held(frequencies, first, height)[found // width]
-    columns = _held(frequencies, second, width)[found % width]
+    one, other = frequencies.codes[:, first].astype(np.int64), frequencies.codes[:, second]
+    width = int(other.max()) + 1
+    found, joint = _summed(one * width + other, frequencies.counts)
+    rows = _held(frequencies, first)[found // width]
+    columns = _held(frequencies, second)[found % width]
     # Products reach n squared, which needs whole numbers of any size for tables of billions.
     if total < 2**31:
         above = int(np.maximum(joint * total - rows * columns, 0).sum())
@@ -94,10 +92,24 @@ def dependence(frequencies: Frequencies, first: int, second: int) -> int:
     return _UNIT * above // total
 
 
-def _held(frequencies: Frequencies, at: int, width: int) -> np.ndarray:
-    held = np.zeros(width, dtype=np.int64)
-    np.add.at(held, frequencies.codes[:, at], frequencies.counts)
+def _held(frequencies: Frequencies, at: int) -> Counts:
+    """How many rows have each code of a column."""
+    codes, rows = _summed(frequencies.codes[:, at].astype(np.int64), frequencies.counts)
+    held = np.zeros(int(codes[-1]) + 1, dtype=np.int64)
+    held[codes] = rows
     return held
+
+
+def _summed(places: Counts, counts: Counts) -> tuple[Counts, Counts]:
+    """The places that there are, and the sum of the counts at each."""
+    if int(places.max()) < _DENSE:
+        summed = np.zeros(int(places.max()) + 1, dtype=np.int64)
+        np.add.at(summed, places, counts)
+        found = np.flatnonzero(summed)
+        return found, summed[found]
+    order = np.argsort(places, kind="stable")
+    starts = np.flatnonzero(np.append(True, np.diff(places[order]) > 0))
+    return places[order][starts], np.add.reduceat(counts[order], starts)
 
 
 def slices(
