@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from releases import spec
+from test_cli import run
 
 from incrowd import deciding
 from incrowd.deciding import decided
@@ -121,9 +122,13 @@ def test_auto_is_the_default_and_the_release_says_why(tmp_path: Path) -> None:
     assert "leaves the scheme open" not in (tmp_path / "usual" / "certificate.json").read_text()
 
 
-def test_every_sample_spec_can_be_published_as_it_is(tmp_path: Path) -> None:
-    for kind, text in SPECS.items():
-        publish(sample(kind, rows=2000), parse(text), output=tmp_path / kind)
+def test_every_sample_comes_with_a_spec_that_publishes_it(tmp_path: Path) -> None:
+    for kind in SPECS:
+        table, file = tmp_path / "tables" / f"{kind}.csv", tmp_path / f"{kind}.yaml"
+        table.parent.mkdir(exist_ok=True)
+        run("sample", kind, "--rows", "2000", "-o", str(table), "--spec", str(file))
+        assert f"table: tables/{kind}.csv" in file.read_text()
+        publish(None, file, output=tmp_path / kind)
         assert verify(tmp_path / kind) == []
 
 

@@ -367,10 +367,20 @@ def sample(
     output: Annotated[Path, typer.Option("--output", "-o", help=".parquet, .csv or .arrow.")],
     rows: Annotated[str | None, number("How many rows.")] = None,
     seed: Annotated[str, number("Decides the table.")] = "1",
+    spec: Annotated[Path | None, typer.Option(help="Write a spec for it, too.")] = None,
 ) -> None:
-    """Write a sample table of people who do not exist."""
+    """Write a sample table of people who do not exist, and a spec that publishes it."""
+    from incrowd import drafting
+    from incrowd.samples import SPECS
     from incrowd.samples import sample as make
 
+    if spec is not None and spec.exists():
+        raise IncrowdError(f"'{spec}' exists already. Name another file with --spec.")
     table = make(kind, rows=parsed("rows", rows), seed=parsed("seed", seed))
     table.write(output)
     print(f"Wrote {table.rows():,} {kind} to {output}.")
+    if spec is not None:
+        name = drafting.quoted(drafting.written(output, spec.absolute().parent))
+        text = SPECS[kind].replace(f"table: {kind}.parquet", f"table: {name}")
+        spec.write_text(text, encoding="utf-8")
+        print(f"Then: incrowd publish {spec} -o out")
