@@ -1,4 +1,4 @@
-"""Slow and certain: the release of one cell by definition, in exact or 50-digit arithmetic."""
+"""Slow and certain: the release of one cell, and a noisy choice, to many digits or exactly."""
 
 from __future__ import annotations
 
@@ -112,3 +112,26 @@ def mp_tail(k: int, n: int, beta: float) -> Any:
     """P[Binomial(n, beta) >= k] to 50 digits."""
     with mpmath.workdps(50):
         return _mp_tail(k, n, mpmath.mpf(beta))
+
+
+def law(scores: list[int] | tuple[int, ...], rate: Any) -> list[float]:
+    """The probability of each candidate where P[X >= x] = exp(-x rate), to many digits.
+
+    With noise x candidate i beats j if X_j < g_j + x, g_j = s_i - s_j, plus 1 where j comes
+    later. Nothing is won while some g_j + x <= 0; from then on the product of
+    1 - q**(g_j + x) is a polynomial in q**x, and each of its terms a geometric series.
+    """
+    with mpmath.workdps(60):
+        q = mpmath.exp(-rate)
+        found = []
+        for i, own in enumerate(scores):
+            gaps = [own - s + (i < j) for j, s in enumerate(scores) if j != i]
+            start = max([0, *(-gap for gap in gaps)])
+            terms = [mpmath.mpf(1)]
+            for gap in gaps:
+                share = q ** (gap + start)
+                terms = [a - share * b for a, b in zip([*terms, 0], [0, *terms], strict=True)]
+            series = (term / (1 - q ** (n + 1)) for n, term in enumerate(terms))
+            found.append(float(q**start * (1 - q) * sum(series)))
+    assert abs(sum(found) - 1) < 1e-12
+    return found

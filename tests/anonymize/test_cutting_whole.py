@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 import pytest
-from anonymize.test_search import Coins, drawn, law, scores
+from anonymize.test_search import Coins, drawn, scores
 from anonymize.test_search import Problem as Searching
-from exact import outcomes
+from exact import law, outcomes
 
 from incrowd import schemes
 from incrowd.anonymize import cutting

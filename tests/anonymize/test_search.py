@@ -18,6 +18,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from exact import law
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -359,29 +360,6 @@ def release(problem: Problem, table: Table, node: Node, one: Ramp) -> dict[Cells
         result = shown(safe(cells, k=one.k, beta=one.beta, bits=Coins(coins)))
         weight = one.beta ** sum(coins) * (1 - one.beta) ** (len(table) - sum(coins))
         found[result] = found.get(result, 0.0) + weight
-    return found
-
-
-def law(scores: Sequence[int], rate: Any) -> list[float]:
-    """The probability of each candidate where P[X >= x] = exp(-x rate), to many digits.
-
-    With noise x candidate i beats j if X_j < g_j + x, g_j = s_i - s_j, plus 1 where j comes
-    later. Nothing is won while some g_j + x <= 0; from then on the product of
-    1 - q**(g_j + x) is a polynomial in q**x, and each of its terms a geometric series.
-    """
-    with mpmath.workdps(60):
-        q = mpmath.exp(-rate)
-        found = []
-        for i, own in enumerate(scores):
-            gaps = [own - s + (i < j) for j, s in enumerate(scores) if j != i]
-            start = max([0, *(-gap for gap in gaps)])
-            terms = [mpmath.mpf(1)]
-            for gap in gaps:
-                share = q ** (gap + start)
-                terms = [a - share * b for a, b in zip([*terms, 0], [0, *terms], strict=True)]
-            series = (term / (1 - q ** (n + 1)) for n, term in enumerate(terms))
-            found.append(float(q**start * (1 - q) * sum(series)))
-    assert math.fsum(found) == pytest.approx(1, abs=1e-12)
     return found
 
 
