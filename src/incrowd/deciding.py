@@ -32,17 +32,23 @@ def decided(file: SpecFile, columns: dict[str, Column]) -> tuple[Scheme, tuple[s
     if settled:
         _refuse_orphans(release, settled)
         return Fixed(file, columns), (f"The scheme is fixed: {settled}.",)
+    given = release.keep or release.beta
     if release.slices:
         reason = (
             "The spec leaves the scheme open, so levels were chosen privately, for each slice by "
-            "itself. The sampling rate is the one at which the smallest crowds survive: slices "
-            "are for how columns go together, and a small sample shows that."
+            "itself."
         )
+        if not given:
+            reason += (
+                " The sampling rate is the one at which the smallest crowds survive: slices are "
+                "for how columns go together, and a small sample shows that."
+            )
         return Searched(file, columns), (reason,)
     limits, thinned = _thinned(file, columns)
     opened = [name for name, column in columns.items() if is_open(column)]
     limited = [name for name in columns if name in release.levels and name not in opened]
-    reason = "The spec leaves the scheme open, so levels, k and beta were chosen privately"
+    what = "levels" if given else "levels, k and beta"
+    reason = f"The spec leaves the scheme open, so {what} were chosen privately"
     if len(opened) + len(limited) == len(columns):
         return Searched(file, columns, limits), (f"{reason}.", *thinned, *_hint(release))
     reason += ", and cells were cut further where that keeps more."

@@ -143,8 +143,9 @@ def _drawn(known: Parameters) -> str:
     scheme = (
         "by a scheme that does not depend on the table"
         if "search_epsilon" not in known
-        else "by a scheme that was chosen from the table, together with this probability, by a "
-        f"mechanism of its own that spent epsilon = {known['search_epsilon']!r}, which is included"
+        else "by a scheme that was chosen from the table, together with this probability unless "
+        "that was settled beforehand, by a mechanism of its own that spent epsilon = "
+        f"{known['search_epsilon']!r}, which is included"
     )
     return (
         f"{known['beta']!r}, every column was generalised {scheme}, and only rows "
