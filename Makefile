@@ -22,7 +22,7 @@ papers: $(VENV)/.run ## Compute the tables and figures of both papers again (two
 test: $(VENV)/.test ## Set up, then lint, check types and run all tests
 	@echo "== ruff"; $(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@echo "== mypy"; $(BIN)/mypy
-	@echo "== pytest"; $(BIN)/pytest
+	@echo "== pytest"; $(BIN)/pytest -n auto --dist worksteal
 
 lint: $(VENV)/.test ## Lint and check types only
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

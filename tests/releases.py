@@ -9,6 +9,7 @@ import polars as pl
 
 from incrowd.release import Release, publish
 from incrowd.specfile import SpecFile, parse
+from incrowd.values import reading_order
 
 COLUMNS = """
 columns:
@@ -37,3 +38,9 @@ def files(folder: Path) -> list[str]:
     return sorted(
         path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
     )
+
+
+def in_order(frame: pl.DataFrame) -> pl.DataFrame:
+    """Rows in the order of what they show, as a release has them."""
+    order = sorted(range(len(frame)), key=lambda at: tuple(map(reading_order, frame.row(at))))
+    return frame[order]

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from seam import PinnedRandomness
 
 from incrowd.certificate import Certificate, Slice
-from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release import Release, publish
 from incrowd.specfile import parse
 
@@ -54,7 +54,7 @@ def released(
     **rest: Any,
 ) -> Release:  # fmt: skip
     file = parse(f"{columns}\nrelease: {{{base}, {more}}}\n")
-    return publish(people, file, output=folder, **{"bits": SeededRandomness(7), **rest})
+    return publish(people, file, output=folder, **{"bits": PinnedRandomness(7), **rest})
 
 
 def read(folder: Path, table: Slice) -> pl.DataFrame:

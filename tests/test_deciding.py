@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from releases import spec
+from seam import PinnedRandomness
 from test_cli import run
 
 from incrowd import deciding
 from incrowd.deciding import decided
 from incrowd.errors import IncrowdError
-from incrowd.privacy.randomness import SeededRandomness
 from incrowd.product import published
 from incrowd.release import publish
 from incrowd.samples import SPECS, sample
@@ -112,11 +112,11 @@ def test_auto_is_the_default_and_the_release_says_why(tmp_path: Path) -> None:
     for name in ("usual", "auto", "mondrian"):
         file = usual if name == "usual" else usual.changed(("release", "scheme"), name)
         folder = tmp_path / name
-        made.append(publish(people, file, output=folder, bits=SeededRandomness(2)))
+        made.append(publish(people, file, output=folder, bits=PinnedRandomness(2)))
         assert verify(folder) == []
     assert made[0].certificate == made[1].certificate == made[2].certificate
     assert "leaves the scheme open" in made[0].reasons[0]
-    page = (tmp_path / "usual" / "curator" / "report.html").read_text()
+    page = (tmp_path / "usual.curator" / "report.html").read_text()
     assert "Why this scheme" in page
     assert "leaves the scheme open" in page
     assert "leaves the scheme open" not in (tmp_path / "usual" / "certificate.json").read_text()

@@ -9,9 +9,9 @@ import incrowd
 
 ROOT = Path(incrowd.__file__).parent
 LAYERS = [
-    {"errors", "values", "folder"},
+    {"errors", "values", "folder", "memory", "parquet_bytes"},
     {"spec", "hierarchy"},
-    {"specfile", "builders", "privacy", "anonymize", "measure"},
+    {"specfile", "builders", "privacy", "anonymize", "measure", "formulas"},
     {"engine", "statements", "ledger"},
     {"certificate"},
     {"planning", "pairing", "checking", "drafting", "samples", "evaluating", "outcome"},

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 from releases import COLUMNS, files, spec
+from seam import PinnedRandomness
 
 from incrowd import schemes
 from incrowd.anonymize.frequency import Frequencies
@@ -23,7 +24,6 @@ from incrowd.errors import IncrowdError
 from incrowd.ledger import BudgetError, Ledger
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Composition, OneOf, SafeRelease, Selection, from_dict
-from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release import Release, publish
 from incrowd.samples import sample
 from incrowd.specfile import SpecError, parse
@@ -48,7 +48,7 @@ def published(people: pl.DataFrame, folder: Path, more: str = "", **rest: Any) -
 @pytest.fixture(scope="module")
 def good(people: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("searched") / "out"
-    published(people, folder, "format: csv", bits=SeededRandomness(7))
+    published(people, folder, "format: csv", bits=PinnedRandomness(7))
     return folder
 
 
@@ -101,7 +101,7 @@ def test_a_searched_release_holds_together(good: Path) -> None:
 
 
 def test_nothing_of_the_search_but_its_result_is_in_the_release(good: Path) -> None:
-    outside = [name for name in files(good) if not name.startswith("curator/")]
+    outside = files(good)
     assert outside == [
         "certificate.json", "data.csv",
         "scheme/birth_year.csv", "scheme/race.csv", "scheme/sex.csv",
@@ -237,11 +237,11 @@ def levels(release: Release) -> dict[str, int | None]:
 
 
 def test_levels_stay_within_their_limits(people: pl.DataFrame, tmp_path: Path) -> None:
-    free = levels(published(people, tmp_path / "free", bits=SeededRandomness(1)))
+    free = levels(published(people, tmp_path / "free", bits=PinnedRandomness(1)))
     assert free["race"] != 1 or free["sex"] != 1  # or the limits below would say nothing
     for at, limit in enumerate(("race: 1, sex: 1, zip: [4, 5]", "race: 0, sex: 0, zip: [3, 4]")):
         made = published(
-            people, tmp_path / str(at), f"levels: {{{limit}}}", bits=SeededRandomness(1)
+            people, tmp_path / str(at), f"levels: {{{limit}}}", bits=PinnedRandomness(1)
         )
         found = levels(made)
         assert found["race"] == found["sex"] == 1 - at
@@ -287,12 +287,11 @@ def test_the_ledger_books_the_search_and_the_release(people: pl.DataFrame, tmp_p
 
 
 def test_seeded_searches_repeat_and_others_do_not(people: pl.DataFrame, tmp_path: Path) -> None:
-    one = published(people, tmp_path / "a", bits=SeededRandomness(3))
-    two = published(people, tmp_path / "b", bits=SeededRandomness(3))
+    one = published(people, tmp_path / "a", bits=PinnedRandomness(3))
+    two = published(people, tmp_path / "b", bits=PinnedRandomness(3))
     assert one.certificate == two.certificate
-    assert one.certificate.randomness == "seeded: not private"
     assert verify(tmp_path / "a") == []
-    other = published(people, tmp_path / "c", bits=SeededRandomness(4))
+    other = published(people, tmp_path / "c", bits=PinnedRandomness(4))
     assert other.certificate.table.release.sha256 != one.certificate.table.release.sha256
 
 
@@ -309,10 +308,10 @@ def test_objectives_trade_rows_for_detail(tmp_path: Path) -> None:
             "\nrelease: {epsilon: 1, delta: 1.0e-6, scheme: search, beta: 0.5, search_epsilon: 0.1,"
             f" objective: {name}}}"
         )
-        made[name] = publish(table, file, output=tmp_path / name, bits=SeededRandomness(1))
+        made[name] = publish(table, file, output=tmp_path / name, bits=PinnedRandomness(1))
         if name == "rows":
             usual = file.changed(("release", "objective"), None)
-            again = publish(table, usual, output=tmp_path / "usual", bits=SeededRandomness(1))
+            again = publish(table, usual, output=tmp_path / "usual", bits=PinnedRandomness(1))
             assert again.certificate == made[name].certificate
     assert {name: levels(one)["x"] for name, one in made.items()} == {
         "rows": 1, "balanced": 0, "detail": 0,
@@ -360,13 +359,13 @@ def test_the_choice_and_the_sample_use_bits_of_their_own(
 ) -> None:
     """Where only one scheme and one pair are left, the search still uses its words up."""
     one = "beta: 0.5, levels: {zip: 3, sex: 0, birth_year: 4, race: 1}"
-    made = published(people, tmp_path / "searched", one, bits=SeededRandomness(6))
+    made = published(people, tmp_path / "searched", one, bits=PinnedRandomness(6))
     k = int(made.certificate.parameters["k"])
     fixed = publish(
         people,
         spec(f"release: {{epsilon: 1, k: {k}, {one}}}"),
         output=tmp_path / "fixed",
-        bits=SeededRandomness(6),
+        bits=PinnedRandomness(6),
     )
     assert levels(made) == levels(fixed)
     assert made.certificate.table.release.sha256 != fixed.certificate.table.release.sha256

@@ -23,7 +23,8 @@ from incrowd.privacy.events import (
     SafeRelease,
     as_dict,
 )
-from incrowd.statements import Parameters, classical_statement, safe_statement
+from incrowd.statements import Facts, Parameters
+from incrowd.statements.format_2 import statement
 from incrowd.verifying import verify
 
 
@@ -79,16 +80,9 @@ def told_by(
         for table, changes in zip(certificate.slices, tables, strict=True)
     ]
     slices_ = [slices_[at] for at in (kept if kept is not None else range(len(slices_)))]
-    known = certificate.guarantee
-    parameters = certificate.parameters if shared is None else shared
-    assert known.epsilon is not None
-    assert known.delta is not None
-    said = safe_statement(
-        parameters, [table.parameters for table in slices_],
-        epsilon=known.epsilon, delta=known.delta, unit=known.unit,
-    )  # fmt: skip
-    guarantee = known.model_copy(update={"statement": said})
-    return {"slices": slices_, "parameters": parameters, "guarantee": guarantee}
+    update = {"slices": slices_, "parameters": certificate.parameters if shared is None else shared}
+    guarantee = certificate.model_copy(update=update).stated().guarantee
+    return {**update, "guarantee": guarantee}
 
 
 NO_CHANGE: list[Parameters] = [{}, {}, {}, {}]
@@ -187,12 +181,10 @@ def sampled_besides(known: Certificate, _: Path) -> dict[str, Any]:
 
 def statement_of_one(known: Certificate, _: Path) -> dict[str, Any]:
     """The words for a single file."""
-    assert known.guarantee.epsilon is not None
-    assert known.guarantee.delta is not None
-    said = safe_statement(
-        {}, [known.tables[0].parameters], unit=known.guarantee.unit,
+    said = statement("safe", Facts(
+        [known.tables[0].parameters], unit=known.guarantee.unit,
         epsilon=known.guarantee.epsilon, delta=known.guarantee.delta,
-    )  # fmt: skip
+    ))  # fmt: skip
     return {"guarantee": known.guarantee.model_copy(update={"statement": said})}
 
 
@@ -353,7 +345,7 @@ def test_slices_are_not_k_anonymous_because_a_certificate_says_so(
 ) -> None:
     shutil.copytree(good, tmp_path / "copy")
     said: Parameters = {"k": 5000.0, "algorithm": "ola", "suppressed": "dropped"}
-    words = classical_statement(said, "one row")
+    words = statement("k-anonymity", Facts([said], unit="one row"))
     promise = Guarantee(kind="k-anonymity", statement=words, unit="one row")
     recertified(
         tmp_path / "copy", method="k-anonymity", parameters=said, guarantee=promise, events=[]

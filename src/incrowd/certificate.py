@@ -2,7 +2,7 @@
 
 It holds parameters, the scheme, and facts that anyone can recompute from the released file;
 nothing about the table that the guarantee does not cover. It is canonical JSON, sealed by
-its own hash, and signed if the custodian has a key.
+its own hash, and signed if the curator has a key.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import (
     Ed25519PrivateKey,
     Ed25519PublicKey,
 )
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.hazmat.primitives.serialization import (
+    load_pem_private_key,
+    load_pem_public_key,
+)
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from incrowd.errors import IncrowdError
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import from_dict
-from incrowd.statements import (
-    check_parameters,
-    classical_statement,
-    noisy_statement,
-    safe_statement,
-    told,
-)
+from incrowd.statements import Facts, check_parameters, format_1, format_2, told
 
 FILE = "certificate.json"
+FORMAT: Literal[2] = 2
+SYSTEM: Literal["system"] = "system"
+SEEDED: Literal["seeded: not private"] = "seeded: not private"
 
 
 class _Part(BaseModel):
@@ -44,10 +44,11 @@ class Guarantee(_Part):
     """What is guaranteed, in numbers and in words."""
 
     kind: Literal["differential privacy", "k-anonymity", "(k,epsilon)-anonymity"]
-    statement: str
+    statement: str = ""
     epsilon: float | None = None
     delta: float | None = None
     unit: Literal["one row", "one person"]
+    without_id: Literal["dropped"] | None = None
 
 
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -99,7 +100,10 @@ def _is_number(text: str) -> bool:
 
 
 class Data(_Part):
-    """Facts about the released file, recomputable from it."""
+    """Facts about the released file, recomputable from it.
+
+    ``formulas`` says that texts a spreadsheet would run begin with an apostrophe.
+    """
 
     file: Annotated[str, Field(pattern=r"^data(-[1-9]\d{0,3})?\.(parquet|csv)$")]
     form: Literal["expanded", "weighted"]
@@ -107,6 +111,7 @@ class Data(_Part):
     rows: Count
     classes: Count
     smallest_class: Count
+    formulas: Literal["escaped"] | None = None
 
 
 class Signature(_Part):
@@ -128,9 +133,10 @@ class Certificate(_Part):
     """All of it. ``seal`` is the SHA-256 of the rest, but for the signature.
 
     Where several tables are released, ``slices`` holds what is each one's own; the parameters,
-    at the top, are those of all together.
+    at the top, are those of all together. ``format`` is missing in those of format 1.
     """
 
+    format: Literal[2] | None = None
     incrowd: Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+[a-z0-9.]{0,12}$")]
     method: Literal["safe", "k-anonymity", "k-epsilon"]
     date: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
@@ -156,6 +162,15 @@ class Certificate(_Part):
             name = "data" if self.slices is None else f"data-{number}"
             if table.release.file != f"{name}.{ending}":
                 raise ValueError(f"'{table.release.file}' is not called as it should be")
+            if table.release.formulas and (self.format is None or ending != "csv"):
+                raise ValueError("'formulas' belongs to CSV files of format 2")
+        return self
+
+    @model_validator(mode="after")
+    def _unit(self) -> Certificate:
+        of_people = self.format is not None and self.guarantee.unit == "one person"
+        if self.guarantee.without_id and not of_people:
+            raise ValueError("'without_id' belongs to the unit 'one person' of format 2")
         return self
 
     @property
@@ -213,6 +228,8 @@ class Certificate(_Part):
     def problems(self) -> list[str]:
         """What is wrong with the certificate by itself: seal, signature, guarantee, parameters."""
         found = []
+        if self.randomness == SEEDED:
+            found.append("The random numbers came from a seed: this release is NOT private.")
         if self.seal != self._hash():
             found.append("The certificate was changed: its seal does not fit.")
         if self.signature is not None and not self._signature_holds(self.signature):
@@ -222,6 +239,34 @@ class Certificate(_Part):
         except (IncrowdError, ValueError, ArithmeticError) as error:
             found.append(f"The events are not valid: {error}")
         return found
+
+    def statement(self) -> str:
+        """The guarantee in the words of the certificate's format."""
+        known = self.guarantee
+        local = {
+            name: None
+            for table in self.tables
+            for name, column in table.scheme.items()
+            if column.level is None
+        }
+        facts = Facts(
+            tables=[table.parameters for table in self.tables],
+            unit=known.unit,
+            shared=self.parameters if self.slices is not None else {},
+            epsilon=known.epsilon,
+            delta=known.delta,
+            without_id=known.without_id,
+            local=tuple(sorted(local)),
+            noisy=tuple(self.noisy),
+            seeded=self.randomness == SEEDED,
+        )
+        words = format_1.statement if self.format is None else format_2.statement
+        return words(self.method, facts)
+
+    def stated(self) -> Certificate:
+        """The certificate with its statement."""
+        update = {"statement": self.statement()}
+        return self.model_copy(update={"guarantee": self.guarantee.model_copy(update=update)})
 
     def _safe(self) -> list[str]:
         """What is wrong with the guarantee of a safe release."""
@@ -244,19 +289,26 @@ class Certificate(_Part):
         if not true <= known.delta < 1:
             found.append(
                 f"The guarantee is not true: the events give delta = {true:.3g} at epsilon = "
-                f"{known.epsilon:g}, not {known.delta:.3g}."
+                f"{known.epsilon:g}, not {known.delta:.3g}.{self._counted_twice()}"
             )
-        shared = known_by_events.shared
         if any(
             table not in possible
             for table, possible in zip(tables, known_by_events.tables, strict=True)
-        ) or (self.slices is not None and self.parameters != shared):
+        ) or (self.slices is not None and self.parameters != known_by_events.shared):
             found.append("The parameters are not those of the events.")
-        elif known.statement != safe_statement(
-            shared, tables, epsilon=known.epsilon, delta=known.delta, unit=known.unit
-        ):
+        elif known.statement != self.statement():
             found.append("The statement does not say what the events guarantee.")
         return found
+
+    def _counted_twice(self) -> str:
+        """Why a release of format 1 from a sampled table claims too much."""
+        if self.format is not None or "already_sampled" not in self.parameters:
+            return ""
+        return (
+            " It was made by a version that took the sampling of the table and that of the release "
+            "for one, which holds only where nobody's membership of the table is known; people "
+            "know their own."
+        )
 
     def _classical(self) -> list[str]:
         """What is wrong with the guarantee of a k-anonymous table, noisy columns or not."""
@@ -267,16 +319,14 @@ class Certificate(_Part):
             return ["Slices belong to safe releases alone."]
         names = {"k", "algorithm", "suppressed"}
         if self.method == "k-anonymity":
-            check_parameters(self.parameters, names, self.kept)
-            kind, said = "k-anonymity", classical_statement(self.parameters, known.unit)
+            kind = "k-anonymity"
         else:
             names |= {"epsilon", "noise", "bounds", *({"delta", "confidence"} & {*self.parameters})}
-            check_parameters(self.parameters, names, self.kept)
             kind = "(k,epsilon)-anonymity"
-            said = noisy_statement(self.parameters, list(self.noisy), known.unit)
+        check_parameters(self.parameters, names, self.kept)
         if (
             known.kind != kind
-            or known.statement != said
+            or known.statement != self.statement()
             or (kind == "k-anonymity") == bool(self.noisy)
         ):
             return [f"The statement does not say what {kind} guarantees."]
@@ -300,6 +350,23 @@ def sha256_of(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def public_key(text: str) -> str:
+    """An Ed25519 public key in hexadecimal: given so, or the path of a PEM file with one."""
+    if re.fullmatch(r"[0-9a-fA-F]{64}", text):
+        return text.lower()
+    try:
+        key = load_pem_public_key(Path(text).read_bytes())
+    except OSError as error:
+        raise IncrowdError(
+            f"'{text}' is no public key: give 64 hexadecimal digits, or the path of a PEM file."
+        ) from error
+    except ValueError as error:
+        raise IncrowdError(f"'{text}' is no public key in PEM form.") from error
+    if not isinstance(key, Ed25519PublicKey):
+        raise IncrowdError(f"'{text}' is no Ed25519 key.")
+    return key.public_bytes_raw().hex()
 
 
 def load_key(path: Path) -> Ed25519PrivateKey:

@@ -18,10 +18,20 @@ from incrowd.grouping import Classes, classes
 from incrowd.hierarchy import ROOT
 from incrowd.privacy.events import Event
 from incrowd.privacy.randomness import Randomness
-from incrowd.product import Made, Product, Progress, Recoded, Step, alone, cells, published, unit_of
+from incrowd.product import (
+    Made,
+    Product,
+    Progress,
+    Recoded,
+    Step,
+    alone,
+    cells,
+    protection,
+    published,
+)
 from incrowd.spec import Closeness, Column, Diversity
 from incrowd.specfile import SpecFile
-from incrowd.statements import RULES, classical_statement
+from incrowd.statements import RULES
 
 _NEARLY_ALL, _FEW_ROWS = 0.9, 20
 
@@ -58,15 +68,15 @@ class KAnonymity:
             )
 
     def guarantee(self) -> Guarantee:
-        """k-anonymity, in words that say what it is not."""
-        unit = unit_of(self._file.spec)
-        said = classical_statement(self._parameters(), unit)
-        return Guarantee(kind="k-anonymity", statement=said, unit=unit)
+        """k-anonymity."""
+        return Guarantee(kind="k-anonymity", **protection(self._file.spec))
 
-    def make(self, table: Table, bits: Randomness, step: Step, progress: Progress) -> Made:
-        """Count, search, recode."""
-        step("count")
-        rows = count_rows(table, self.quasi, tuple(self.kept), folder=self._file.folder)
+    def count(self, table: Table) -> Rows:
+        """The tuples of generalised and kept columns."""
+        return count_rows(table, self.quasi, tuple(self.kept), folder=self._file.folder)
+
+    def make(self, rows: Rows, bits: Randomness, step: Step, progress: Progress) -> Made:
+        """Search, recode."""
         axes = axes_of(rows.counted, self.quasi)
         step("search")
         found = classes(
@@ -99,7 +109,7 @@ class KAnonymity:
         )
 
     def _telling(self, rows: Rows) -> list[str]:
-        """What the custodian should know: kept columns that name people, baselines."""
+        """What the curator should know: kept columns that name people, baselines."""
         found = []
         total = rows.frequencies.total
         for name in self.kept:
@@ -156,7 +166,7 @@ class KAnonymity:
             codes = np.vstack([shown.codes, np.array([row], dtype=np.int32)])
             shown = merged(codes, np.append(shown.counts, stars))
         weighted = self._release.rows == "weighted"
-        return cells(labels, shown, by_text=tuple(self.quasi), weighted=weighted)
+        return cells(labels, shown, weighted=weighted)
 
 
 def _rules(column: Column) -> list[tuple[str, float]]:

@@ -32,22 +32,27 @@ def main() -> None:
     try:
         status = app(standalone_mode=False)
     except IncrowdError as error:
-        _complain(str(error))
+        _complain(str(error), error)
         status = 1 if isinstance(error, Refusal) else 2
     except OSError as error:
-        status = _complain(f"{error.strerror}: '{error.filename}'")
+        status = _complain(f"{error.strerror}: '{error.filename}'", error)
+    except KeyboardInterrupt as error:
+        _complain("Interrupted.", error)
+        status = 130
     except Exception as error:  # noqa: BLE001 - the last one to see it
         # The parser's own errors know their message; anything else is a fault of ours.
         if hasattr(error, "format_message"):
             status = _complain(error.format_message() or "Say what to do; --help lists it.")
         else:
-            traceback.print_exc()
+            traceback.print_exc()  # with its notes
             status = 3
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def _complain(message: str) -> int:
-    print(f"incrowd: {message}", file=sys.stderr)
+def _complain(message: str, error: BaseException | None = None) -> int:
+    """Say what is wrong, and what is to be known besides: that a spend was booked, say."""
+    notes = getattr(error, "__notes__", [])
+    print(f"incrowd: {' '.join([message, *notes])}", file=sys.stderr)
     return 2
 
 
@@ -225,16 +230,20 @@ def check(
 def publish(
     spec: Annotated[Path, typer.Argument(help="The spec.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the release.")],
+    curator: Annotated[
+        Path | None, typer.Option(help="Where the private report goes; OUTPUT.curator by default.")
+    ] = None,
     ledger: Annotated[Path | None, typer.Option(help="The budget of the table.")] = None,
     sign: Annotated[Path | None, typer.Option(help="An Ed25519 private key (PEM).")] = None,
     seed: Annotated[str | None, number("For tests only: makes it NOT private.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Publish a release: data, certificate, scheme, and a private report."""
-    from incrowd.associating import Sliced
+) -> int:
+    """Publish a release: data, certificate, scheme; and, beside it, a private report.
+
+    Exit status 1 if nothing survived: the release is there, and empty.
+    """
     from incrowd.certificate import load_key
     from incrowd.ledger import Ledger
-    from incrowd.outcome import Outcome
     from incrowd.privacy.randomness import SeededRandomness
     from incrowd.release import publish as make
     from incrowd.specfile import load
@@ -244,6 +253,7 @@ def publish(
             None,
             load(spec),
             output=output,
+            curator=curator,
             ledger=Ledger(ledger) if ledger else None,
             key=load_key(sign) if sign else None,
             bits=SeededRandomness(int(check_whole("seed", parsed("seed", seed), 0)))
@@ -256,29 +266,12 @@ def publish(
         print(f"incrowd: warning: {warning}", file=sys.stderr)
     certificate = release.certificate
     if as_json:
-        showing.print_json(certificate.model_dump(exclude_none=True))
-        return
-    found = release.evaluation
-    if isinstance(found, Sliced):
-        print(f"Published {output}. All of it together satisfies {showing.promise(certificate)}")
-        lines = [*showing.slice_lines(certificate), showing.survivals(found)]
-    else:
-        rows, classes = found.rows_released, certificate.table.release.classes
-        print(f"Published {output}: {rows:,} rows in {classes:,} classes, each of at least")
-        print(f"{certificate.k} rows. It satisfies {showing.promise(certificate)}")
-        lines = [showing.chosen(certificate)]
-        if isinstance(found, Outcome):
-            lines.append(showing.advice(found))
-        else:
-            gone = "Suppressed" if certificate.method != "safe" else "Not drawn, or suppressed:"
-            lines[0] = (
-                f"{gone} {found.suppressed:,} rows; normalised loss {found.loss:.4f}. {lines[0]}"
-            )
-            lines += [] if found.noise is None else showing.noise_lines(found.noise)
-    print(f"Private, for you alone: {output / 'curator' / 'report.html'}")
-    for line in [*lines, *release.reasons]:
-        if line:
-            print(line)
+        known = certificate.model_dump(exclude_none=True)
+        showing.print_json({**known, "booked": release.booked, "empty": release.empty})
+        return int(release.empty)
+    for line in showing.published(release):
+        print(line)
+    return int(release.empty)
 
 
 def _pause(step: str) -> None:
@@ -291,13 +284,17 @@ def _pause(step: str) -> None:
 @app.command()
 def verify(
     folder: Annotated[Path, typer.Argument(help="The folder of a release.")],
+    key: Annotated[
+        str | None,
+        typer.Option(help="Who must have signed: a public key in hexadecimal, or a PEM file."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """Check a release from its folder alone; exit status 1 if anything does not hold."""
     from incrowd.verifying import read_certificate
     from incrowd.verifying import verify as check_release
 
-    problems = check_release(folder)
+    problems = check_release(folder, key=key)
     if as_json:
         known: dict[str, Any] = {"ok": not problems, "problems": problems}
         if not problems:
@@ -314,9 +311,11 @@ def verify(
     signed = certificate.signature
     print("The release holds: hash, values, classes and guarantee are as certified.")
     print(f"It satisfies {showing.promise(certificate)}")
+    if certificate.format is None:
+        print("It is of format 1: hidden bytes and the order of rows were not checked.")
     print(f"Signed by {signed.public_key}." if signed else "It is not signed.")
-    if certificate.randomness != "system":
-        print("Its randomness was seeded: it is NOT private.")
+    if signed and key is None:
+        print("Is that who you trust? --key names who must have signed.")
     return 0
 
 

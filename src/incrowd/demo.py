@@ -41,6 +41,6 @@ def demo(output: Path) -> int:
         return 1
     print("4. Verified it from its folder alone, as anyone can: incrowd verify", folder)
     share = evaluation.rows_released / evaluation.rows_original
-    report = folder / "curator" / "report.html"
+    report = folder.with_name(release.curator.name) / "report.html"
     print(f"5. For the curator alone: {share:.0%} of the rows are shown; see {report}")
     return 0

@@ -13,7 +13,32 @@ from incrowd.errors import IncrowdError
 
 
 @contextmanager
-def fill(folder: Path, *, replacing: Sequence[str] = ()) -> Iterator[Path]:
+def fill_both(public: Path, private: Path) -> Iterator[tuple[Path, Path]]:
+    """Yield two draft folders; on success the private one appears, then the public one.
+
+    What is published is never there without its private part. Where the public one cannot
+    appear, the private one goes again.
+    """
+    public, private = public.absolute(), private.absolute()
+    if private.is_relative_to(public) or public.is_relative_to(private):
+        raise IncrowdError(
+            f"'{private}' is private and must not lie in the folder that is handed out, nor hold "
+            f"it ('{public}'). Name another folder."
+        )
+    appeared = False
+    try:
+        with fill(public) as draft:
+            with fill(private, mode=0o700) as hidden:
+                yield draft, hidden
+            appeared = True
+    except BaseException:
+        if appeared:
+            shutil.rmtree(private, ignore_errors=True)
+        raise
+
+
+@contextmanager
+def fill(folder: Path, *, replacing: Sequence[str] = (), mode: int = 0o755) -> Iterator[Path]:
     """Yield a draft folder; on success it takes the place of ``folder``.
 
     The draft lies beside the folder, is brought to the disk, and is then renamed, in one
@@ -31,7 +56,7 @@ def fill(folder: Path, *, replacing: Sequence[str] = ()) -> Iterator[Path]:
         raise IncrowdError(f"Cannot write to '{folder}': {error.strerror}.") from error
     try:
         yield draft
-        draft.chmod(0o755)
+        draft.chmod(mode)
         _sync(draft)
         if replacing and folder.exists():
             _refuse_foreign(folder, replacing)

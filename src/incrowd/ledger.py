@@ -1,19 +1,19 @@
 """The privacy budget of one table, and every event spent from it, in an SQLite file.
 
-A spend is booked, durably, before the data are touched: after a crash the ledger may hold a
+A spend is booked, durably, before anything is drawn: after a crash the ledger may hold a
 spend that nobody has seen, but never misses one that somebody could have. Bookings are
-serialised by the database, so two publishers cannot both spend the last of a budget.
+serialised by the database, so two publishers cannot both spend the last of a budget. All of
+them protect the same unit: what protects a row and what protects a person do not add up.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import json
-import os
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,16 +30,25 @@ CREATE TABLE IF NOT EXISTS spends
 """
 
 
+ONE_ROW = "one row"
+
+
+def unit_of_id(column: str) -> str:
+    """The unit of releases that use one row for each value of a column."""
+    return f"one person, by the column '{column}'"
+
+
 class BudgetError(Refusal):
     """The budget does not allow what was asked: the answer is no."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be spent on a table in all."""
+    """What may be spent on a table in all, and the day that it was decided."""
 
     epsilon: float
     delta: float
+    day: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,13 +66,24 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def set_budget(self, *, epsilon: float, delta: float) -> None:
-        """Decide what may be spent in all. Earlier decisions stay on record."""
+    def set_budget(self, *, epsilon: float, delta: float, raising: bool = False) -> None:
+        """Decide what may be spent in all. Earlier decisions stay on record.
+
+        To allow more than before takes ``raising``: people were promised the old budget.
+        """
         known = (
             float(check_at_least_zero("epsilon", epsilon)),
             float(check_fraction("delta", delta)),
         )
         with self._writing(create=True) as database:
+            old = self._budgets(database)
+            if old and not raising and (known[0] > old[-1].epsilon or known[1] > old[-1].delta):
+                raise BudgetError(
+                    f"The budget of '{self.path.name}' is epsilon = {old[-1].epsilon:g} at delta = "
+                    f"{old[-1].delta:g}, and epsilon = {known[0]:g} at delta = {known[1]:g} would "
+                    "raise it. To raise what may be learnt about people is a decision of its own: "
+                    "confirm it with --raise (raising=True). It stays on record."
+                )
             database.execute(
                 "INSERT INTO budgets (day, epsilon, delta) VALUES (?, ?, ?)", (_today(), *known)
             )
@@ -72,6 +92,22 @@ class Ledger:
         """What may be spent in all, by the latest decision."""
         with self._open() as database:
             return self._budget(database)
+
+    def budgets(self) -> list[Budget]:
+        """All decisions on the budget, the oldest first."""
+        with self._open() as database:
+            return self._budgets(database)
+
+    def unit(self) -> str | None:
+        """What every release under this ledger protects; None before the first."""
+        with self._open() as database:
+            return self._about(database).get("unit")
+
+    def set_unit(self, unit: str) -> None:
+        """Say what the releases protect, where a ledger of an older version does not."""
+        with self._writing() as database:
+            self._refuse_unit(database, unit, told=True)
+            database.execute("INSERT OR IGNORE INTO about VALUES ('unit', ?)", (unit,))
 
     def spends(self) -> list[Spend]:
         """Everything that was booked, the oldest first."""
@@ -83,19 +119,40 @@ class Ledger:
         events = [*(spend.event for spend in self.spends()), *more]
         return _cost(events, self.budget().delta)
 
-    def allow(self, events: Iterable[Event]) -> None:
+    def allow(self, events: Iterable[Event], *, unit: str = ONE_ROW) -> None:
         """Raise :class:`BudgetError` if events would exceed the budget; book nothing."""
         with self._open() as database:
+            self._refuse_unit(database, unit)
             self._refuse(database, list(events))
 
-    def book(self, events: Iterable[Event]) -> None:
-        """Book events, or raise :class:`BudgetError` and book nothing."""
+    def book(self, events: Iterable[Event], *, unit: str = ONE_ROW) -> None:
+        """Book events, or raise :class:`BudgetError` and book nothing.
+
+        ``unit`` is what they protect: :data:`ONE_ROW`, or what :func:`unit_of_id` says.
+        """
         asked = list(events)
         with self._writing() as database:
+            self._refuse_unit(database, unit)
             self._refuse(database, asked)
+            database.execute("INSERT OR IGNORE INTO about VALUES ('unit', ?)", (unit,))
             database.executemany(
                 "INSERT INTO spends (day, event) VALUES (?, ?)",
                 [(_today(), json.dumps(as_dict(event))) for event in asked],
+            )
+
+    def _refuse_unit(self, database: sqlite3.Connection, unit: str, told: bool = False) -> None:
+        known = self._about(database).get("unit")
+        if known is None and self._spends(database) and not told:
+            raise BudgetError(
+                f"The ledger '{self.path.name}' was made by an older version and does not say what "
+                "its releases protect. Say it once: incrowd ledger unit "
+                f"{self.path} --row, or --id COLUMN. Nothing was released."
+            )
+        if known not in (None, unit):
+            raise BudgetError(
+                f"The releases under '{self.path.name}' protect {known}, and this one would "
+                f"protect {unit}: they do not add up. Keep a ledger for each, of a table that is "
+                "published in one way only. Nothing was released."
             )
 
     def _refuse(self, database: sqlite3.Connection, asked: list[Event]) -> None:
@@ -111,19 +168,21 @@ class Ledger:
                 f"{max(budget.epsilon - spent, 0):.4g} is left. Nothing was released."
             )
 
-    def recognises(self, fingerprint_of: Callable[[bytes], str]) -> bool:
+    def key(self) -> bytes:
+        """The ledger's own secret, for fingerprints of tables."""
+        with self._open() as database:
+            return bytes.fromhex(self._about(database)["key"])
+
+    def recognises(self, fingerprint: str) -> bool:
         """Whether a table is the one that was released first under this ledger.
 
-        ``fingerprint_of`` makes a fingerprint from the ledger's own secret key; the first
-        one is remembered.
+        ``fingerprint`` is made with the ledger's :meth:`key`; the first one is remembered.
         """
-        with self._open() as database:
-            known = dict(database.execute("SELECT name, value FROM about").fetchall())
-        mark = fingerprint_of(bytes.fromhex(known["key"]))
         with self._writing() as database:
-            database.execute("INSERT OR IGNORE INTO about VALUES ('fingerprint', ?)", (mark,))
-            query = "SELECT value FROM about WHERE name = 'fingerprint'"
-            return str(database.execute(query).fetchone()[0]) == mark
+            database.execute(
+                "INSERT OR IGNORE INTO about VALUES ('fingerprint', ?)", (fingerprint,)
+            )
+            return self._about(database)["fingerprint"] == fingerprint
 
     @contextmanager
     def _open(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
@@ -162,11 +221,18 @@ class Ledger:
                 raise
             database.execute("COMMIT")
 
+    def _about(self, database: sqlite3.Connection) -> dict[str, str]:
+        return dict(database.execute("SELECT name, value FROM about").fetchall())
+
     def _budget(self, database: sqlite3.Connection) -> Budget:
-        row = database.execute(
-            "SELECT epsilon, delta FROM budgets ORDER BY number DESC LIMIT 1"
-        ).fetchone()
-        return Budget(*row)
+        found = self._budgets(database)
+        if not found:
+            raise IncrowdError(f"The ledger '{self.path}' has no budget. Set one.")
+        return found[-1]
+
+    def _budgets(self, database: sqlite3.Connection) -> list[Budget]:
+        rows = database.execute("SELECT epsilon, delta, day FROM budgets ORDER BY number")
+        return [Budget(*row) for row in rows]
 
     def _spends(self, database: sqlite3.Connection) -> list[Spend]:
         rows = database.execute("SELECT number, day, event FROM spends ORDER BY number")
@@ -185,33 +251,6 @@ def _cost(events: list[Event], delta: float) -> float:
     rate = rates.pop() if len(rates) == 1 else None
     whole: Event = Composition(inner) if rate is None else Sampled(Composition(inner), rate)
     return Accountant(whole).epsilon(delta=delta)
-
-
-def seen_before(fingerprint_of: Callable[[bytes], str]) -> tuple[bool, Callable[[], None]]:
-    """Whether this user has released the table before without a ledger, and how to remember it.
-
-    The memory is a file in the user's state folder. Where there is none to be had, nothing
-    is remembered and the answer is no.
-    """
-    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    path = state / "incrowd" / "released.json"
-    try:
-        known = json.loads(path.read_text()) if path.exists() else {}
-        key = known.get("key") or secrets.token_hex(32)
-        mark = fingerprint_of(bytes.fromhex(key))
-        tables = set(known.get("tables", []))
-    except (OSError, ValueError, AttributeError):
-        return False, lambda: None
-
-    def remember() -> None:
-        with suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            draft = path.with_suffix(f".{os.getpid()}")
-            draft.write_text(json.dumps({"key": key, "tables": sorted({*tables, mark})}))
-            draft.chmod(0o600)
-            draft.replace(path)
-
-    return mark in tables, remember
 
 
 def _today() -> str:

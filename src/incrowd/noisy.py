@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +25,18 @@ from incrowd.grouping import Classes, classes
 from incrowd.hierarchy import Codes
 from incrowd.measure.linking import Estimate, linking_risk, predicted, repeated
 from incrowd.privacy.randomness import Randomness, permutation
-from incrowd.product import Made, Product, Progress, Step, alone, published, unit_of
+from incrowd.product import (
+    Made,
+    Product,
+    Progress,
+    Step,
+    alone,
+    in_reading_order,
+    protection,
+    published,
+)
 from incrowd.spec import Column, Release
 from incrowd.specfile import SpecFile
-from incrowd.statements import noisy_statement
 
 RUNS = 30
 _LINKED_ROWS = 30_000  # so many rows are linked again and again, whole classes at random
@@ -109,16 +118,16 @@ class KEpsilon(KAnonymity):
         self.noisy = published(self._file.spec, "noisy")
 
     def guarantee(self) -> Guarantee:
-        """(k,epsilon)-anonymity, in words that say what it is not."""
-        unit = unit_of(self._file.spec)
-        said = noisy_statement(self._parameters(), list(self.noisy), unit)
-        return Guarantee(kind="(k,epsilon)-anonymity", statement=said, unit=unit)
+        """(k,epsilon)-anonymity."""
+        return Guarantee(kind="(k,epsilon)-anonymity", **protection(self._file.spec))
 
-    def make(self, table: Table, bits: Randomness, step: Step, progress: Progress) -> Made:
-        """Count, search, draw noise, shuffle."""
-        step("count")
+    def count(self, table: Table) -> Rows:
+        """The tuples of generalised, kept and noisy columns."""
         names = (*self.kept, *self.noisy)
-        rows = count_rows(table, self.quasi, names, folder=self._file.folder)
+        return count_rows(table, self.quasi, names, folder=self._file.folder)
+
+    def make(self, rows: Rows, bits: Randomness, step: Step, progress: Progress) -> Made:
+        """Search, draw noise, put the rows in the order of what they show."""
         axes = axes_of(rows.counted, self.quasi)
         step("search")
         every = {**self.quasi, **self.kept, **self.noisy}
@@ -130,9 +139,8 @@ class KEpsilon(KAnonymity):
         shown = merged(found.codes[rows.owner[data.tuples[kept]]], np.ones(kept.sum(), np.int64))
         plain = evaluate(rows.counted, axes, Shown(found.labels, shown), stars=False)
         evaluation = self._evaluated(plain, data, released, kept, bits)
-        order = np.flatnonzero(kept)[permutation(int(kept.sum()), bits)]
         return alone(Product(
-            data=self._rows(rows, found, data, released, order),
+            data=self._rows(rows, found, data, released, np.flatnonzero(kept)),
             rows=shown.total,
             classes=len(shown),
             smallest_class=int(shown.counts.min()) if len(shown) else 0,
@@ -216,25 +224,37 @@ class KEpsilon(KAnonymity):
         found: Classes,
         data: NoisyRows,
         released: Sequence[Steps],
-        order: npt.NDArray[np.int64],
+        kept: npt.NDArray[np.int64],
     ) -> Table:
-        tuples = data.tuples[order]
+        """The rows in the order of what they show, which tells nothing else of them."""
+        tuples = data.tuples[kept]
         owner = rows.owner[tuples]
         width = len(self.quasi)
-        coded: dict[str, tuple[Sequence[object], Codes]] = {
-            name: (found.labels[at], found.codes[owner, at])
-            for at, name in enumerate(rows.counted.names)
-        }
-        coded |= {
-            name: (rows.kept[name], rows.frequencies.codes[tuples, width + at])
-            for at, name in enumerate(self.kept)
-        }
+        coded: dict[str, tuple[Sequence[object], Codes]] = {}
+        for at, name in enumerate(rows.counted.names):
+            labels, rank = in_reading_order(found.labels[at])
+            coded[name] = labels, rank[found.codes[owner, at]]
+        for at, name in enumerate(self.kept):
+            labels, rank = in_reading_order(rows.kept[name])
+            coded[name] = labels, rank[rows.frequencies.codes[tuples, width + at]]
         plain = {
-            column.name: (column.grid.values(noisy[order]), column.null[order])
+            column.name: (column.grid.values(noisy[kept]), column.null[kept])
             for column, noisy in zip(data.columns, released, strict=True)
         }
         names = [name for name in self._file.spec.columns if name in coded or name in plain]
-        return from_rows(coded, plain, names)
+        keys: list[npt.NDArray[Any]] = []
+        for name in names:
+            if name in coded:
+                keys.append(coded[name][1])
+            else:
+                values, null = plain[name]
+                keys += [null, np.where(null, values[:1], values)]  # nulls are alike, and last
+        order = np.lexsort(keys[::-1])  # which sorts by its last key first
+        return from_rows(
+            {name: (labels, codes[order]) for name, (labels, codes) in coded.items()},
+            {name: (values[order], null[order]) for name, (values, null) in plain.items()},
+            names,
+        )
 
 
 def noisy_rows(rows: Rows, found: Classes, noisy: dict[str, Column], release: Release) -> NoisyRows:

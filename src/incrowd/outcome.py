@@ -24,6 +24,10 @@ class Advice:
     level: int
     likely_share: float
 
+    def helps(self, outcome: Outcome) -> bool:
+        """Whether it would bring a good part of the rows into cells that likely survive."""
+        return self.likely_share >= outcome.likely_share + 0.1
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -78,9 +82,9 @@ def outcome_of(counted: Counted, released: Frequencies, *, k: int, beta: float) 
 
 
 def _loss(hierarchy: Hierarchy, level: int, released: Frequencies, at: int) -> float:
-    """The mean of (a - 1) / (m - 1) over the rows shown, a leaves covered of m."""
+    """The mean of (a - 1) / (m - 1) over the rows shown, a leaves covered of m; 1 if none is."""
     if not len(released):
-        return 0.0
+        return 1.0
     lost = normalised(hierarchy)[level]
     return float(np.average(lost[released.codes[:, at]], weights=released.counts))
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 from urllib.parse import quote
 
 import numpy as np
@@ -12,15 +12,17 @@ import numpy as np
 from incrowd.anonymize.frequency import Frequencies, merged
 from incrowd.associating import Sliced
 from incrowd.certificate import Guarantee, NoisyColumn
-from incrowd.engine import Table
+from incrowd.engine import Table, TableError
+from incrowd.engine.count import Counted, Rows
 from incrowd.engine.local import from_cells
 from incrowd.errors import IncrowdError
 from incrowd.evaluating import COUNT, Evaluation, Shown
-from incrowd.hierarchy import Hierarchy
+from incrowd.hierarchy import Codes, Hierarchy
 from incrowd.outcome import Outcome
 from incrowd.privacy.events import Event
 from incrowd.privacy.randomness import Randomness
 from incrowd.spec import Column, Spec
+from incrowd.values import reading_order
 
 Step: TypeAlias = Callable[[str], None]
 Progress: TypeAlias = Callable[[int, int], None]
@@ -80,17 +82,41 @@ class Method(Protocol):
         ...
 
     def guarantee(self) -> Guarantee:
-        """What is promised."""
+        """What is promised, in numbers; the certificate finds the words."""
         ...
 
-    def make(self, table: Table, bits: Randomness, step: Step, progress: Progress) -> Made:
-        """The rows to be published."""
+    def count(self, table: Table) -> Counted | Rows:
+        """The table as distinct tuples. Nothing is drawn."""
+        ...
+
+    def make(self, counted: Any, bits: Randomness, step: Step, progress: Progress) -> Made:
+        """The rows to be published, from what :meth:`count` has found."""
         ...
 
 
-def unit_of(spec: Spec) -> Literal["one row", "one person"]:
-    """What the guarantee protects."""
-    return "one row" if isinstance(spec.unit, str) else "one person"
+def protection(spec: Spec) -> dict[str, Any]:
+    """What the guarantee protects, as the certificate has it."""
+    if isinstance(spec.unit, str):
+        return {"unit": "one row"}
+    return {"unit": "one person", "without_id": "dropped" if spec.unit.without_id else None}
+
+
+def refuse_outside(counted: Counted) -> None:
+    """Refuse columns none of whose values is in the declared domain: a mistake, not data.
+
+    At the root nothing is shown of a column, whatever its values are.
+    """
+    for at, (name, hierarchy, level) in enumerate(
+        zip(counted.names, counted.hierarchies, counted.levels, strict=True)
+    ):
+        groups = len(hierarchy.labels[level]) - 2  # null, and what is outside
+        held = counted.frequencies.codes[:, at]
+        if groups > 0 and (held == groups + 1).any() and not (held < groups).any():
+            raise TableError(
+                f"No value of the column '{name}' is in its declared domain, so that nothing of "
+                "it would be shown. 'incrowd check' lists the values; correct the hierarchy, or "
+                "drop the column."
+            )
 
 
 def published(spec: Spec, *roles: str) -> dict[str, Column]:
@@ -114,24 +140,17 @@ def cells(
     labels: Mapping[str, Sequence[object]],
     frequencies: Frequencies,
     *,
-    by_text: Collection[str],
     weighted: bool,
 ) -> Table:
-    """Cells as a table, in an order that they themselves decide.
+    """Cells as a table, in the order of what they show.
 
-    Codes of an open domain, or of local recoding, come from the values met in the table,
-    suppressed ones among them; there (``by_text``) labels are put in the order of their texts
-    first.
+    Codes may come from the values met in the table, suppressed ones among them, so their order
+    must not be seen.
     """
     shown, codes = {}, frequencies.codes.copy()
     for at, (name, texts) in enumerate(labels.items()):
-        shown[name] = list(texts)
-        if name in by_text:
-            order = sorted(range(len(texts)), key=lambda code: _in_text_order(texts[code]))
-            rank = np.empty(len(texts), dtype=np.int32)
-            rank[order] = np.arange(len(texts))
-            codes[:, at] = rank[codes[:, at]]
-            shown[name] = [texts[code] for code in order]
+        shown[name], rank = in_reading_order(texts)
+        codes[:, at] = rank[codes[:, at]]
     merged_ = merged(codes, frequencies.counts)
     columns = {
         name: (texts, merged_.codes[:, at]) for at, (name, texts) in enumerate(shown.items())
@@ -139,5 +158,9 @@ def cells(
     return from_cells(columns, merged_.counts, weighted=COUNT if weighted else None)
 
 
-def _in_text_order(text: object) -> tuple[bool, str]:
-    return (text is None, str(text))
+def in_reading_order(texts: Sequence[object]) -> tuple[list[object], Codes]:
+    """Labels in the order of a reader, and the place of each."""
+    order = sorted(range(len(texts)), key=lambda code: reading_order(texts[code]))
+    rank = np.empty(len(texts), dtype=np.int32)
+    rank[order] = np.arange(len(texts))
+    return [texts[code] for code in order], rank

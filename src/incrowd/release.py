@@ -1,8 +1,8 @@
 """The one orchestrator: a table and a spec go in, a release comes out.
 
-The walk: the method settles what it promises; the spend, if there is one, is booked; the
-method makes the rows; data, scheme, certificate and the curator's report are written into a
-draft folder; it appears.
+The walk: the method settles what it promises; the table is opened, checked and counted; the
+spend, if there is one, is booked; only then is anything drawn. The method makes the rows; data,
+scheme, certificate and the curator's report are written into drafts; they appear.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import json
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -25,19 +25,40 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from incrowd import __version__
 from incrowd.associating import Sliced
 from incrowd.builders import is_open, write_rows
-from incrowd.certificate import FILE, Certificate, Data, SchemeColumn, Slice, sha256_of
+from incrowd.certificate import (
+    FILE,
+    FORMAT,
+    SEEDED,
+    SYSTEM,
+    Certificate,
+    Data,
+    SchemeColumn,
+    Slice,
+    sha256_of,
+)
 from incrowd.classical import KAnonymity
 from incrowd.engine import Table, TableError
+from incrowd.engine.count import Rows
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
 from incrowd.evaluating import Evaluation
-from incrowd.folder import fill
-from incrowd.ledger import Ledger, seen_before
+from incrowd.folder import fill_both
+from incrowd.formulas import escaped
+from incrowd.ledger import ONE_ROW, Ledger, unit_of_id
+from incrowd.memory import WITHOUT_LEDGER, Memory, name_of
 from incrowd.noisy import KEpsilon
 from incrowd.outcome import Outcome
 from incrowd.privacy.events import Composition, Event, as_dict
 from incrowd.privacy.randomness import Randomness, SystemRandomness
-from incrowd.product import Made, Method, Product, Progress, Recoded, Step
+from incrowd.product import (
+    Made,
+    Method,
+    Product,
+    Progress,
+    Recoded,
+    Step,
+    refuse_outside,
+)
 from incrowd.report.page import Page
 from incrowd.safely import Safe
 from incrowd.spec import PersonId, Spec
@@ -49,8 +70,9 @@ from incrowd.specfile import SpecFile, taken
 class Release:
     """What was released, its certificate, and what only the curator may see.
 
-    ``folder`` holds the files. Where none was asked for, it is a temporary one that goes
-    when the release does.
+    ``folder`` holds the files to be handed out, ``curator`` the private ones. Where none was
+    asked for, they are temporary and go when the release does. ``booked`` says whether a ledger
+    has counted the release.
     """
 
     certificate: Certificate
@@ -58,7 +80,14 @@ class Release:
     tables: tuple[Table, ...]
     warnings: tuple[str, ...]
     folder: Path
+    curator: Path
+    booked: bool
     reasons: tuple[str, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether not a single row is shown."""
+        return not any(table.release.rows for table in self.certificate.tables)
 
     @property
     def data(self) -> Any:
@@ -68,7 +97,7 @@ class Release:
 
     def report(self) -> Page:
         """The curator's report. It is private."""
-        return Page((self.folder / "curator" / "report.html").read_text(encoding="utf-8"))
+        return Page((self.curator / "report.html").read_text(encoding="utf-8"))
 
     def _repr_html_(self) -> str:
         rows = " + ".join(f"{table.release.rows:,}" for table in self.certificate.tables)
@@ -80,6 +109,7 @@ def publish(
     spec: SpecFile | Path | str | Mapping[str, Any],
     *,
     output: Path | str | None = None,
+    curator: Path | str | None = None,
     ledger: Ledger | Path | str | None = None,
     key: Ed25519PrivateKey | None = None,
     bits: Randomness | None = None,
@@ -89,16 +119,17 @@ def publish(
     """Publish a table, into a folder that does not exist yet.
 
     ``table`` is whatever :func:`incrowd.engine.source.open_table` takes, or None for the one
-    that the spec names; ``spec`` is a file, its path, or its content. ``step`` hears of each
-    step before it is taken, ``progress`` how much of a long search is decided. Everything that
-    can be refused is refused before the ledger is touched, and the ledger is booked before the
-    data are.
+    that the spec names; ``spec`` is a file, its path, or its content. What only the curator may
+    see goes into ``curator``, by default beside the release (NAME.curator). ``step`` hears of
+    each step before it is taken, ``progress`` how much of a long search is decided. Everything
+    that can be refused is refused before the ledger is touched, and the ledger is booked before
+    anything is drawn.
     """
     if output is None:
         home = Path(tempfile.mkdtemp(prefix="incrowd-"))
         try:
             release = publish(
-                table, spec, output=home / "release",
+                table, spec, output=home / "release", curator=curator,
                 ledger=ledger, key=key, bits=bits, step=step, progress=progress,
             )  # fmt: skip
         except BaseException:
@@ -107,6 +138,8 @@ def publish(
         weakref.finalize(release, shutil.rmtree, home, ignore_errors=True)
         return release
     output, file = Path(output), taken(spec)
+    beside = output.absolute().with_name(f"{output.absolute().name}.curator")
+    curator = beside if curator is None else Path(curator)
     ledger = Ledger(Path(ledger)) if isinstance(ledger, str | Path) else ledger
     bits = bits or SystemRandomness()
     method = _method(file, ledger)
@@ -114,31 +147,61 @@ def publish(
     if len(spend) > 1:
         spend = [Composition(spend)]  # one release is one entry of the ledger
     if ledger is not None:
-        ledger.allow(spend)  # before the table is so much as opened; booked below
+        ledger.allow(spend, unit=_unit(file.spec))  # before the table is so much as opened
     if table is None and file.spec.table is None:
         raise IncrowdError("The spec names no table. Add 'table: FILE'.")
     source = open_table(file.spec.table, folder=file.folder) if table is None else open_table(table)
-    _refuse_unknown(file.spec, source)
-    with fill(output) as draft, ThreadPoolExecutor(2) as beside:
+    _refuse_unfit(file.spec, source)
+    with (
+        _Spend() as spent,
+        fill_both(output, curator) as (draft, private),
+        ThreadPoolExecutor(3) as workers,
+    ):
         # Loading what draws the report, and hashing the table, go beside the counting.
-        beside.submit(import_module, "incrowd.report.curator")
+        workers.submit(import_module, "incrowd.report.curator")
+        recognised = _Recognised(source, ledger, workers)
+        step("count")
+        counted = method.count(source)
+        refuse_outside(counted.counted if isinstance(counted, Rows) else counted)
+        step("book")
         if ledger is not None:
-            step("book")
-            ledger.book(spend)
-        warnings = beside.submit(_warnings, source, ledger, bits, bool(method.events))
+            ledger.book(spend, unit=_unit(file.spec))
+            spent.booked = True
+        warnings = recognised.warnings(bits, accounted=bool(method.events))
         if isinstance(file.spec.unit, PersonId):
             source = source.one_row_each(file.spec.unit.id, bits)
-        made = method.make(source, bits, step, progress)
+            counted = method.count(source)
+        made = method.make(counted, bits, step, progress)
         step("write")
         certificate = _write(draft, file.spec, method, made, bits, key)
         step("report")
-        _write_curator(draft / "curator", certificate, made)
-        noticed, remember = warnings.result()
+        _write_curator(private, certificate, made)
         step("appear")
-    remember()
-    noticed = (*noticed, *(warning for product in made.products for warning in product.warnings))
+        recognised.remember()
+    warnings += tuple(warning for product in made.products for warning in product.warnings)
     tables = tuple(product.data for product in made.products)
-    return Release(certificate, made.evaluation, tables, noticed, output, made.reasons)
+    return Release(
+        certificate, made.evaluation, tables, warnings, output, curator, spent.booked,
+        made.reasons,
+    )  # fmt: skip
+
+
+@dataclass
+class _Spend:
+    """Whether the spend of a release is booked; whatever ends the release after that says so."""
+
+    booked: bool = False
+
+    def __enter__(self) -> _Spend:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None and self.booked:
+            error.add_note("The spend is booked and counts, and nothing was released.")
+
+
+def _unit(spec: Spec) -> str:
+    return unit_of_id(spec.unit.id) if isinstance(spec.unit, PersonId) else ONE_ROW
 
 
 def _method(file: SpecFile, ledger: Ledger | None) -> Method:
@@ -166,36 +229,72 @@ def refusal(file: SpecFile) -> str:
     return ""
 
 
-def _refuse_unknown(spec: Spec, table: Table) -> None:
+def _refuse_unfit(spec: Spec, table: Table) -> None:
+    """Refuse a table whose columns are not those of the spec, or whose people cannot be told."""
     for name in table.columns:
         if name not in spec.columns:
             raise TableError(f"The column '{name}' of the table has no role in the spec.")
     for name, column in spec.columns.items():
         if name not in table.columns and column.role != "drop":
             raise TableError(f"The column '{name}' of the spec is not in the table.")
+    if isinstance(spec.unit, PersonId) and not spec.unit.without_id:
+        missing = table.missing(spec.unit.id)
+        if missing:
+            raise TableError(
+                f"{missing:,} rows have no id in the column '{spec.unit.id}', so nobody can say "
+                "whose they are. Give them one, or leave them out: unit: {id: "
+                f"{spec.unit.id}, without_id: drop}}."
+            )
 
 
-def _warnings(
-    table: Table, ledger: Ledger | None, bits: Randomness, accounted: bool
-) -> tuple[tuple[str, ...], Callable[[], None]]:
-    """What to tell the custodian, and how to remember the table once it is released."""
-    found, remember = [], _nothing
-    if not bits.private:
-        found.append("The randomness is seeded: this release is NOT private.")
-    if ledger is not None:
-        if not ledger.recognises(table.fingerprint):
+class _Recognised:
+    """A table that may have been released before: its fingerprints, taken in the background."""
+
+    def __init__(self, table: Table, ledger: Ledger | None, workers: ThreadPoolExecutor) -> None:
+        self._ledger, self._memory = ledger, Memory()
+        self._ours: Future[str] | None = None
+        key = ledger.key() if ledger is not None else b""
+        self._name = name_of(key) if ledger is not None else WITHOUT_LEDGER
+        if ledger is not None:
+            self._ours = workers.submit(table.fingerprint, key)
+        self._mark = workers.submit(table.fingerprint, self._memory.key)
+
+    def warnings(self, bits: Randomness, *, accounted: bool) -> tuple[str, ...]:
+        """What to tell the curator."""
+        found = []
+        if not bits.private:
+            found.append("The random numbers come from a seed: this release is NOT private.")
+        if self._changed():
             found.append("The table has changed since its first release under this ledger.")
-        return tuple(found), remember
-    seen, remember = seen_before(table.fingerprint)
-    if seen:
-        add_up = "Releases of one table add up: keep a --ledger for it."
-        combine = "Releases of one table can be combined, and nothing bounds what they tell then."
-        found.append(f"This table was released before. {add_up if accounted else combine}")
-    return tuple(found), remember
+        mark = self._mark.result()
+        if self._memory.earlier(mark, ledger=self._name):
+            found.append(self._earlier(accounted))
+        if not self._memory.usable:
+            found.append(
+                "Nothing can be remembered in the user's state folder, so that a second release "
+                "of this table will not be noticed."
+            )
+        return tuple(found)
 
+    def remember(self) -> None:
+        """Remember that the table is released."""
+        self._memory.remember(self._mark.result(), ledger=self._name)
 
-def _nothing() -> None:
-    """Remember nothing."""
+    def _changed(self) -> bool:
+        if self._ledger is None or self._ours is None:
+            return False
+        return not self._ledger.recognises(self._ours.result())
+
+    def _earlier(self, accounted: bool) -> str:
+        if self._ledger is not None:
+            return (
+                "This table was released before without this ledger, which does not count that "
+                "release. Releases of one table add up: keep one ledger for all of them."
+            )
+        before = "This table was released before."
+        if accounted:
+            return f"{before} Releases of one table add up: keep one --ledger for all of them."
+        return f"{before} Releases of one table can be combined, and nothing bounds what they tell."
 
 
 def _write(
@@ -219,6 +318,7 @@ def _write(
         "parameters": first.parameters, "scheme": tables[0].scheme, "release": tables[0].release,
     }  # fmt: skip
     certificate = Certificate(
+        format=FORMAT,
         incrowd=__version__,
         method=spec.release.method,
         date=dt.datetime.now(dt.UTC).date().isoformat(),
@@ -226,9 +326,9 @@ def _write(
         events=[as_dict(event) for event in method.events],
         kept=list(first.kept),
         noisy=first.noisy,
-        randomness="system" if bits.private else "seeded: not private",
+        randomness=SYSTEM if bits.private else SEEDED,
         **own,
-    )
+    ).stated()
     certificate = certificate.sealed() if key is None else certificate.signed(key)
     (draft / FILE).write_bytes(certificate.canonical())
     return certificate
@@ -237,7 +337,8 @@ def _write(
 def _write_table(draft: Path, name: str, asked: Asked, product: Product) -> Slice:
     """Write one table and its scheme."""
     path = draft / f"{name}.{asked.format}"
-    product.data.write(path)
+    data = product.data.respelled(escaped) if asked.formulas else product.data
+    data.write(path)
     return Slice(
         parameters=product.parameters,
         scheme={
@@ -251,6 +352,7 @@ def _write_table(draft: Path, name: str, asked: Asked, product: Product) -> Slic
             rows=product.rows,
             classes=product.classes,
             smallest_class=product.smallest_class,
+            formulas="escaped" if asked.formulas else None,
         ),
     )
 
@@ -276,7 +378,6 @@ def _write_scheme(name: str, recoded: Recoded, draft: Path) -> SchemeColumn:
 def _write_curator(folder: Path, certificate: Certificate, made: Made) -> None:
     from incrowd.report.curator import report
 
-    folder.mkdir(mode=0o700)
     text = json.dumps(made.evaluation.as_dict(), indent=2, sort_keys=True)
     (folder / "evaluation.json").write_text(text + "\n", encoding="utf-8")
     page = report(certificate, made.evaluation, made.reasons)

@@ -10,19 +10,19 @@ from incrowd.associating import part_of, sliced
 from incrowd.certificate import Guarantee
 from incrowd.deciding import decided
 from incrowd.engine import Table
-from incrowd.engine.count import count
+from incrowd.engine.count import Counted, count
 from incrowd.errors import IncrowdError
 from incrowd.evaluating import axes_of
 from incrowd.pairing import Budget
 from incrowd.privacy.events import Event, SafeRelease
 from incrowd.privacy.randomness import Randomness
-from incrowd.product import Made, Product, Progress, Step, alone, published, unit_of
+from incrowd.product import Made, Product, Progress, Step, alone, protection, published
 from incrowd.schemes import Walk
 from incrowd.settling import fixed, searched
 from incrowd.slicer import Slicer
 from incrowd.spec import Column, Spec
 from incrowd.specfile import SpecFile
-from incrowd.statements import Parameters, Told, safe_statement, told
+from incrowd.statements import Told, told
 
 SLICES_SHARE = 0.05
 
@@ -37,7 +37,6 @@ class Safe:
         self._slicing = Slicer(self._release.slices, tuple(self._columns))
         self._scheme, self._reasons = decided(file, self._columns)
         self._budget = self._settled()
-        self._said: list[Parameters] = []
 
     def _settled(self) -> Budget:
         """What is spent, on all tables together.
@@ -62,37 +61,36 @@ class Safe:
         return self._budget.events
 
     def guarantee(self) -> Guarantee:
-        """(epsilon, delta)-differential privacy of everything that was made."""
-        unit, budget = unit_of(self._file.spec), self._budget
-        said = safe_statement(
-            self._told.shared, self._said, epsilon=budget.epsilon, delta=budget.delta, unit=unit
-        )
+        """(epsilon, delta)-differential privacy of everything that is made."""
         return Guarantee(
             kind="differential privacy",
-            statement=said,
-            epsilon=budget.epsilon,
-            delta=budget.delta,
-            unit=unit,
+            epsilon=self._budget.epsilon,
+            delta=self._budget.delta,
+            **protection(self._file.spec),
         )
 
-    def make(self, table: Table, bits: Randomness, step: Step, progress: Progress) -> Made:
-        """Count, choose what is to be chosen, draw, cut."""
-        walk = Walk(bits, step, progress)
-        step("count")
+    def count(self, table: Table) -> Counted:
+        """The tuples that the scheme works on; of slices, those of all columns."""
         if self._slicing.tables == 1:
-            product, pair = self._scheme.product(self._scheme.counted(table), self._budget, walk)
+            return self._scheme.counted(table)
+        return count(table, self._columns, folder=self._file.folder)
+
+    def make(self, counted: Counted, bits: Randomness, step: Step, progress: Progress) -> Made:
+        """Choose what is to be chosen, draw, drop what is rare."""
+        walk = Walk(bits, step, progress)
+        if self._slicing.tables == 1:
+            product, pair = self._scheme.product(counted, self._budget, walk)
             return replace(alone(self._known(product, pair, 0)), reasons=self._reasons)
-        whole = count(table, self._columns, folder=self._file.folder)
         products = []
         step("slice")
         epsilons = [Fraction(repr(epsilon)) for epsilon in self._budget.choices]
-        for number, names in enumerate(self._slicing.slices(whole, epsilons, bits)):
-            product, pair = self._scheme.product(part_of(whole, names), self._budget, walk)
+        for number, names in enumerate(self._slicing.slices(counted, epsilons, bits)):
+            product, pair = self._scheme.product(part_of(counted, names), self._budget, walk)
             products.append(self._known(product, pair, number))
         step("associate")
         return Made(
             products=tuple(products),
-            evaluation=sliced(whole, axes_of(whole, self._columns), products),
+            evaluation=sliced(counted, axes_of(counted, self._columns), products),
             parameters=self._told.shared,
             reasons=tuple(filter(None, (*self._reasons, self._slicing.reason))),
         )
@@ -104,13 +102,12 @@ class Safe:
         return found
 
     def _known(self, product: Product, pair: SafeRelease, number: int) -> Product:
-        """The product with the parameters that its events tell; they go into the statement."""
+        """The product with the parameters that its events tell."""
         (known,) = (
             known
             for known in self._told.tables[number]
             if (known["k"], known["beta"]) == (pair.k, pair.beta)
         )
-        self._said = [*self._said[:number], known]
         return replace(product, parameters=known)
 
 

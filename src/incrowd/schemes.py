@@ -208,7 +208,7 @@ class Cut(Searched):
         product = Product(
             data=cells(
                 dict(zip(whole.names, labels, strict=True)), drawn,
-                by_text=whole.names, weighted=self._release.rows == "weighted",
+                weighted=self._release.rows == "weighted",
             ),
             rows=drawn.total,
             classes=len(drawn),
@@ -298,12 +298,7 @@ def _drawn(
     leveled = list(zip(counted.names, counted.hierarchies, counted.levels, strict=True))
     labels = {name: hierarchy.labels[level] for name, hierarchy, level in leveled}
     return Product(
-        data=cells(
-            labels,
-            drawn,
-            by_text=[name for name in counted.names if is_open(columns[name])],
-            weighted=release.rows == "weighted",
-        ),
+        data=cells(labels, drawn, weighted=release.rows == "weighted"),
         rows=drawn.total,
         classes=len(drawn),
         smallest_class=int(drawn.counts.min()) if len(drawn) else 0,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from incrowd.evaluating import Evaluation, NoiseLoss, Noisiness
     from incrowd.outcome import Outcome
     from incrowd.previewing import Preview
+    from incrowd.release import Release
 
 
 def promise(certificate: Certificate) -> str:
@@ -70,17 +71,70 @@ def survivals(found: Sliced) -> str:
     )
 
 
+def published(release: Release) -> list[str]:
+    """What a release is and promises, where its files are, and what to think of."""
+    from incrowd.associating import Sliced
+    from incrowd.outcome import Outcome
+
+    certificate, found = release.certificate, release.evaluation
+    lines = [emptiness(release)] if release.empty else [_headline(release)]
+    if isinstance(found, Sliced):
+        lines += [*slice_lines(certificate), survivals(found)]
+    elif isinstance(found, Outcome):
+        lines += [chosen(certificate), advice(found)]
+    else:
+        gone = "Suppressed" if certificate.method != "safe" else "Not drawn, or suppressed:"
+        lines.append(
+            f"{gone} {found.suppressed:,} rows; normalised loss {found.loss:.4f}. "
+            f"{chosen(certificate)}"
+        )
+        lines += [] if found.noise is None else noise_lines(found.noise)
+    lines.insert(1, f"Private, for you alone: {release.curator / 'report.html'}")
+    return [line for line in [*lines, *release.reasons] if line]
+
+
+def _headline(release: Release) -> str:
+    certificate = release.certificate
+    satisfies = (
+        f"satisfies {promise(certificate)}"
+        if certificate.randomness == "system"
+        else "is NOT private: its random numbers came from a seed."
+    )
+    if certificate.slices is not None:
+        return f"Published {release.folder}. All of it together {satisfies}"
+    data = certificate.table.release
+    return (
+        f"Published {release.folder}: {data.rows:,} rows in {data.classes:,} classes, each of at "
+        f"least {certificate.k} rows. It {satisfies}"
+    )
+
+
+def emptiness(release: Release) -> str:
+    """What to know of a release without rows: it is there, it counts, and why it is empty."""
+    booked = "Published and booked, but empty: do not repeat" if release.booked else (
+        "Published, but empty: do not repeat"
+    )  # fmt: skip
+    costs = " it unchanged." if release.certificate.method != "safe" else (
+        " it unchanged. Each try spends the budget again, and that nothing was shown is told by "
+        "this one already."
+    )  # fmt: skip
+    return f"{booked}{costs} The folder is {release.folder}."
+
+
 def advice(outcome: Outcome) -> str:
     """What to tell the curator when little survives; the figures are in the private report."""
     if outcome.rows_released and outcome.likely_share > 0.5:
         return ""
     little = "Little" if outcome.rows_released else "Nothing"
-    coarser = " or ".join(f"'{hint.column}'" for hint in outcome.advice[:2])
+    words = f"{little} survived: most rows lie in cells smaller than the crowd that is needed."
+    better = [f"'{hint.column}'" for hint in outcome.advice if hint.helps(outcome)][:2]
+    if better:
+        words += f" A coarser level of {' or '.join(better)} would change that;"
+    else:
+        words += " One coarser level of a single column would not change that;"
     return (
-        f"{little} survived: most rows lie in cells smaller than the crowd that is needed. A "
-        f"coarser level{f' of {coarser}' if coarser else ''}, a larger table or a larger budget "
-        "would change that; the private report says how much. Levels must not be chosen by "
-        "looking at the data."
+        f"{words} fewer columns, a larger table or a larger budget would. The private report says "
+        "how much. Levels must not be chosen by looking at the data."
     )
 
 

@@ -261,9 +261,14 @@ class Column(_Model):
 
 
 class PersonId(_Model):
-    """Several rows may belong to one person, told by this column; one of them is used."""
+    """Several rows may belong to one person, told by this column; one of them is used.
+
+    A row without an id is nobody's: such tables are refused unless ``without_id`` says to drop
+    those rows.
+    """
 
     id: Text
+    without_id: Literal["drop"] | None = None
 
 
 Level = Annotated[int, Field(ge=0)]
@@ -301,6 +306,8 @@ class Release(_Model):
 
     A level of ``levels`` is one that is fixed, or the lowest and highest that may be chosen.
     ``slices`` lists the columns of each table, or says how many columns a table may have.
+    ``formulas: escape`` puts an apostrophe before texts that a spreadsheet would run; without it
+    they are written as they are.
     """
 
     method: Literal["safe", "k-epsilon", "k-anonymity"] = "safe"
@@ -316,6 +323,7 @@ class Release(_Model):
     slices: Slices = ()
     format: Literal["parquet", "csv"] = "parquet"
     rows: Literal["expanded", "weighted"] = "expanded"
+    formulas: Literal["escape"] | None = None
     already_sampled: Annotated[float, Field(gt=0, lt=1)] | None = None
     algorithm: Literal["ola", "mondrian", "cluster", "duplicate"] | None = None
     suppression: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -345,6 +353,8 @@ class Release(_Model):
         wrong = [name for name in foreign if getattr(self, name) not in (None, ())]
         if wrong:
             raise ValueError(f"'{wrong[0]}' does not belong to method '{self.method}'")
+        if self.formulas is not None and self.format != "csv":
+            raise ValueError("'formulas' belongs to 'format: csv'; Parquet holds no formulas")
         if self.keep is not None and self.beta is not None:
             raise ValueError("'keep' and 'beta' both set the sampling rate; give one")
         for name in ("objective", "search_epsilon"):

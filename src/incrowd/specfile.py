@@ -203,7 +203,7 @@ def _problem(document: CommentedMap, detail: Any) -> Problem:
     """One validation error in our words, with the line it stands on."""
     place: Place = tuple(detail["loc"])
     if place[:1] == ("unit",):  # one of two forms; say so once
-        message = "must be 'one row per person' or {id: COLUMN}"
+        message = "must be 'one row per person', {id: COLUMN} or {id: COLUMN, without_id: drop}"
         return Problem("unit", message, _line(document, ("unit",)))
     if place[:2] == ("release", "slices"):
         message = (

@@ -40,12 +40,35 @@ def budget(
     file: Annotated[Path, typer.Argument(help="The ledger; made if it is new.")],
     epsilon: Annotated[str, number("What may be spent in all: epsilon.")],
     delta: Annotated[str, number("What may be spent in all: delta.")],
+    raising: Annotated[
+        bool, typer.Option("--raise", help="Confirm that more may be spent than before.")
+    ] = False,
 ) -> None:
-    """Set the budget of a table; this makes its ledger."""
+    """Set the budget of a table; this makes its ledger. All decisions stay on record."""
     from incrowd.ledger import Ledger
 
-    Ledger(file).set_budget(epsilon=parsed("epsilon", epsilon), delta=parsed("delta", delta))
+    Ledger(file).set_budget(
+        epsilon=parsed("epsilon", epsilon), delta=parsed("delta", delta), raising=raising
+    )
     print(f"The budget of {file} is epsilon = {epsilon}, delta = {delta}.")
+
+
+@ledgers.command()
+def unit(
+    file: Annotated[Path, typer.Argument(help="The ledger.")],
+    row: Annotated[bool, typer.Option("--row", help="Its releases protect one row.")] = False,
+    id_: Annotated[
+        str | None, typer.Option("--id", help="They protect one person, by this column.")
+    ] = None,
+) -> None:
+    """Say what the releases under a ledger protect, where an older version has not written it."""
+    from incrowd.ledger import ONE_ROW, Ledger, unit_of_id
+
+    if row == (id_ is not None):
+        raise IncrowdError("Say --row, or --id COLUMN.")
+    protected = ONE_ROW if id_ is None else unit_of_id(id_)
+    Ledger(file).set_unit(protected)
+    print(f"The releases under {file} protect {protected}.")
 
 
 @ledgers.command()
@@ -71,6 +94,8 @@ def show(
         showing.print_json(
             {
                 "budget": vars(allowed),
+                "budgets": [vars(one) for one in book.budgets()],
+                "unit": book.unit(),
                 "spent": spent,
                 "left": max(allowed.epsilon - spent, 0.0),
                 "with_one_more": None if further == math.inf else further,
@@ -80,7 +105,12 @@ def show(
         return
     for spend in spends:
         print(f"{spend.number:4}  {spend.day}  {words(spend.event)}")
-    print(f"Budget  epsilon = {allowed.epsilon:g} at delta = {allowed.delta:g}")
+    for one in book.budgets()[:-1]:
+        print(f"Before  epsilon = {one.epsilon:g} at delta = {one.delta:g}, from {one.day}")
+    since = f", since {allowed.day}" if len(book.budgets()) > 1 else ""
+    print(f"Budget  epsilon = {allowed.epsilon:g} at delta = {allowed.delta:g}{since}")
+    if book.unit() is not None:
+        print(f"Unit    {book.unit()}")
     print(f"Spent   epsilon = {planning.rounded('epsilon', spent, 4)} by {len(spends)} release(s)")
     print(f"Left    epsilon = {max(allowed.epsilon - spent, 0):.4g}")
     if further is not None:

@@ -79,3 +79,20 @@ def iso_day(text: str) -> dt.date | None:
         return dt.datetime.fromisoformat(text).date()
     except ValueError:
         return None
+
+
+_LEADING = re.compile(r"[\[(<>]?(-?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,4})?)")
+
+
+def reading_order(value: object) -> tuple[bool, bool, Decimal, str, str]:
+    """A key that puts values and labels in the order of a reader: numbers by size, text, null.
+
+    Values that mean the same are told apart by how they are written.
+
+    >>> sorted(["10-14", "b", None, "5-9", "[0.5, 1)", "a"], key=reading_order)
+    ['[0.5, 1)', '5-9', '10-14', 'a', 'b', None]
+    """
+    text = canonical(value)
+    found = _LEADING.match(text or "")
+    size = Decimal(found[1]) if found else Decimal(0)
+    return (text is None, found is None, size, text or "", str(value))

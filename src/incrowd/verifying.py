@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import stat
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -17,34 +18,48 @@ from incrowd.anonymize.diversity import Distinct, Entropy, Protected, Rule
 from incrowd.anonymize.frequency import Counts, Frequencies, keys
 from incrowd.anonymize.recoding import Axis
 from incrowd.builders import read_rows
-from incrowd.certificate import FILE, Certificate, NoisyColumn, SchemeColumn, sha256_of
+from incrowd.certificate import (
+    FILE,
+    Certificate,
+    NoisyColumn,
+    SchemeColumn,
+    public_key,
+    sha256_of,
+)
 from incrowd.engine import Coder, Table
+from incrowd.engine.parquet import chunks
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
 from incrowd.evaluating import COUNT, read_shown
+from incrowd.formulas import unescaped
 from incrowd.hierarchy import ROOT, from_rows
 from incrowd.measure.cover import Reader
+from incrowd.parquet_bytes import claims
 from incrowd.spec import Hierarchies, Mask
 from incrowd.statements import RULES, rules_of
-from incrowd.values import canonical, iso_day, number
+from incrowd.values import canonical, iso_day, number, reading_order
 
 _LARGEST = 64 << 20
 
 
-def verify(folder: Path | str) -> list[str]:
+def verify(folder: Path | str, *, key: str | None = None) -> list[str]:
     """Everything that is wrong with a release; an empty list says that it holds.
 
-    Nothing but the folder is needed. A certificate can be checked, but only a signature by a
-    key that the reader trusts tells who wrote it.
+    Nothing but the folder is needed. A certificate can be checked, but only a signature tells
+    who wrote it: ``key`` is the public key that must have signed, in hexadecimal or as the path
+    of a PEM file. Without it, a signature that was taken away cannot be missed.
     """
     folder = Path(folder)
+    signer = None if key is None else public_key(key)
     if not folder.is_dir():
         raise IncrowdError(f"'{folder}' is no folder. Name the folder of a release.")
     try:
         certificate = read_certificate(folder)
     except IncrowdError as error:
         return [str(error)]
-    found = [*certificate.problems(), *_strangers(folder, certificate)]
+    found = [
+        *_signer(certificate, signer), *certificate.problems(), *_strangers(folder, certificate),
+    ]  # fmt: skip
     intact = not found
     for path, digest in _files(certificate):
         if not _is_file(folder / path):
@@ -95,6 +110,14 @@ def _files(certificate: Certificate) -> Iterator[tuple[str, str]]:
                 yield column.file, column.sha256 or ""
 
 
+def _signer(certificate: Certificate, signer: str | None) -> list[str]:
+    signature = certificate.signature
+    if signer is None or (signature is not None and signature.public_key == signer):
+        return []
+    by = f"by {signature.public_key}" if signature is not None else "by nobody"
+    return [f"The certificate is not signed by {signer}, but {by}."]
+
+
 def _strangers(folder: Path, certificate: Certificate) -> list[str]:
     """What does not belong in a release: links, odd names, files that nothing covers."""
     found = []
@@ -102,12 +125,18 @@ def _strangers(folder: Path, certificate: Certificate) -> list[str]:
         for name, column in table.scheme.items():
             if column.file not in (None, f"scheme/{quote(name, safe=' ')}.csv"):
                 return [f"The scheme of '{name}' is in the wrong place."]
-    known = {FILE, "scheme", "curator", *(path for path, _ in _files(certificate))}
+    known = {FILE, "scheme", *(path for path, _ in _files(certificate))}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        private = name.startswith("curator/") and not path.is_symlink()
-        regular = path.is_dir() if name in ("scheme", "curator") else _is_file(path)
-        if not private and (name not in known or path.is_symlink() or not regular):
+        if name == "curator":
+            found.append(
+                "The folder holds 'curator', which is private and covered by no guarantee. Take it "
+                "out before the folder is handed out."
+            )
+        regular = path.is_dir() if name == "scheme" else _is_file(path)
+        if not name.startswith("curator") and (
+            name not in known or path.is_symlink() or not regular
+        ):
             found.append(f"'{name}' is not covered by the certificate.")
     return found
 
@@ -123,7 +152,11 @@ def _is_file(path: Path) -> bool:
 def _data(folder: Path, certificate: Certificate) -> list[str]:
     """Every value at its level, every class a crowd, every number as certified."""
     release, found = certificate.table.release, []
+    if certificate.format is not None:
+        found += _hidden(folder / release.file)
     table = open_table(folder / release.file, empty=True, delimiter=",")
+    if release.formulas:
+        table = table.respelled(unescaped)
     names = list(certificate.table.scheme)
     expected = [*names, *certificate.kept, *certificate.noisy]
     expected += [COUNT] if release.form == "weighted" else []
@@ -150,6 +183,8 @@ def _data(folder: Path, certificate: Certificate) -> list[str]:
             f"{small} class(es) are smaller than k = {k}; the smallest has {sizes.min()} row(s)."
         )
     found += _broken_rules(table, certificate)
+    if certificate.format is not None and not _is_ordered(table):
+        found.append("The rows are not in the order of what they show.")
     rows = sum(sizes.tolist()) + stars
     counted = (rows, len(sizes), int(sizes.min()) if len(sizes) else 0)
     if counted != (release.rows, release.classes, release.smallest_class):
@@ -159,6 +194,47 @@ def _data(folder: Path, certificate: Certificate) -> list[str]:
             f"{counted[2]}; the certificate says {certified}."
         )
     return found
+
+
+def _hidden(path: Path) -> list[str]:
+    """What a file holds besides its rows; raises if it is not even safe to read."""
+    if path.suffix == ".csv":
+        with tempfile.TemporaryDirectory(prefix="incrowd-") as folder:
+            again = Path(folder) / path.name
+            open_table(path, empty=True, delimiter=",").write(again)
+            same = sha256_of(again) == sha256_of(path)
+        return [] if same else [f"The file '{path.name}' is not written as a release is."]
+    claimed = claims(path)
+    entries: set[tuple[str, object]] = set()
+    used: set[tuple[str, object]] = set()
+    for claim, chunk in zip(claimed, chunks(path), strict=True):
+        said = (claim.column, claim.nulls, claim.text)
+        true = (
+            chunk.column,
+            None if claim.nulls is None else chunk.nulls,
+            None if claim.text is None else chunk.text,
+        )
+        if said != true or claim.entries != len(chunk.entries):
+            return [f"The file '{path.name}' says of its column '{chunk.column}' what is not so."]
+        entries |= {(chunk.column, value) for value in chunk.entries}
+        used |= {(chunk.column, value) for value in chunk.used}
+    if entries - used:
+        column, value = min(entries - used, key=str)
+        return [f"The file '{path.name}' holds '{value}' in '{column}', which no row has."]
+    return []
+
+
+def _is_ordered(table: Table) -> bool:
+    """Whether rows stand in the order of what they show, so that the order tells nothing."""
+    names = [name for name in table.columns if name != COUNT]
+
+    def coder(name: str) -> Coder:
+        listed = sorted(table.values(name), key=reading_order)
+        places = {value: at for at, value in enumerate(listed)}
+        # A reader of files may ask for null where there is none.
+        return lambda values: np.array([places.get(value, 0) for value in values], np.int32)
+
+    return not table.rows() or table.ascending(names, {name: coder(name) for name in names})
 
 
 def _sizes(table: Table, certificate: Certificate) -> tuple[Counts, int]:

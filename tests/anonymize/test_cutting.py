@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seam import PinnedRandomness
 
 from incrowd.anonymize.cutting import Cells, _Round, cut
 from incrowd.anonymize.recoding import Axis
@@ -19,7 +20,6 @@ from incrowd.builders import build
 from incrowd.errors import IncrowdError
 from incrowd.evaluating import Evaluation
 from incrowd.hierarchy import Hierarchy, from_rows
-from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release import publish
 from incrowd.samples import sample
 from incrowd.schemes import contiguous
@@ -59,7 +59,7 @@ def whole(points: Points) -> Cells:
 def made(points: Points, rounds: int, seed: int, epsilon: Fraction = Fraction(100)) -> Cells:
     return cut(
         AXES, points, np.ones(len(points), np.int64), whole(points), ramp=RAMP,
-        epsilons=[epsilon] * rounds, power=1, shares=ONES / 2, bits=SeededRandomness(seed),
+        epsilons=[epsilon] * rounds, power=1, shares=ONES / 2, bits=PinnedRandomness(seed),
     )  # fmt: skip
 
 
@@ -162,7 +162,7 @@ def test_a_release_by_safe_mondrian(tmp_path: Path) -> None:
     voters = sample("voters", rows=20_000)
     result = publish(
         voters.frame(), parse(SPEC.replace("MORE", "")), output=tmp_path / "out",
-        bits=SeededRandomness(3),
+        bits=PinnedRandomness(3),
     )  # fmt: skip
     assert verify(tmp_path / "out") == []
     assert isinstance(result.evaluation, Evaluation)
@@ -179,7 +179,7 @@ def test_a_column_whose_levels_are_limited_is_not_cut(tmp_path: Path) -> None:
     voters = sample("voters", rows=20_000)
     result = publish(
         voters.frame(), parse(SPEC.replace("MORE", ", levels: {sex: 0, birth_year: [4, 5]}")),
-        output=tmp_path / "out", bits=SeededRandomness(3),
+        output=tmp_path / "out", bits=PinnedRandomness(3),
     )  # fmt: skip
     assert verify(tmp_path / "out") == []
     found = {name: column.level for name, column in result.certificate.table.scheme.items()}
@@ -197,7 +197,7 @@ def test_a_column_that_does_not_list_its_values_stays_at_its_level(tmp_path: Pat
         "{intervals: {from: 32000, to: 34999, widths: [100, 1000]}}", "{mask: {length: 5}}"
     )
     result = publish(
-        voters.frame(), parse(masked), output=tmp_path / "out", bits=SeededRandomness(3)
+        voters.frame(), parse(masked), output=tmp_path / "out", bits=PinnedRandomness(3)
     )
     assert verify(tmp_path / "out") == []
     scheme = result.certificate.table.scheme

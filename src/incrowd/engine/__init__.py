@@ -68,8 +68,16 @@ class Table(Protocol):
         """Distinct tuples of codes with counts; a coder gives raw values their codes."""
         ...
 
+    def missing(self, column: str) -> int:
+        """How many rows have no value in a column."""
+        ...
+
+    def ascending(self, columns: Sequence[str], coders: Mapping[str, Coder]) -> bool:
+        """Whether the rows stand in the order of their codes, the first column first."""
+        ...
+
     def one_row_each(self, column: str, bits: Randomness) -> Table:
-        """One row, chosen at random, for each distinct value of a column."""
+        """One row, chosen at random, for each distinct value of a column; none without one."""
         ...
 
     def recoded(self, recodings: Mapping[str, Recoding]) -> Table:
@@ -86,6 +94,10 @@ class Table(Protocol):
 
     def fingerprint(self, key: bytes) -> str:
         """A keyed hash by which the same table is recognised."""
+        ...
+
+    def respelled(self, spell: Callable[[str], str]) -> Table:
+        """The table with every text and every name of a column written in another way."""
         ...
 
     def write(self, path: Path) -> None:

@@ -92,18 +92,15 @@ class LocalTable:
         Every row draws 64 random bits and the smallest wins. (Two rows of one person tie
         with probability 2**-64.) The numbers of the chosen rows are held in memory, so that
         the choice is made once, however often the table is read. An id means the same
-        however it is written, and rows without one count as one person.
+        however it is written. A row without one is not chosen: it would be nobody's, and
+        whether it is there would decide which other row without one is.
         """
-        self._refuse_missing([column])
         number, draw = "number", "draw"
-        identity = pl.col(column)
-        kind = self._frame.collect_schema()[column]
-        if kind == pl.String or isinstance(kind, pl.Categorical | pl.Enum):
-            identity = _canonical(identity.cast(pl.String))
-        people = self._frame.select(identity.alias("id")).collect(engine="streaming")
+        people = self._identified(column).collect(engine="streaming")
         chosen = (
             people.with_row_index(number)
             .with_columns(pl.Series(draw, bits.words(len(people)), dtype=pl.UInt64))
+            .filter(pl.col("id").is_not_null())
             .group_by("id")
             .agg(pl.col(number).get(pl.col(draw).arg_min()))
             .select(number)
@@ -116,6 +113,37 @@ class LocalTable:
             maintain_order="left",
         )
         return LocalTable(kept.drop(index))
+
+    def missing(self, column: str) -> int:
+        """How many rows have no value in a column."""
+        counted = self._identified(column).select(pl.col("id").null_count())
+        return int(counted.collect(engine="streaming").item())
+
+    def _identified(self, column: str) -> pl.LazyFrame:
+        """What each row has in a column, as one thing however it is written."""
+        self._refuse_missing([column])
+        identity = pl.col(column)
+        kind = self._frame.collect_schema()[column]
+        if kind == pl.String or isinstance(kind, pl.Categorical | pl.Enum):
+            identity = _canonical(identity.cast(pl.String))
+        return self._frame.select(identity.alias("id"))
+
+    def ascending(self, columns: Sequence[str], coders: Mapping[str, Coder]) -> bool:
+        """Whether the rows stand in the order of their codes, the first column first."""
+        self._refuse_missing(columns)
+        if self._is_plain_parquet(columns):
+            return parquet.ascending(self._origin, columns, coders)  # type: ignore[arg-type]
+        frame = self._frame.select(columns).collect(engine="streaming")
+        codes = []
+        for name in columns:
+            distinct = frame.select(pl.col(name).unique())
+            places = pl.Series("code", coders[name](distinct.get_column(name).to_list()))
+            found = frame.select(name).join(
+                distinct.with_columns(places), on=name, how="left", nulls_equal=True,
+                maintain_order="left",
+            )  # fmt: skip
+            codes.append(found.get_column("code").to_numpy())
+        return parquet.in_order(codes)
 
     def recoded(self, recodings: Mapping[str, Recoding]) -> Table:
         """The recoded columns and no others."""
@@ -139,6 +167,18 @@ class LocalTable:
             schema=dict.fromkeys(columns, pl.String),
         )
         return LocalTable(self._frame.join(kept, on=list(columns), how="semi", nulls_equal=True))
+
+    def respelled(self, spell: Callable[[str], str]) -> Table:
+        """The table with every text and every name written in another way; each text once."""
+        changes = []
+        for name, kind in self._frame.collect_schema().items():
+            column = pl.col(name)
+            if kind == pl.String:
+                texts = self.values(name)
+                changed = {old: new for old in texts if old and (new := spell(str(old))) != old}
+                column = column.replace(changed) if changed else column
+            changes.append(column.alias(spell(name)))
+        return LocalTable(self._frame.select(changes))
 
     def write(self, path: Path) -> None:
         """Write Parquet, CSV or Arrow by the ending of the name; whole or not at all."""
@@ -210,7 +250,9 @@ def _plainer(name: str, kind: pl.DataType) -> pl.Expr | None:
         return column.fill_nan(None)
     if kind == pl.Time:
         return column.cast(pl.String)
-    if kind in (pl.Datetime("ns"), pl.Duration("ns")):
+    if isinstance(kind, pl.Duration):
+        return column.dt.to_string("iso")
+    if kind == pl.Datetime("ns"):
         return column.dt.cast_time_unit("us")
     if isinstance(kind, pl.Datetime) and kind.time_unit == "ns":  # with a time zone
         return column.dt.cast_time_unit("us")
@@ -246,19 +288,12 @@ def from_cells(
     written once with it. Only labels that occur in some cell are held: a file's dictionary
     must not tell of others.
     """
-    columns, shown, known = {}, [], {}
+    coded = {}
     for name, (texts, codes) in labels.items():
-        used, at = np.unique(codes, return_inverse=True)
-        kind = np.min_scalar_type(max(len(used) - 1, 0))
-        columns[name] = at.astype(kind) if weighted else np.repeat(at.astype(kind), counts)
-        known[name] = [texts[code] for code in used.tolist()]
-        places = list(range(len(used)))
-        texts_ = pl.Series(known[name], dtype=_kind(known[name]))
-        shown.append(pl.col(name).replace_strict(places, texts_, return_dtype=texts_.dtype))
-    frame = pl.LazyFrame(columns).with_columns(shown)
-    if weighted:
-        return LocalTable(frame.with_columns(pl.lit(pl.Series(counts)).alias(weighted)))
-    return _Cells(frame, columns, known)
+        known, at = _used(texts, codes)
+        coded[name] = (known, at if weighted else np.repeat(at, counts))
+    plain = {weighted: pl.Series(counts)} if weighted else {}
+    return _Released(coded, plain, [*coded, *plain])
 
 
 def from_rows(
@@ -267,14 +302,17 @@ def from_rows(
     order: Sequence[str],
 ) -> Table:
     """A table of rows: columns of labels by code, and plain columns with a mask of nulls."""
-    columns = {}
-    for name, (texts, codes) in coded.items():
-        known = pl.Series(list(texts), dtype=_kind(texts))
-        columns[name] = known.gather(codes) if len(known) else known
-    for name, (values, null) in plain.items():
-        column = pl.Series(values)
-        columns[name] = pl.select(pl.when(~pl.Series(null)).then(column)).to_series()
-    return LocalTable(pl.DataFrame({name: columns[name] for name in order}).lazy())
+    columns = {
+        name: pl.select(pl.when(~pl.Series(null)).then(pl.Series(values))).to_series()
+        for name, (values, null) in plain.items()
+    }
+    return _Released({name: _used(*known) for name, known in coded.items()}, columns, order)
+
+
+def _used(texts: Sequence[object], codes: Codes) -> tuple[list[object], Any]:
+    """The labels that occur, and small codes for them."""
+    used, at = np.unique(codes, return_inverse=True)
+    return [texts[code] for code in used.tolist()], at.astype(np.min_scalar_type(len(used)))
 
 
 def _kind(values: Sequence[object]) -> type[pl.DataType] | None:
@@ -282,26 +320,35 @@ def _kind(values: Sequence[object]) -> type[pl.DataType] | None:
     return pl.String if all(isinstance(x, str | None) for x in values) else None
 
 
-class _Cells(LocalTable):
-    """A table whose columns are codes of few labels; Parquet takes them as they are."""
+class _Released(LocalTable):
+    """A table to be handed out: columns of codes with few labels, and plain ones.
+
+    Parquet takes the codes as they are, and the file holds nothing besides.
+    """
 
     def __init__(
         self,
-        frame: pl.LazyFrame,
-        codes: Mapping[str, np.ndarray[Any, Any]],
-        labels: Mapping[str, list[object]],
+        coded: Mapping[str, tuple[list[object], np.ndarray[Any, Any]]],
+        plain: Mapping[str, pl.Series],
+        order: Sequence[str],
     ) -> None:
+        columns: dict[str, Any] = {name: codes for name, (_, codes) in coded.items()}
+        columns |= plain
+        shown = []
+        for name, (known, _) in coded.items():
+            texts = pl.Series(known, dtype=_kind(known), strict=False)
+            places = list(range(len(known)))
+            shown.append(pl.col(name).replace_strict(places, texts, return_dtype=texts.dtype))
+        frame = pl.LazyFrame({name: columns[name] for name in order}).with_columns(shown)
         super().__init__(frame)
-        self._codes, self._labels = codes, labels
+        self._coded, self._plain, self._order = coded, plain, order
 
     def write(self, path: Path) -> None:
         """Write Parquet, CSV or Arrow by the ending of the name; whole or not at all."""
-        plain = (pl.String, pl.Int64, pl.Float64, pl.Boolean, pl.Date, pl.Null)
-        kinds = self._frame.collect_schema().dtypes()
-        if path.suffix == ".parquet" and all(kind in plain for kind in kinds):
-            _whole(path, lambda draft: parquet.write(draft, self._codes, self._labels))
-        else:
+        if path.suffix != ".parquet":
             super().write(path)
+            return
+        _whole(path, lambda draft: parquet.write(draft, self._coded, self._plain, self._order))
 
 
 def _mostly_repeats(frame: pl.LazyFrame, rows: int) -> bool:

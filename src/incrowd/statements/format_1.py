@@ -1,101 +1,30 @@
-"""What guarantees say in words, and which parameters they may have.
-
-Every statement follows from the parameters alone, so that whoever verifies a certificate can
-write it again and compare.
-"""
+"""The words of certificates of format 1, as versions before format 2 wrote them."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from itertools import takewhile
+from collections.abc import Sequence
 
-from incrowd.privacy.events import Composition, Event, OneOf, SafeRelease, Sampled, Selection
-
-Parameters = dict[str, float | str]
+from incrowd.statements import Facts, Parameters, rules_of
 
 
-@dataclass(frozen=True)
-class Told:
-    """What the events of a safe release tell of its tables.
-
-    ``shared`` holds for all of them; ``tables`` lists, for each, what its own k, beta and so on
-    may be: a selection has told which of them it is.
-    """
-
-    shared: Parameters
-    tables: list[list[Parameters]]
+def statement(method: str, facts: Facts) -> str:
+    """The guarantee in words."""
+    if method == "safe":
+        return safe(facts) + _population({**facts.shared, **facts.tables[0]})
+    (parameters,) = facts.tables
+    if method == "k-anonymity":
+        return k_anonymity(parameters, facts.unit)
+    return k_epsilon(parameters, facts.noisy, facts.unit)
 
 
-def told(events: list[Event]) -> Told | None:
-    """What the events tell; None if they are not those of a safe release.
-
-    One table has a safe release or, where its scheme was searched for, selections and then one
-    of several. Slices have one such event each, after the selections that put them together.
-    """
-    match events:
-        case [Sampled(event, rate)]:
-            inner: list[Event] = [event]
-            if isinstance(event, Composition):
-                inner = list(event.events)
-            if any(isinstance(part, Sampled) for part in inner) or (found := told(inner)) is None:
-                return None
-            sampled: Parameters = {"already_sampled": rate}
-            if len(found.tables) > 1:
-                return Told({**found.shared, **sampled}, found.tables)
-            return Told({}, [[{**known, **sampled} for known in found.tables[0]]])
-        case _:
-            one = _of_one_table(events)
-            return Told({}, [one]) if one else _of_slices(events)
-
-
-def _of_one_table(events: list[Event]) -> list[Parameters]:
-    match events:
-        case [SafeRelease(k, beta)]:
-            return [{"k": float(k), "beta": beta}]
-        case [*choices, OneOf(parts)]:
-            spent = _spent(choices)
-            if spent and all(isinstance(part, SafeRelease) for part in parts):
-                return [
-                    {"k": float(one.k), "beta": one.beta, "search_epsilon": spent}
-                    for one in parts
-                    if isinstance(one, SafeRelease)
-                ]
-    return []
-
-
-def _of_slices(events: list[Event]) -> Told | None:
-    choices = list(takewhile(lambda event: isinstance(event, Selection), events))
-    slices = [
-        _of_one_table(list(event.events) if isinstance(event, Composition) else [event])
-        for event in events[len(choices) :]
-    ]
-    if len(slices) < 2 or not all(slices):
-        return None
-    if not choices:
-        return Told({}, slices)
-    spent = _spent(choices)
-    return Told({"slices_epsilon": spent}, slices) if spent else None
-
-
-def _spent(events: list[Event]) -> float:
-    """The sum of selections; 0 if anything else is among them, or one that spends nothing."""
-    epsilons = [event.epsilon for event in events if isinstance(event, Selection)]
-    if len(epsilons) < len(events) or not all(epsilon > 0 for epsilon in epsilons):
-        return 0.0
-    # Each is a multiple of a millionth (see payable), so their sum is one too.
-    return round(math.fsum(epsilons), 6)
-
-
-def safe_statement(
-    shared: Parameters, tables: list[Parameters], *, epsilon: float, delta: float, unit: str
-) -> str:
-    """The guarantee in words that a reader without mathematics can follow."""
+def safe(facts: Facts) -> str:
+    """(epsilon, delta) in words that a reader without mathematics can follow."""
+    shared, tables, unit = facts.shared, facts.tables, facts.unit
     one = len(tables) == 1
     words = (
         f"{'This file satisfies' if one else f'These {len(tables)} files together satisfy'} "
         f"(epsilon, delta)-differential privacy with epsilon = "
-        f"{epsilon!r} and delta = {delta!r}. Whether or not {unit} "
+        f"{facts.epsilon!r} and delta = {facts.delta!r}. Whether or not {unit} "
         "is in the original table, whatever may be released is almost as likely: the probability "
         "of any set of releases grows by a factor of at most e^epsilon, plus delta. "
     )
@@ -109,14 +38,17 @@ def safe_statement(
                 f"that spent epsilon = {shared['slices_epsilon']!r}, which is included. "
             )
         words += " ".join(_alike(tables))
-    known = {**shared, **tables[0]}
-    if "already_sampled" in known:
-        words += (
-            f" The guarantee is for the population of which the table is a random sample: its "
-            f"custodian asserts that everybody was in the table with probability "
-            f"{known['already_sampled']!r}, independently, and that nobody knows who was."
-        )
     return words
+
+
+def _population(known: Parameters) -> str:
+    if "already_sampled" not in known:
+        return ""
+    return (
+        f" The guarantee is for the population of which the table is a random sample: its "
+        f"custodian asserts that everybody was in the table with probability "
+        f"{known['already_sampled']!r}, independently, and that nobody knows who was."
+    )
 
 
 def _alike(tables: list[Parameters]) -> list[str]:
@@ -157,7 +89,7 @@ _EXTREMES = (
     "Where the classes end depends on single people: an interval may end at one person's value, "
     "and whoever knows an extreme value may find it."
 )
-ALGORITHMS = {
+_ALGORITHMS = {
     "ola": (
         "each column was generalised to one level, chosen by a search over the table",
         "The search read the table, so the levels themselves may tell something.",
@@ -177,58 +109,12 @@ ALGORITHMS = {
 }
 
 
-RULES = (
-    "distinct values, at least",
-    "entropy of so many equally frequent values, at least",
-    "distance to the table (equal), at most",
-    "distance to the table (ordered), at most",
-)
-_CHOICES = {
-    "algorithm": tuple(ALGORITHMS),
-    "suppressed": ("dropped", "starred"),
-    "noise": ("laplace", "gaussian"),
-    "bounds": ("class", "declared"),
-}
-
-
-def rules_of(parameters: Parameters) -> list[tuple[str, str, float]]:
-    """The rules on sensitive columns among the parameters: column, kind, value."""
-    found = []
-    for name, value in sorted(parameters.items()):
-        if name.startswith("rule "):
-            column, _, kind = name.removeprefix("rule ").partition(": ")
-            for known in RULES:
-                if name.endswith(f": {known}"):
-                    column, kind = name.removeprefix("rule ").removesuffix(f": {known}"), known
-            if kind not in RULES or not isinstance(value, float) or not value >= 0:
-                raise ValueError(f"'{name}' is no rule that is known")
-            found.append((column, kind, value))
-    return found
-
-
-def check_parameters(parameters: Parameters, names: set[str], kept: list[str]) -> None:
-    """Refuse parameters that such a release does not have, or values that they cannot take."""
-    rules = {f"rule {column}: {kind}" for column, kind, _ in rules_of(parameters)}
-    strange = sorted(set(parameters) - names - rules)
-    if strange:
-        raise ValueError(f"such a release has no parameter '{strange[0]}'")
-    for name, choices in _CHOICES.items():
-        if name in names and parameters.get(name) not in choices:
-            raise ValueError(f"'{name}' is not one of {', '.join(choices)}")
-    for column, _, _ in rules_of(parameters):
-        if column not in kept:
-            raise ValueError(f"a rule names '{column}', which is not kept")
-    k = parameters.get("k")
-    if not isinstance(k, float) or k < 1 or k != int(k):
-        raise ValueError("'k' is no whole number from 1")
-
-
-def classical_statement(parameters: Parameters, unit: str) -> str:
+def k_anonymity(parameters: Parameters, unit: str) -> str:
     """What k-anonymity promises, what it does not, and which attacks are known."""
     k = int(parameters["k"])
-    if parameters["algorithm"] not in ALGORITHMS:
+    if parameters["algorithm"] not in _ALGORITHMS:
         raise ValueError(f"no algorithm '{parameters['algorithm']}' is known")
-    how, weakness = ALGORITHMS[str(parameters["algorithm"])]
+    how, weakness = _ALGORITHMS[str(parameters["algorithm"])]
     rules = [f"'{column}', {kind} {value!r}" for column, kind, value in rules_of(parameters)]
     extra = f" Inside every class also holds: {'; '.join(rules)}." if rules else ""
     if any("distance" in kind for _, kind, _ in rules_of(parameters)):
@@ -250,7 +136,7 @@ def classical_statement(parameters: Parameters, unit: str) -> str:
     )
 
 
-def noisy_statement(parameters: Parameters, columns: list[str], unit: str) -> str:
+def k_epsilon(parameters: Parameters, columns: Sequence[str], unit: str) -> str:
     """What (k,epsilon)-anonymity promises, and what it does not, for a custodian."""
     epsilon, noise = parameters.get("epsilon"), parameters.get("noise")
     declared, confidence = parameters.get("bounds") == "declared", parameters.get("confidence")
@@ -266,7 +152,7 @@ def noisy_statement(parameters: Parameters, columns: list[str], unit: str) -> st
     delta = f" and delta = {parameters['delta']!r}" if "delta" in parameters else ""
     words = (
         f"This file is (k,epsilon)-anonymous, which is NOT differential privacy of the table. "
-        f"{classical_statement(parameters, unit)} The noisy columns ({listed}) carry random noise "
+        f"{k_anonymity(parameters, unit)} The noisy columns ({listed}) carry random noise "
         f"({noise}), epsilon = {epsilon!r}{delta} shared among them, "
     )
     if declared:

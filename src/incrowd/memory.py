@@ -1,0 +1,92 @@
+"""Which tables this user has released, and under which ledgers; kept in the user's state folder.
+
+Releases of one table add up, whoever counts them. A ledger counts those that are booked in it; this
+memory notices those that are not: made without a ledger, or under another one. It holds keyed
+fingerprints, never a table's name or content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+WITHOUT_LEDGER = ""
+
+
+class Memory:
+    """What is remembered. Where there is no place to remember in, ``usable`` is False."""
+
+    def __init__(self) -> None:
+        state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+        self._folder = state / "incrowd"
+        self.key, self.usable = b"", True
+        try:
+            with self._open() as database:
+                query = "SELECT value FROM about WHERE name = 'key'"
+                self.key = bytes.fromhex(database.execute(query).fetchone()[0])
+        except (OSError, sqlite3.Error):
+            self.usable = False
+
+    def earlier(self, fingerprint: str, *, ledger: str = WITHOUT_LEDGER) -> bool:
+        """Whether a table was released in a way that this ledger does not count.
+
+        Without a ledger, that is any release of it.
+        """
+        if not self.usable:
+            return False
+        with self._open() as database:
+            query = "SELECT ledger FROM released WHERE fingerprint = ?"
+            ledgers = {row[0] for row in database.execute(query, (fingerprint,))}
+        return bool(ledgers if ledger == WITHOUT_LEDGER else ledgers - {ledger})
+
+    def remember(self, fingerprint: str, *, ledger: str = WITHOUT_LEDGER) -> None:
+        """Remember that a table is released, under a ledger or under none."""
+        if not self.usable:
+            return
+        with self._open() as database:
+            statement = "INSERT OR IGNORE INTO released VALUES (?, ?)"
+            database.execute(statement, (fingerprint, ledger))
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """One transaction that excludes all others, so that nothing is forgotten in a race."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._folder / "released.db"
+        with closing(sqlite3.connect(path, timeout=60, isolation_level=None)) as database:
+            path.chmod(0o600)
+            database.execute("BEGIN IMMEDIATE")
+            database.execute("CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT)")
+            database.execute(
+                "CREATE TABLE IF NOT EXISTS released (fingerprint TEXT, ledger TEXT, "
+                "PRIMARY KEY (fingerprint, ledger))"
+            )
+            if not database.execute("SELECT 1 FROM about").fetchone():
+                self._begin(database)
+            yield database
+            database.execute("COMMIT")
+
+    def _begin(self, database: sqlite3.Connection) -> None:
+        """A key of its own, or what an older version remembered in a file of text."""
+        old: dict[str, object] = {}
+        with suppress(OSError, ValueError):
+            old = json.loads((self._folder / "released.json").read_text())
+        key, tables = old.get("key"), old.get("tables")
+        listed = tables if isinstance(key, str) and isinstance(tables, list) else []
+        database.execute(
+            "INSERT INTO about VALUES ('key', ?)", (key if listed else secrets.token_hex(32),)
+        )
+        database.executemany(
+            "INSERT OR IGNORE INTO released VALUES (?, ?)",
+            [(str(mark), WITHOUT_LEDGER) for mark in listed],
+        )
+
+
+def name_of(key: bytes) -> str:
+    """What a ledger is called here, by its secret key."""
+    return hashlib.sha256(key).hexdigest()

@@ -1,0 +1,321 @@
+"""Whether a Parquet file holds its rows and nothing besides, told from its bytes.
+
+A file has room for more than its rows: key-value metadata, statistics of pages, indexes, Bloom
+filters, gaps between pages, fields that no reader looks at. Here the footer and every page header
+are read field by field; a field that a release has no use for is a problem, and so is a byte that
+belongs to no page. What an encoder may choose freely within a page (how runs are split, how a
+block is compressed) cannot be told apart from an honest choice and stays a channel.
+
+It also bounds what a reader of the file must hold: a few bytes can claim to be gigabytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from incrowd.errors import IncrowdError
+
+_MAGIC = b"PAR1"
+_CREATED_BY = re.compile(r"parquet-cpp-arrow version \d{1,3}\.\d{1,3}\.\d{1,3}")
+_LARGEST_FOOTER = 64 << 20
+_LARGEST, _RATIO = 64 << 20, 100  # bytes that may be read from a file, or so many times its own
+_ROWS_PER_BYTE = 1 << 16
+_ZSTD, _PLAIN, _DICTIONARY = 6, 0, 8
+_DATA_PAGE, _DICTIONARY_PAGE = 0, 2
+_BYTES = 6
+
+# The fields of each structure of the format that a release has; all others are problems.
+_FILE = {1, 2, 3, 4, 6, 7}
+_ELEMENT = {1, 2, 3, 4, 5, 6, 7, 8, 10}
+_GROUP = {1, 2, 3, 5, 6, 7}
+_CHUNK = {2, 3}
+_CHUNK_DATA = {1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 16}
+_PAGE = {1, 2, 3, 5, 7}
+_DATA_HEADER = {1, 2, 3, 4, 5}
+_DICTIONARY_HEADER = {1, 2, 3}
+_SIZES = {1, 2, 3}
+_NAMES = {
+    ("file", 5): "key-value metadata",
+    ("chunk", 4): "an offset index",
+    ("chunk", 6): "a column index",
+    ("chunk data", 8): "key-value metadata of a column",
+    ("chunk data", 12): "statistics",
+    ("chunk data", 14): "a Bloom filter",
+}
+
+Fields = dict[int, Any]
+
+
+class BytesError(IncrowdError):
+    """What a file holds besides its rows, in words."""
+
+
+class _FoundError(Exception):
+    """The same, before it is known of which file."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the footer says of a part of one column; its rows can bear it out.
+
+    ``entries`` is the size of its dictionary, 0 where it has none. ``nulls`` and ``text``, its
+    bytes of text, are None where nothing is said.
+    """
+
+    group: int
+    column: str
+    entries: int
+    nulls: int | None
+    text: int | None
+
+
+def claims(path: Path) -> list[Claim]:
+    """What a Parquet file says of its columns; raises if it holds anything besides its rows."""
+    content = path.read_bytes()
+    try:
+        return _check(content)
+    except _FoundError as problem:
+        raise BytesError(f"The file '{path.name}' {problem}.") from problem
+    except (IndexError, KeyError, TypeError, ValueError, OverflowError) as error:
+        message = f"The file '{path.name}' is no Parquet file as a release has it."
+        raise BytesError(message) from error
+
+
+def _check(content: bytes) -> list[Claim]:
+    if content[:4] != _MAGIC or content[-4:] != _MAGIC or len(content) < 12:
+        raise _FoundError("does not begin and end as Parquet does")
+    size = int.from_bytes(content[-8:-4], "little")
+    start = len(content) - 8 - size
+    if start < 4 or size > _LARGEST_FOOTER:
+        raise _FoundError("has a footer that is too long")
+    footer = _Reader(content, start, len(content) - 8)
+    file = footer.structure()
+    if footer.at != footer.end:
+        raise _FoundError("holds bytes after its footer")
+    _only(file, _FILE, "file")
+    if not _CREATED_BY.fullmatch(file[6].decode()):
+        raise _FoundError("was not written by a known writer, or says more than its version")
+    columns = _columns(file[2])
+    _refuse_more(file.get(7, []), len(columns))
+    groups = file[4]
+    if sum(group[3] for group in groups) != file[3]:
+        raise _FoundError("says of its rows what its parts do not add up to")
+    if file[3] > _ROWS_PER_BYTE * len(content):
+        raise _FoundError("claims more rows than a file of its size can be trusted with")
+    chunks = [
+        (number, group[3], chunk)
+        for number, group in enumerate(groups)
+        for chunk in _chunks(group, columns)
+    ]
+    if sum(chunk[3][6] for *_, chunk in chunks) > max(_LARGEST, _RATIO * len(content)):
+        raise _FoundError("would take far more memory than its size tells")
+    at, found = 4, []
+    for group, rows, chunk in chunks:
+        at, entries = _pages(content, at, chunk[3], rows, start)
+        found.append(_claim(group, chunk[3], rows, entries))
+    if at != start:
+        raise _FoundError("holds bytes that belong to no column")
+    return found
+
+
+def _claim(group: int, data: Fields, rows: int, entries: int) -> Claim:
+    """What the sizes of a column say, if they are there."""
+    name, sizes = data[3][0].decode(), data.get(16)
+    if sizes is None:
+        return Claim(group, name, entries, None, None)
+    _only(sizes, _SIZES, "sizes")
+    nulls, *rest = sizes[3]
+    if sizes.get(2) or rest != [rows - nulls] or (1 in sizes) != (data[1] == _BYTES):
+        raise _FoundError("has sizes that are not those of its rows")
+    return Claim(group, name, entries, nulls, sizes.get(1))
+
+
+def _columns(elements: list[Fields]) -> list[Fields]:
+    """The columns of a flat table."""
+    for element in elements:
+        _only(element, _ELEMENT, "schema")
+    root, *columns = elements
+    if root[4] != b"schema" or root[5] != len(columns) or set(root) - {3, 4, 5}:
+        raise _FoundError("has no schema of a plain table")
+    if any(5 in column for column in columns):
+        raise _FoundError("has columns within columns")
+    return columns
+
+
+def _refuse_more(orders: list[Fields], columns: int) -> None:
+    """The order of each column may be said, and nothing else."""
+    if len(orders) not in (0, columns) or any(order != {1: {}} for order in orders):
+        raise _FoundError("says something odd of the order of its columns")
+
+
+def _chunks(group: Fields, columns: list[Fields]) -> Iterator[Fields]:
+    _only(group, _GROUP, "group")
+    if len(group[1]) != len(columns):
+        raise _FoundError("has parts that do not have all columns")
+    first = group[1][0][3]
+    if group.get(5, 0) not in (0, _begin(first)) or group.get(7, 0) < 0:
+        raise _FoundError("says of a part where it does not lie")
+    for name, total in ((6, 2), (7, 6)):
+        whole = sum(chunk[3][name] for chunk in group[1])
+        if group.get(total, whole) != whole:
+            raise _FoundError("says of a part's size what its columns do not add up to")
+    for chunk, column in zip(group[1], columns, strict=True):
+        _only(chunk, _CHUNK, "chunk")
+        data = chunk[3]
+        _only(data, _CHUNK_DATA, "chunk data")
+        if chunk[2] not in (0, _begin(data), _begin(data) + data[7]):
+            raise _FoundError("says of a column where it does not lie")
+        if data[3] != [column[4]] or data[1] != column[1] or data[4] != _ZSTD:
+            raise _FoundError("has a column that is not written as a release writes it")
+        if data[5] != group[3]:
+            raise _FoundError("says of a column's values what its rows do not bear out")
+        yield chunk
+
+
+def _begin(data: Fields) -> int:
+    """Where the pages of a column begin."""
+    return int(data[11] if 11 in data else data[9])
+
+
+def _pages(content: bytes, at: int, data: Fields, rows: int, end: int) -> tuple[int, int]:
+    """Walk the pages of a column, which lie one after the other.
+
+    The place after the last, and the number of entries of its dictionary.
+    """
+    if _begin(data) != at or at + data[7] > end:
+        raise _FoundError("holds bytes between its columns, or columns that overlap")
+    last, held, seen, read, entries = at + data[7], 0, 0, 0, 0
+    coded = 11 in data
+    while at < last:
+        reader = _Reader(content, at, last)
+        page = reader.structure()
+        _only(page, _PAGE, "page")
+        read += reader.at - at + page[2]
+        if seen == 0 and coded:
+            _only(page[7], _DICTIONARY_HEADER, "dictionary page")
+            good = page[1] == _DICTIONARY_PAGE and page[7][2] == _PLAIN and 5 not in page
+            entries = page[7][1]
+        else:
+            _only(page[5], _DATA_HEADER, "data page")
+            if page[5].get(5):
+                raise _FoundError("holds statistics of a page, which no release has")
+            encoding = _DICTIONARY if coded else _PLAIN
+            good = page[1] == _DATA_PAGE and page[5][2] == encoding and 7 not in page
+            held += page[5][1]
+            if held == page[5][1] and data[9] != at:
+                raise _FoundError("says of its pages where they do not lie")
+        if not good:
+            raise _FoundError("has a page that is not written as a release writes it")
+        at = reader.at + page[3]
+        if at > last or page[2] > _LARGEST:
+            raise _FoundError("has a page that is larger than what holds it")
+        _frame(content, reader.at, at)
+        seen += 1
+    listed = [{1: _DICTIONARY_PAGE, 2: _PLAIN, 3: 1}] if coded else []
+    listed.append({1: _DATA_PAGE, 2: _DICTIONARY if coded else _PLAIN, 3: seen - coded})
+    if at != last or held != rows or read != data[6] or data.get(13, listed) != listed:
+        raise _FoundError("has pages that do not add up to its rows or to their size")
+    return at, entries
+
+
+def _frame(content: bytes, at: int, end: int) -> None:
+    """A compressed page is one frame of Zstandard and ends with it."""
+    if content[at : at + 4] != b"\x28\xb5\x2f\xfd":
+        raise _FoundError("has a page that is not compressed as a release is")
+    described = content[at + 4]
+    single, checked = described >> 5 & 1, described >> 2 & 1
+    if described & 0b1011 or described >> 3 & 1:
+        raise _FoundError("has a compressed page with a dictionary or reserved bits")
+    at += 5 + (1 - single) + ((single, 2, 4, 8)[described >> 6])
+    while True:
+        header = int.from_bytes(content[at : at + 3], "little")
+        kind, size = header >> 1 & 3, header >> 3
+        if kind == 3:
+            raise _FoundError("has a compressed page with a reserved block")
+        at += 3 + (1 if kind == 1 else size)
+        if at > end:
+            raise _FoundError("has a compressed page that is cut off")
+        if header & 1:
+            break
+    if at + 4 * checked != end:
+        raise _FoundError("holds bytes after a compressed page")
+
+
+def _only(fields: Fields, known: set[int], what: str) -> None:
+    strange = sorted(set(fields) - known)
+    if strange:
+        name = _NAMES.get((what, strange[0]), f"field {strange[0]} of a {what}")
+        raise _FoundError(f"holds {name}, which no release has")
+
+
+class _Reader:
+    """Reads structures of Thrift's compact protocol, each number in its shortest form."""
+
+    def __init__(self, content: bytes, at: int, end: int) -> None:
+        self.content, self.at, self.end = content, at, end
+
+    def structure(self, depth: int = 0) -> Fields:
+        """Fields by their number; each may occur once, in rising order."""
+        if depth > 8:
+            raise ValueError("too deep")
+        found: Fields = {}
+        last = 0
+        while (head := self._byte()) != 0:
+            number = last + (head >> 4) if head >> 4 else self._signed()
+            if number <= last:
+                raise ValueError("fields out of order")
+            found[number] = self._value(head & 15, depth)
+            last = number
+        return found
+
+    def _byte(self) -> int:
+        if self.at >= self.end:
+            raise ValueError("cut off")
+        self.at += 1
+        return self.content[self.at - 1]
+
+    def _whole(self) -> int:
+        found = shift = 0
+        while True:
+            byte = self._byte()
+            found |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                if (byte == 0 and shift > 7) or shift > 70:
+                    raise ValueError("a number that is longer than it needs to be")
+                return found
+
+    def _signed(self) -> int:
+        found = self._whole()
+        return found >> 1 ^ -(found & 1)
+
+    def _bytes(self) -> bytes:
+        length = self._whole()
+        if length > self.end - self.at:
+            raise ValueError("cut off")
+        self.at += length
+        return self.content[self.at - length : self.at]
+
+    def _value(self, kind: int, depth: int) -> Any:
+        match kind:
+            case 1 | 2:
+                return kind == 1
+            case 3:
+                return self._byte()
+            case 4 | 5 | 6:
+                return self._signed()
+            case 8:
+                return self._bytes()
+            case 9:
+                head = self._byte()
+                size = head >> 4 if head >> 4 < 15 else self._whole()
+                if size > self.end - self.at:
+                    raise ValueError("cut off")
+                return [self._value(head & 15, depth + 1) for _ in range(size)]
+            case 12:
+                return self.structure(depth + 1)
+        raise ValueError("a type that no release has")

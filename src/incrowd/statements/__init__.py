@@ -1,0 +1,154 @@
+"""What the guarantees of certificates rest on, and the words of each format of certificate.
+
+Every statement follows from facts in the certificate alone, so that whoever verifies it can write
+it again and compare. The words of a format never change: a release is read for longer than the
+version that made it is used.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from itertools import takewhile
+
+from incrowd.privacy.events import Composition, Event, OneOf, SafeRelease, Sampled, Selection
+
+Parameters = dict[str, float | str]
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the events of a safe release tell of its tables.
+
+    ``shared`` holds for all of them; ``tables`` lists, for each, what its own k, beta and so on
+    may be: a selection has told which of them it is.
+    """
+
+    shared: Parameters
+    tables: list[list[Parameters]]
+
+
+def told(events: list[Event]) -> Told | None:
+    """What the events tell; None if they are not those of a safe release.
+
+    One table has a safe release or, where its scheme was searched for, selections and then one
+    of several. Slices have one such event each, after the selections that put them together.
+    """
+    match events:
+        case [Sampled(event, rate)]:
+            inner: list[Event] = [event]
+            if isinstance(event, Composition):
+                inner = list(event.events)
+            if any(isinstance(part, Sampled) for part in inner) or (found := told(inner)) is None:
+                return None
+            sampled: Parameters = {"already_sampled": rate}
+            if len(found.tables) > 1:
+                return Told({**found.shared, **sampled}, found.tables)
+            return Told({}, [[{**known, **sampled} for known in found.tables[0]]])
+        case _:
+            one = _of_one_table(events)
+            return Told({}, [one]) if one else _of_slices(events)
+
+
+def _of_one_table(events: list[Event]) -> list[Parameters]:
+    match events:
+        case [SafeRelease(k, beta)]:
+            return [{"k": float(k), "beta": beta}]
+        case [*choices, OneOf(parts)]:
+            spent = _spent(choices)
+            if spent and all(isinstance(part, SafeRelease) for part in parts):
+                return [
+                    {"k": float(one.k), "beta": one.beta, "search_epsilon": spent}
+                    for one in parts
+                    if isinstance(one, SafeRelease)
+                ]
+    return []
+
+
+def _of_slices(events: list[Event]) -> Told | None:
+    choices = list(takewhile(lambda event: isinstance(event, Selection), events))
+    slices = [
+        _of_one_table(list(event.events) if isinstance(event, Composition) else [event])
+        for event in events[len(choices) :]
+    ]
+    if len(slices) < 2 or not all(slices):
+        return None
+    if not choices:
+        return Told({}, slices)
+    spent = _spent(choices)
+    return Told({"slices_epsilon": spent}, slices) if spent else None
+
+
+def _spent(events: list[Event]) -> float:
+    """The sum of selections; 0 if anything else is among them, or one that spends nothing."""
+    epsilons = [event.epsilon for event in events if isinstance(event, Selection)]
+    if len(epsilons) < len(events) or not all(epsilon > 0 for epsilon in epsilons):
+        return 0.0
+    # Each is a multiple of a millionth (see payable), so their sum is one too.
+    return round(math.fsum(epsilons), 6)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the words of a certificate follow from.
+
+    ``tables`` holds the parameters of each table, ``shared`` those of all. ``local`` names the
+    columns that show fine and coarse labels side by side, ``noisy`` those with noise.
+    """
+
+    tables: list[Parameters]
+    unit: str
+    shared: Parameters = field(default_factory=dict)
+    epsilon: float | None = None
+    delta: float | None = None
+    without_id: str | None = None
+    local: tuple[str, ...] = ()
+    noisy: tuple[str, ...] = ()
+    seeded: bool = False
+
+
+ALGORITHMS = ("ola", "mondrian", "cluster", "duplicate")
+RULES = (
+    "distinct values, at least",
+    "entropy of so many equally frequent values, at least",
+    "distance to the table (equal), at most",
+    "distance to the table (ordered), at most",
+)
+_CHOICES = {
+    "algorithm": ALGORITHMS,
+    "suppressed": ("dropped", "starred"),
+    "noise": ("laplace", "gaussian"),
+    "bounds": ("class", "declared"),
+}
+
+
+def rules_of(parameters: Parameters) -> list[tuple[str, str, float]]:
+    """The rules on sensitive columns among the parameters: column, kind, value."""
+    found = []
+    for name, value in sorted(parameters.items()):
+        if name.startswith("rule "):
+            column, _, kind = name.removeprefix("rule ").partition(": ")
+            for known in RULES:
+                if name.endswith(f": {known}"):
+                    column, kind = name.removeprefix("rule ").removesuffix(f": {known}"), known
+            if kind not in RULES or not isinstance(value, float) or not value >= 0:
+                raise ValueError(f"'{name}' is no rule that is known")
+            found.append((column, kind, value))
+    return found
+
+
+def check_parameters(parameters: Parameters, names: set[str], kept: list[str]) -> None:
+    """Refuse parameters that such a release does not have, or values that they cannot take."""
+    rules = {f"rule {column}: {kind}" for column, kind, _ in rules_of(parameters)}
+    strange = sorted(set(parameters) - names - rules)
+    if strange:
+        raise ValueError(f"such a release has no parameter '{strange[0]}'")
+    for name, choices in _CHOICES.items():
+        if name in names and parameters.get(name) not in choices:
+            raise ValueError(f"'{name}' is not one of {', '.join(choices)}")
+    for column, _, _ in rules_of(parameters):
+        if column not in kept:
+            raise ValueError(f"a rule names '{column}', which is not kept")
+    k = parameters.get("k")
+    if not isinstance(k, float) or k < 1 or k != int(k):
+        raise ValueError("'k' is no whole number from 1")
