@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,11 @@ _DENSEST = 1 << 23  # and so many rather than sorted
 
 @dataclass(frozen=True)
 class Lattice:
-    """All nodes between two nodes, both included."""
+    """All nodes between two nodes, both included.
+
+    Arrays over the nodes have one axis for each column that may take several levels, so that
+    there may be more columns than an array has axes.
+    """
 
     low: Node
     high: Node
@@ -40,35 +45,54 @@ class Lattice:
                 "levels",
                 f"leave at most {MOST_NODES:,} schemes to search",
                 self.size,
-                "Limit the levels of some columns, or use the algorithm 'mondrian'.",
+                "Limit the levels of some columns with 'levels', or publish fewer columns: a safe "
+                "release has 'slices', k-anonymity has 'algorithm: mondrian'.",
             )
+
+    @cached_property
+    def _free(self) -> tuple[int, ...]:
+        """The columns that have an axis: those with several levels, or else the first."""
+        found = (at for at, low in enumerate(self.low) if low < self.high[at])
+        return tuple(found) or (0,)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many levels each column may take."""
-        return tuple(high - low + 1 for low, high in zip(self.low, self.high, strict=True))
+        """How many levels the columns that have an axis may take."""
+        return tuple(self.high[at] - self.low[at] + 1 for at in self._free)
 
     @property
     def size(self) -> int:
         """The number of nodes."""
         return math.prod(self.shape)
 
+    def summed(self, columns: Sequence[Sequence[float] | Floats]) -> Floats:
+        """The sum over columns, at each node, of values that each level of a column has.
+
+        Each column lists them from its lowest level on, up to some level.
+        """
+        grid = np.zeros(())
+        for at, values in enumerate(columns):
+            grid = np.add.outer(grid, values) if at in self._free else grid + values[0]
+        return grid
+
     def at(self, place: int) -> Node:
         """The node at a place, counted flat, of an array that has the lattice's shape."""
-        places = np.unravel_index(place, self.shape)
-        return tuple(int(low + at) for low, at in zip(self.low, places, strict=True))
+        node = list(self.low)
+        for at, up in zip(self._free, np.unravel_index(place, self.shape), strict=True):
+            node[at] += int(up)
+        return tuple(node)
 
     def finer(self, node: Node) -> tuple[slice, ...]:
         """The places of all nodes that are nowhere coarser, the node itself among them."""
-        return tuple(slice(0, at - low + 1) for at, low in zip(node, self.low, strict=True))
+        return tuple(slice(0, up + 1) for up in self.place(node))
 
     def coarser(self, node: Node) -> tuple[slice, ...]:
         """The places of all nodes that are nowhere finer, the node itself among them."""
-        return tuple(slice(at - low, None) for at, low in zip(node, self.low, strict=True))
+        return tuple(slice(up, None) for up in self.place(node))
 
     def place(self, node: Node) -> Node:
         """Where the node is in an array that has the lattice's shape."""
-        return tuple(at - low for at, low in zip(node, self.low, strict=True))
+        return tuple(node[at] - self.low[at] for at in self._free)
 
     def children(self, node: Node) -> Iterator[Node]:
         """The nodes one level finer in one column."""

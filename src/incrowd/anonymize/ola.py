@@ -88,11 +88,13 @@ class Separable:
         self._costs = [
             [share * cost for cost in column] for share, column in zip(shares, costs, strict=True)
         ]
-        grid = np.zeros(())
-        for at, means in enumerate(rollups.by_column(self._costs)):
-            grid = np.add.outer(grid, means[lattice.low[at] : lattice.high[at] + 1])
-        self.order = grid
-        self.bound = grid.copy()
+        self.order = lattice.summed(
+            [
+                means[lattice.low[at] : lattice.high[at] + 1]
+                for at, means in enumerate(rollups.by_column(self._costs))
+            ]
+        )
+        self.bound = self.order.copy()
 
     def loss(self, node: Node, classes: Classes) -> float:
         """G(x) + p(x)."""
@@ -161,11 +163,14 @@ class ClassSizes:
 
 def _coarseness(lattice: Lattice, rollups: Rollups) -> Floats:
     """Over the lattice: how few cells a node has, as a logarithm."""
-    grid = np.zeros(())
-    for hierarchy, low, high in zip(rollups.hierarchies, lattice.low, lattice.high, strict=True):
-        widths = [len(hierarchy.labels[level]) for level in range(low, high + 1)]
-        grid = np.add.outer(grid, -np.log(widths))
-    return grid
+    return lattice.summed(
+        [
+            -np.log([len(hierarchy.labels[level]) for level in range(low, high + 1)])
+            for hierarchy, low, high in zip(
+                rollups.hierarchies, lattice.low, lattice.high, strict=True
+            )
+        ]
+    )
 
 
 def _middle(open_: Mask, order: Floats) -> int:

@@ -128,12 +128,16 @@ class _Detail:
             [share * (1 - cost) for cost in normalised(hierarchy)]
             for share, hierarchy in zip(shares, rollups.hierarchies, strict=True)
         ]
-        grid = cells = np.zeros(())
-        for at, (low, high) in enumerate(zip(lattice.low, lattice.high, strict=True)):
-            best = [float(self._kept[at][level].max()) for level in range(low, high + 1)]
-            grid = np.add.outer(grid, best)
-            cells = np.add.outer(cells, np.log2(rollups.widths(at)[low : high + 1]))
-        self.cells = cells
+        spans = list(enumerate(zip(lattice.low, lattice.high, strict=True)))
+        grid = lattice.summed(
+            [
+                [float(self._kept[at][level].max()) for level in range(low, high + 1)]
+                for at, (low, high) in spans
+            ]
+        )
+        self.cells = lattice.summed(
+            [np.log2(rollups.widths(at)[low : high + 1]) for at, (low, high) in spans]
+        )
         self._most = grid ** (power - 1)
         self._best = grid**power
         self._parts: dict[tuple[int, int], list[Floats]] = {}
@@ -151,13 +155,12 @@ class _Detail:
 
     def bounds(self, codes: Codes, node: Node, psi: Counts) -> Floats:
         """Closer ones, from psi of each cell: detail by detail, column by column."""
-        grid = np.zeros(())
+        sums = []
         for at, level in enumerate(node):
             parts = self._best_parts(at, level)
             held = np.bincount(codes[:, at], weights=psi, minlength=len(parts[0]))
-            sums = [float((best * held).sum()) for best in parts]
-            grid = np.add.outer(grid, sums)
-        return grid * self._most[self._lattice.finer(node)] * (W * _SLACK)
+            sums.append([float((best * held).sum()) for best in parts])
+        return self._lattice.summed(sums) * self._most[self._lattice.finer(node)] * (W * _SLACK)
 
     def _best_parts(self, at: int, level: int) -> list[Floats]:
         """For each finer level, the most that a part of each group of this level keeps."""
