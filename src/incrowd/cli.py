@@ -27,18 +27,30 @@ app = typer.Typer(
 )
 
 
+_INTERRUPTED = 130
+
+
+class _StoppedError(IncrowdError):
+    """Interrupted by the user, at a point of which there is more to say."""
+
+
 def main() -> None:
-    """Run the command line: 0 done, 1 the answer is no, 2 wrong use, 3 a fault of ours."""
+    """Run the command line: 0 done, 1 the answer is no, 2 wrong use, 3 a fault of ours.
+
+    130 says that it was interrupted.
+    """
     try:
         status = app(standalone_mode=False)
+        if status == _INTERRUPTED:  # so the parser tells of it
+            _complain("Interrupted.")
+    except _StoppedError as error:
+        _complain(str(error), error.__cause__)
+        status = _INTERRUPTED
     except IncrowdError as error:
         _complain(str(error), error)
         status = 1 if isinstance(error, Refusal) else 2
     except OSError as error:
         status = _complain(f"{error.strerror}: '{error.filename}'", error)
-    except KeyboardInterrupt as error:
-        _complain("Interrupted.", error)
-        status = 130
     except Exception as error:  # noqa: BLE001 - the last one to see it
         # The parser's own errors know their message; anything else is a fault of ours.
         if hasattr(error, "format_message"):
@@ -248,20 +260,22 @@ def publish(
     from incrowd.release import publish as make
     from incrowd.specfile import load
 
-    with showing.progress("searching") as tell:
-        release = make(
-            None,
-            load(spec),
-            output=output,
-            curator=curator,
-            ledger=Ledger(ledger) if ledger else None,
-            key=load_key(sign) if sign else None,
-            bits=SeededRandomness(int(check_whole("seed", parsed("seed", seed), 0)))
-            if seed
-            else None,
-            step=_pause,
-            progress=tell,
-        )
+    whole = int(check_whole("seed", parsed("seed", seed), 0)) if seed else None
+    try:
+        with showing.progress("searching") as tell:
+            release = make(
+                None,
+                load(spec),
+                output=output,
+                curator=curator,
+                ledger=Ledger(ledger) if ledger else None,
+                key=load_key(sign) if sign else None,
+                bits=None if whole is None else SeededRandomness(whole),
+                step=_pause,
+                progress=tell,
+            )
+    except KeyboardInterrupt as error:
+        raise _StoppedError("Interrupted.") from error
     for warning in release.warnings:
         print(f"incrowd: warning: {warning}", file=sys.stderr)
     certificate = release.certificate
