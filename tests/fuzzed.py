@@ -1,0 +1,140 @@
+"""Tables and specs that nobody would write, and some that everybody does, by number."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from typing import Any
+
+import polars as pl
+
+NAMES = (
+    "age", "price $x_$", "<b>bold</b>", "=1+1", "a b", "naïve", "名前", "😀 smile", "x" * 150, "$",
+    "\\frac{1}{2}", "{braces}", "%s %d", "it's", 'say "hi"', "semi;colon", "comma,name", "tab\there",
+    "dot.ted", "UPPER", "a/b", "..", "C:\\x", "rtl \u202e", "level 1", "count", "number", "draw", "id",
+    "_incrowd", "null", "true", "39", "-1", " padded ", "new\nline", "#hash", "* star", "&amp;", "^_^",
+)  # fmt: skip
+EMPTY = (None, "")
+
+
+def _texts(draw: random.Random, rows: int) -> tuple[list[Any], Any]:
+    pool = draw.sample(
+        ["a", "b", "c", "True", "false", "*", "é;ü", "x" * 300, "=cmd", "1", "01", " 7", "$y$"], 4
+    )
+    values = [draw.choice([*pool, None] if draw.random() < 0.3 else pool) for _ in range(rows)]
+    listed = [value for value in dict.fromkeys(str(value).strip() for value in pool)]
+    kinds: list[Any] = [
+        "flat", {"flat": {"values": listed}}, {"order": {"values": listed, "runs": [2]}},
+        {"groups": {"G": listed[:2], "H": listed[2:]}}, {"mask": {"length": 2, "alphabet": "abc01"}},
+    ]  # fmt: skip
+    return values, draw.choice(kinds)
+
+
+def _numbers(draw: random.Random, rows: int) -> tuple[list[Any], Any]:
+    kind = draw.choice(["int", "float", "large", "negative"])
+    high = {"int": 30, "float": 30, "large": 2**53, "negative": 30}[kind]
+    values: list[Any] = [draw.randrange(high) for _ in range(rows)]
+    if kind == "negative":
+        values = [value - 15 for value in values]
+    if kind == "float":
+        values = [value / 2 for value in values]
+    step = high // 30
+    widths = {"from": -15 if kind == "negative" else 0, "to": high, "step": step or 1}
+    ladder = {**widths, "widths": [5 * (step or 1), 10 * (step or 1)]}
+    return values, draw.choice([{"intervals": ladder}, "flat", {"intervals": {"from": 0, "to": 3}}])
+
+
+def _days(draw: random.Random, rows: int) -> tuple[list[Any], Any]:
+    start = dt.date(2020, 1, 1)
+    values: list[Any] = [start + dt.timedelta(draw.randrange(90)) for _ in range(rows)]
+    if draw.random() < 0.3:
+        values = [dt.datetime(day.year, day.month, day.day, draw.randrange(24)) for day in values]
+    return values, draw.choice([{"dates": {"from": "2020-01-01", "to": "2020-12-31"}}, "flat"])
+
+
+def _flags(draw: random.Random, rows: int) -> tuple[list[Any], Any]:
+    values = [draw.random() < 0.5 for _ in range(rows)]
+    return values, draw.choice(["flat", {"flat": {"values": [True, False]}}])
+
+
+def _column(draw: random.Random, rows: int) -> tuple[pl.Series, Any]:
+    values, hierarchy = draw.choice([_texts, _numbers, _numbers, _days, _flags])(draw, rows)
+    if draw.random() < 0.2:
+        values = [None if draw.random() < 0.2 else value for value in values]
+    series = pl.Series(values, strict=False) if values else pl.Series(values, dtype=pl.String)
+    if draw.random() < 0.1:
+        series = series.cast(pl.String)
+    elif series.dtype == pl.String and draw.random() < 0.1:
+        series = series.cast(pl.Categorical)
+    elif series.dtype == pl.Int64 and draw.random() < 0.2:
+        series = series.cast(draw.choice([pl.Float32, pl.Decimal(20, 2), pl.Duration("us")]))
+    return series, hierarchy
+
+
+def _safe(draw: random.Random, names: list[str]) -> dict[str, Any]:
+    release: dict[str, Any] = {"epsilon": draw.choice([0.5, 1, 3]), "delta": 1e-6}
+    scheme = draw.choice([None, None, "fixed", "search", "mondrian"])
+    if scheme:
+        release["scheme"] = scheme
+    if draw.random() < 0.3:
+        release["keep"] = draw.choice([0.3, 0.7])
+    if len(names) > 3 and draw.random() < 0.5:
+        release["slices"] = draw.choice([2, 3, {"columns": 2, "tables": len(names) // 2 + 1}])
+    if draw.random() < 0.2:
+        release["already_sampled"] = 0.5
+    if scheme == "fixed" and draw.random() < 0.4:
+        release = {"k": 20, "beta": 0.2, "epsilon": 1, "scheme": "fixed"}
+    return release
+
+
+def _release(draw: random.Random, names: list[str], noisy: list[str]) -> dict[str, Any]:
+    method = "k-epsilon" if noisy else draw.choice(["safe", "safe", "k-anonymity"])
+    if method == "safe":
+        release = _safe(draw, names)
+    else:
+        algorithm = draw.choice(["ola", "mondrian", "cluster", "duplicate"][: 2 if noisy else 4])
+        release = {"method": method, "k": draw.choice([2, 5, 10]), "algorithm": algorithm}
+        if algorithm == "ola":
+            release["suppression"] = draw.choice([0, 0.05, 1])
+        if method == "k-epsilon":
+            release["epsilon"] = draw.choice([0.1, 1, 8])
+            if draw.random() < 0.3:
+                release |= {"noise": "gaussian", "delta": 1e-6}
+        elif draw.random() < 0.3:
+            release["suppressed"] = "starred"
+    if method != "k-epsilon":
+        release["rows"] = draw.choice(["expanded", "weighted"])
+    release["format"] = draw.choice(["parquet", "csv"])
+    if release["format"] == "csv" and draw.random() < 0.3:
+        release["formulas"] = "escape"
+    return release
+
+
+def case(number: int) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """A table and a spec."""
+    draw = random.Random(number)
+    wide = number % 25 == 0
+    width = draw.choice([40, 65, 100]) if wide else draw.randrange(1, 8)
+    rows = draw.choice([0, 1, 2, 30, 300, 300, 1000])
+    names = [*draw.sample(NAMES, min(width, len(NAMES))), *(f"c{at}" for at in range(100))][:width]
+    columns, spec = {}, {}
+    noisy = []
+    with_noise = draw.random() < 0.2 and not wide
+    for name in names:
+        series, hierarchy = _column(draw, rows)
+        columns[name] = series.alias(name)
+        role = draw.choices(["quasi", "sensitive", "identifier", "drop"], [8, 2, 1, 1])[0]
+        if with_noise and series.dtype in (pl.Int64, pl.Date) and not noisy:
+            role = "noisy"
+            noisy.append(name)
+        spec[name] = {"role": role}
+        if role == "quasi" or (role == "sensitive" and draw.random() < 0.8):
+            spec[name]["hierarchy"] = hierarchy
+            if draw.random() < 0.1:
+                spec[name]["other"] = draw.choice(["elsewhere", "*"])
+    shown = [name for name, entry in spec.items() if entry["role"] in ("quasi", "sensitive")]
+    whole: dict[str, Any] = {"columns": spec, "release": _release(draw, shown, noisy)}
+    if draw.random() < 0.15:
+        person = draw.choice(names)
+        whole["unit"] = {"id": person, "without_id": "drop"} if draw.random() < 0.7 else {"id": person}
+    return pl.DataFrame(columns), whole
