@@ -81,7 +81,7 @@ class KAnonymity:
         evaluation = evaluate(
             rows.counted,
             axes,
-            Shown(found.labels, merged(shown.codes[:, :quasi], shown.counts)),
+            Shown(found.labels, merged(shown.codes[:, :quasi], shown.counts), found.levels or ()),
             stars=False,
         )
         return alone(

@@ -136,7 +136,7 @@ def publish(
         noticed, remember = warnings.result()
         step("appear")
     remember()
-    noticed = (*noticed, *(warning for product in made.products for warning in product.warnings))
+    noticed = (*noticed, *made.warnings)
     tables = tuple(product.data for product in made.products)
     return Release(certificate, made.evaluation, tables, noticed, output, made.reasons)
 
@@ -279,5 +279,5 @@ def _write_curator(folder: Path, certificate: Certificate, made: Made) -> None:
     folder.mkdir(mode=0o700)
     text = json.dumps(made.evaluation.as_dict(), indent=2, sort_keys=True)
     (folder / "evaluation.json").write_text(text + "\n", encoding="utf-8")
-    page = report(certificate, made.evaluation, made.reasons)
+    page = report(certificate, made.evaluation, made.reasons, made.warnings)
     (folder / "report.html").write_text(page, encoding="utf-8")

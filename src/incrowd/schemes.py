@@ -204,7 +204,8 @@ class Cut(Searched):
         drawn = safe(
             merged(codes, whole.frequencies.counts), k=pair.k, beta=pair.beta, bits=walk.bits
         )
-        shown = Shown(labels, drawn)
+        levels = [None if at in axes else level for at, level in enumerate(chosen.levels)]
+        shown = Shown(labels, drawn, tuple(levels))
         product = Product(
             data=cells(
                 dict(zip(whole.names, labels, strict=True)), drawn,
@@ -310,7 +311,7 @@ def _drawn(
         scheme={
             name: Recoded(columns[name], hierarchy, level) for name, hierarchy, level in leveled
         },
-        shown=Shown(tuple(labels.values()), drawn),
+        shown=Shown(tuple(labels.values()), drawn, counted.levels),
         evaluation=outcome_of(counted, drawn, k=pair.k, beta=pair.beta),
     )
 

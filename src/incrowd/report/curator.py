@@ -30,35 +30,35 @@ def report(
     certificate: Certificate,
     evaluation: Outcome | Evaluation | Sliced,
     reasons: Sequence[str] = (),
+    warnings: Sequence[str] = (),
 ) -> str:
     """The report as one HTML page without links to anything else."""
+    about = {"certificate": certificate, "reasons": reasons, "warnings": warnings}
     with mpl.rc_context(_STYLE):
         if isinstance(evaluation, Outcome):
-            return _outcome(certificate, evaluation, reasons)
+            return _outcome(about, evaluation)
         if isinstance(evaluation, Evaluation):
-            return _evaluation(certificate, evaluation, reasons)
-        return _sliced(certificate, evaluation, reasons)
+            return _evaluation(about, evaluation)
+        return _sliced(about, certificate, evaluation)
 
 
-def _outcome(certificate: Certificate, outcome: Outcome, reasons: Sequence[str]) -> str:
+def _outcome(about: dict[str, Any], outcome: Outcome) -> str:
     return render(
         "incrowd.report",
         "curator.html",
-        certificate=certificate,
-        reasons=reasons,
+        **about,
         outcome=outcome,
         sizes=_drawn(_sizes(outcome.sizes_original, outcome.sizes_released, "cell")),
         columns=_drawn(_columns(outcome.detail_by_column)),
     )
 
 
-def _evaluation(certificate: Certificate, found: Evaluation, reasons: Sequence[str]) -> str:
+def _evaluation(about: dict[str, Any], found: Evaluation) -> str:
     detail = {name: 1 - lost for name, lost in found.precision_by_column.items()}
     return render(
         "incrowd.report",
         "evaluation.html",
-        certificate=certificate,
-        reasons=reasons,
+        **about,
         found=found,
         sizes=_drawn(_sizes(found.risk.sizes_original, found.risk.sizes, "class")),
         columns=_drawn(_columns(detail)),
@@ -66,13 +66,12 @@ def _evaluation(certificate: Certificate, found: Evaluation, reasons: Sequence[s
     )
 
 
-def _sliced(certificate: Certificate, found: Sliced, reasons: Sequence[str]) -> str:
+def _sliced(about: dict[str, Any], certificate: Certificate, found: Sliced) -> str:
     together = sorted(found.associations, key=lambda pair: -pair.original)
     return render(
         "incrowd.report",
         "sliced.html",
-        certificate=certificate,
-        reasons=reasons,
+        **about,
         found=found,
         tables=list(zip(certificate.tables, found.slices, strict=True)),
         pairs=together,
