@@ -75,6 +75,8 @@ def read_level(name: str, hierarchy: Hierarchy, labels: Sequence[object]) -> tup
         return None, ""
     texts -= {ROOT} if texts != {ROOT} else set()
     fitting = [level for level, own in enumerate(hierarchy.labels) if texts <= set(own)]
+    # Where such a label is no group, it stands for what is outside the domain.
+    fitting = [level for level in fitting if all(level in twice[text] for text in met)] or fitting
     if not fitting:
         return None, (
             f"In column '{name}', '{met[0]}' has different meanings at different levels of its "
