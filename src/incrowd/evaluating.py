@@ -23,6 +23,7 @@ from incrowd.errors import Floats, IncrowdError, check_choice
 from incrowd.hierarchy import ROOT, Codes
 from incrowd.measure import utility
 from incrowd.measure.cover import Cover, bins_of, cover, read_level
+from incrowd.measure.fineness import selected
 from incrowd.measure.loss import average_class_size, discernibility, entropy_scale
 from incrowd.measure.noise import Noisiness
 from incrowd.measure.risk import Risk, risk
@@ -181,6 +182,20 @@ def pair_of(original: Counted, axes: Sequence[Axis], shown: Shown) -> utility.Pa
     """The original and what is shown of it, as the measures of utility take them."""
     points, _, covers = covered(original, axes, shown)
     return _pair(original, axes, points, covers, shown.frequencies)
+
+
+def invented(original: Counted, axes: Sequence[Axis], shown: Shown) -> tuple[str, ...]:
+    """A warning that names the columns whose fineness follows other columns, if there are any."""
+    points, _, covers = covered(original, axes, shown)
+    found = selected(original.names, points, original.frequencies.counts, covers, shown.frequencies)
+    if not found:
+        return ()
+    listed = "; ".join(f"'{one.column}': {one}" for one in found)
+    words = (
+        "Which rows are shown finely follows other columns, so that labels tell what is not so in "
+        f"the table. {listed}."
+    )
+    return (words,)
 
 
 def _pair(

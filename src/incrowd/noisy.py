@@ -13,7 +13,7 @@ from incrowd.anonymize.frequency import merged
 from incrowd.anonymize.kepsilon import Noise
 from incrowd.anonymize.recoding import Members
 from incrowd.certificate import Guarantee, NoisyColumn
-from incrowd.classical import KAnonymity
+from incrowd.classical import KAnonymity, locally_invented
 from incrowd.engine import Table
 from incrowd.engine.count import Rows, count_rows
 from incrowd.engine.local import from_rows
@@ -151,6 +151,7 @@ class KEpsilon(KAnonymity):
             parameters=self._parameters(),
             warnings=(
                 *self._telling(rows),
+                *locally_invented(rows.counted, axes, looks),
                 *(evaluation.noise.warnings if evaluation.noise else ()),
             ),
         ))  # fmt: skip
