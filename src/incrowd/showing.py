@@ -64,10 +64,13 @@ def slice_lines(certificate: Certificate) -> list[str]:
 
 def survivals(found: Sliced) -> str:
     """Which associations survive, in a sentence; the report has the figures."""
-    together = [pair for pair in found.associations if pair.slice is not None]
+    kept = sum(pair.slice is not None for pair in found.associations)
+    silent = sum(pair.silent is not None for pair in found.associations)
+    apart = f" ({silent} more stand together where one of the two shows nothing)" if silent else ""
+    pairs = f"{kept} of {len(found.associations)} pairs of columns"
     return (
-        f"{len(together)} of {len(found.associations)} pairs of columns stand together in a slice; "
-        f"mean error of all associations {found.association_error:.4f}."
+        f"{pairs} are shown together in a slice{apart}; mean error of all associations "
+        f"{found.association_error:.4f}."
     )
 
 

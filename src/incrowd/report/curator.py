@@ -76,6 +76,7 @@ def _sliced(about: dict[str, Any], certificate: Certificate, found: Sliced) -> s
         tables=list(zip(certificate.tables, found.slices, strict=True)),
         pairs=together,
         shown=sum(pair.slice is not None for pair in together),
+        silent=[pair for pair in together if pair.silent is not None],
         associations=_drawn(survival_figure(found)),
     )
 
