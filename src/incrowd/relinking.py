@@ -173,8 +173,8 @@ def _compared(
     said = []
     if rows and alike == rows:
         said.append(
-            f"The release holds the true values of '{name}': in each of its classes the released "
-            "values are, one for one, values of original rows. There is no noise on them."
+            f"The release holds the true values of '{name}': in each class that was compared the "
+            "released values are, one for one, values of original rows. There is no noise on them."
         )
     elif alike:
         said.append(
