@@ -10,11 +10,11 @@ import polars as pl
 
 NAMES = (
     "age", "price $x_$", "<b>bold</b>", "=1+1", "a b", "naïve", "名前", "😀 smile", "x" * 150, "$",
-    "\\frac{1}{2}", "{braces}", "%s %d", "it's", 'say "hi"', "semi;colon", "comma,name", "tab\there",
-    "dot.ted", "UPPER", "a/b", "..", "C:\\x", "rtl \u202e", "level 1", "count", "number", "draw", "id",
-    "_incrowd", "null", "true", "39", "-1", " padded ", "new\nline", "#hash", "* star", "&amp;", "^_^",
+    "\\frac{1}{2}", "{braces}", "%s %d", "it's", 'say "hi"', "semi;colon", "comma,name",
+    "tab\there", "dot.ted", "UPPER", "a/b", "..", "C:\\x", "rtl \u202e", "level 1", "count",
+    "number", "draw", "id", "_incrowd", "null", "true", "39", "-1", " padded ", "new\nline",
+    "#hash", "* star", "&amp;", "^_^",
 )  # fmt: skip
-EMPTY = (None, "")
 
 
 def _texts(draw: random.Random, rows: int) -> tuple[list[Any], Any]:
@@ -22,10 +22,11 @@ def _texts(draw: random.Random, rows: int) -> tuple[list[Any], Any]:
         ["a", "b", "c", "True", "false", "*", "é;ü", "x" * 300, "=cmd", "1", "01", " 7", "$y$"], 4
     )
     values = [draw.choice([*pool, None] if draw.random() < 0.3 else pool) for _ in range(rows)]
-    listed = [value for value in dict.fromkeys(str(value).strip() for value in pool)]
+    listed = list(dict.fromkeys(str(value).strip() for value in pool))
     kinds: list[Any] = [
         "flat", {"flat": {"values": listed}}, {"order": {"values": listed, "runs": [2]}},
-        {"groups": {"G": listed[:2], "H": listed[2:]}}, {"mask": {"length": 2, "alphabet": "abc01"}},
+        {"groups": {"G": listed[:2], "H": listed[2:]}},
+        {"mask": {"length": 2, "alphabet": "abc01"}},
     ]  # fmt: skip
     return values, draw.choice(kinds)
 
@@ -67,7 +68,8 @@ def _column(draw: random.Random, rows: int) -> tuple[pl.Series, Any]:
     elif series.dtype == pl.String and draw.random() < 0.1:
         series = series.cast(pl.Categorical)
     elif series.dtype == pl.Int64 and draw.random() < 0.2:
-        series = series.cast(draw.choice([pl.Float32, pl.Decimal(20, 2), pl.Duration("us")]))
+        kinds: list[Any] = [pl.Float32, pl.Decimal(20, 2), pl.Duration("us")]
+        series = series.cast(draw.choice(kinds))
     return series, hierarchy
 
 
@@ -118,7 +120,7 @@ def case(number: int) -> tuple[pl.DataFrame, dict[str, Any]]:
     rows = draw.choice([0, 1, 2, 30, 300, 300, 1000])
     names = [*draw.sample(NAMES, min(width, len(NAMES))), *(f"c{at}" for at in range(100))][:width]
     columns, spec = {}, {}
-    noisy = []
+    noisy: list[str] = []
     with_noise = draw.random() < 0.2 and not wide
     for name in names:
         series, hierarchy = _column(draw, rows)
@@ -136,5 +138,7 @@ def case(number: int) -> tuple[pl.DataFrame, dict[str, Any]]:
     whole: dict[str, Any] = {"columns": spec, "release": _release(draw, shown, noisy)}
     if draw.random() < 0.15:
         person = draw.choice(names)
-        whole["unit"] = {"id": person, "without_id": "drop"} if draw.random() < 0.7 else {"id": person}
+        whole["unit"] = (
+            {"id": person, "without_id": "drop"} if draw.random() < 0.7 else {"id": person}
+        )
     return pl.DataFrame(columns), whole

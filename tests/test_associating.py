@@ -24,6 +24,7 @@ from incrowd.engine.count import Counted, count
 from incrowd.engine.source import open_table
 from incrowd.evaluating import Shown, axes_of
 from incrowd.outcome import Outcome, outcome_of
+from incrowd.showing import survivals
 from incrowd.specfile import parse
 
 
@@ -139,7 +140,39 @@ def test_of_slices_that_share_a_pair_the_largest_shows_it(four: Counted) -> None
         assert first.slice == 1 + order.index(1)
         assert found.loss == pytest.approx((2 * 0.2 + 3 * 0.3) / 5)  # by columns
         (third,) = (one for one in found.associations if (one.first, one.second) == ("a", "c"))
-        assert (third.released, third.slice) == (0.0, 1 + order.index(1))  # c shows one value
+        assert (third.released, third.slice) == (0.0, None)  # c shows one value
+        assert third.silent == 1 + order.index(1)
+
+
+def test_a_slice_that_shows_nothing_of_a_column_keeps_none_of_its_pairs(four: Counted) -> None:
+    """Nor does it stand before a smaller one that shows both."""
+    blank: Cells = {("0", "*", "0"): 20, ("1", "*", "1"): 10}
+    alone = survived(four, [by_hand(four, "abc", blank), by_hand(four, "cd", pairs_of([1] * 4))])
+    found = {one.first + one.second: one for one in alone.associations}
+    for pair in ("ab", "bc"):
+        assert (found[pair].slice, found[pair].silent, found[pair].released) == (None, 1, 0.0)
+    assert (found["ac"].slice, found["ac"].silent) == (1, None)
+    assert (found["ad"].slice, found["ad"].silent) == (None, None)
+    said = survivals(alone)
+    assert said.startswith("2 of 6 pairs of columns are shown together in a slice (2 more stand")
+    both = survived(
+        four, [by_hand(four, "abc", blank), by_hand(four, "ab", pairs_of((5, 1, 1, 5)))]
+    )
+    (first,) = (one for one in both.associations if (one.first, one.second) == ("a", "b"))
+    assert (first.slice, first.silent) == (2, None)
+    assert first.released == pytest.approx(phi((5, 1, 1, 5)))
+
+
+def test_the_report_lists_them_apart(people: pl.DataFrame, tmp_path: Path) -> None:
+    more = "slices: [[a, b], [b, c, d], [e, z]], scheme: fixed, beta: 0.5, levels: "
+    levels = "{a: 0, b: 0, c: 1, d: 0, e: 0, z: 2}"
+    made = released(people, tmp_path / "out", more + levels)
+    assert isinstance(made.evaluation, Sliced)
+    silent = [one for one in made.evaluation.associations if one.silent is not None]
+    assert [(one.first, one.second) for one in silent] == [("b", "c"), ("c", "d"), ("e", "z")]
+    page = (tmp_path / "out" / "curator" / "report.html").read_text()
+    assert "Together in a table that shows nothing of one, and so lost as well: " in page
+    assert "b, c (slice 2)" in page
 
 
 def test_what_is_hidden_is_taken_to_be_anything(four: Counted) -> None:
@@ -156,13 +189,14 @@ def test_survival_of_a_release_is_that_of_its_files(people: pl.DataFrame, tmp_pa
     made = released(people, tmp_path / "out", more)
     assert isinstance(made.evaluation, Sliced)
     tables = [read(tmp_path / "out", table) for table in made.certificate.tables]
-    shown = {("a", "b"): 0, ("b", "c"): 1, ("b", "d"): 1, ("c", "d"): 1, ("e", "z"): 2}
+    shown = {("a", "b"): 0, ("b", "c"): 1, ("b", "d"): 1, ("c", "d"): 1}
     for one in made.evaluation.associations:
         pair = (one.first, one.second)
         assert one.slice == (shown[pair] + 1 if pair in shown else None)
+        assert one.silent == (3 if pair == ("e", "z") else None)  # all zip codes begin alike
         if pair not in shown:
             assert one.released == 0.0
-        elif pair != ("e", "z"):  # these two are generalised
+        else:
             assert one.released == pytest.approx(cramer(tables[shown[pair]], *pair), abs=1e-9)
             weighted = people.select(pl.col(*pair).cast(pl.String)).group_by(*pair).len("count")
             assert one.original == pytest.approx(cramer(weighted, *pair), abs=1e-9)

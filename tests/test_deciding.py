@@ -32,10 +32,14 @@ def decision(file: SpecFile) -> tuple[type, str]:
 @pytest.mark.parametrize(
     ("release", "scheme", "reason"),
     [
-        (BUDGET, Cut, "cut further where that keeps more. Not cut further: 'zip'. The spec does"),
-        (f"{BUDGET}, scheme: auto", Cut, "leaves the scheme open"),
-        (f"{BUDGET}, keep: 0.5, levels: {{sex: 0}}", Cut, "limits the levels: 'sex'."),
-        (f"{BUDGET}, levels: {{race: 0}}", Cut, "because the spec limits the levels: 'race'"),
+        (BUDGET, Searched, "so levels, k and beta were chosen privately."),
+        (f"{BUDGET}, scheme: auto", Searched, "leaves the scheme open"),
+        (f"{BUDGET}, keep: 0.5, levels: {{sex: 0}}", Searched, "so levels were chosen privately."),
+        (
+            f"{BUDGET}, levels: {{race: 0}}",
+            Searched,
+            "so levels, k and beta were chosen privately.",
+        ),
         (f"{BUDGET}, {ALL}", Fixed, "names the level of every column"),
         (f"{BUDGET}, k: 20", Fixed, "names k, which a search would find itself"),
         ("epsilon: 1, k: 20, beta: 0.2", Fixed, "names k"),
@@ -73,7 +77,7 @@ def wide(columns: int, **release: Any) -> SpecFile:
 def test_of_very_many_schemes_the_finest_are_left_out_unseen() -> None:
     file = wide(12)
     scheme, reasons = decided(file, published(file.spec, "quasi"))
-    assert isinstance(scheme, Cut)
+    assert type(scheme) is Searched
     lattice = scheme.lattice(tuple(file.spec.columns))
     assert 100_000 < lattice.size <= deciding.MANY_SCHEMES
     assert set(lattice.high) == {5}
@@ -82,7 +86,7 @@ def test_of_very_many_schemes_the_finest_are_left_out_unseen() -> None:
     assert "'c0' from level 4" in reasons[1]
     few = wide(4)
     scheme, reasons = decided(few, published(few.spec, "quasi"))
-    assert isinstance(scheme, Cut)
+    assert type(scheme) is Searched
     assert scheme.lattice(tuple(few.spec.columns)).size == 6**4
     assert len(reasons) == 2  # what was decided, and what else could be asked for
     assert "'objective: detail' with 'keep: 0.25'" in reasons[1]
@@ -91,7 +95,7 @@ def test_of_very_many_schemes_the_finest_are_left_out_unseen() -> None:
 def test_limits_of_the_spec_stay_when_schemes_are_left_out() -> None:
     file = wide(12, levels={"c0": [1, 2], "c1": 3})
     scheme, _ = decided(file, published(file.spec, "quasi"))
-    assert isinstance(scheme, Cut)
+    assert type(scheme) is Searched
     lattice = scheme.lattice(tuple(file.spec.columns))
     assert (lattice.low[0], lattice.high[0]) == (1, 2)
     assert (lattice.low[1], lattice.high[1]) == (3, 3)
@@ -109,12 +113,13 @@ def test_auto_is_the_default_and_the_release_says_why(tmp_path: Path) -> None:
     people = sample("census", rows=4000)
     usual = parse(SPECS["census"])
     made = []
-    for name in ("usual", "auto", "mondrian"):
+    for name in ("usual", "auto", "search"):
         file = usual if name == "usual" else usual.changed(("release", "scheme"), name)
         folder = tmp_path / name
         made.append(publish(people, file, output=folder, bits=PinnedRandomness(2)))
         assert verify(folder) == []
     assert made[0].certificate == made[1].certificate == made[2].certificate
+    assert all(column.level is not None for column in made[0].certificate.table.scheme.values())
     assert "leaves the scheme open" in made[0].reasons[0]
     page = (tmp_path / "usual.curator" / "report.html").read_text()
     assert "Why this scheme" in page

@@ -1,7 +1,8 @@
 """Which associations between columns survive where they are released in slices; for the curator.
 
-A reader of slices sees the association of two columns in a slice that has both. Of columns that
-stand in no slice together the reader knows nothing, and takes them to be independent.
+A reader of slices sees the association of two columns in a slice that has both and shows something
+of both: more than one label each. Of all other pairs the reader knows nothing, and takes their
+columns to be independent.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from incrowd.anonymize.frequency import merged
 from incrowd.anonymize.recoding import Axis
 from incrowd.engine.count import Counted
 from incrowd.evaluating import Evaluation, Shown, pair_of
+from incrowd.hierarchy import ROOT
 from incrowd.measure import utility
 from incrowd.outcome import Outcome
 
@@ -24,7 +26,9 @@ from incrowd.outcome import Outcome
 class Survival:
     """Cramér's V of two columns in the table and as released, and the slice that shows it.
 
-    Slices count from 1; None marks a pair that stands in no slice, whose V reads as 0.
+    Slices count from 1; None marks a pair that no slice shows, whose V reads as 0. If such a pair
+    does stand together in a slice, but that shows one and the same label of a column in all rows
+    (``*``, say), ``silent`` is that slice.
     """
 
     first: str
@@ -32,6 +36,7 @@ class Survival:
     original: float
     released: float
     slice: int | None
+    silent: int | None = None
 
 
 @dataclass(frozen=True)
@@ -97,20 +102,26 @@ def sliced(
 ) -> Sliced:
     """Hold slices against the table."""
     by_name = dict(zip(whole.names, axes, strict=True))
-    shown: dict[frozenset[str], tuple[float, int]] = {}
-    most: dict[frozenset[str], int] = {}
+    best: dict[frozenset[str], tuple[bool, int]] = {}
+    shown: dict[frozenset[str], tuple[float, int | None, int | None]] = {}
     for number, part in enumerate(parts, 1):
         names, own = tuple(part.scheme), part.evaluation
         assert part.shown is not None
-        pair = pair_of(part_of(whole, names), [by_name[name] for name in names], part.shown)
+        inside = part_of(whole, names)
+        telling = _telling(inside, part.shown)
+        pair = pair_of(inside, [by_name[name] for name in names], part.shown)
         for found in utility.associations(pair):
-            both = frozenset((found.first, found.second))
-            if own.rows_released > most.get(both, -1):
-                most[both], shown[both] = own.rows_released, (found.released, number)
+            both, tells = (
+                frozenset((found.first, found.second)),
+                telling >= {found.first, found.second},
+            )
+            if (tells, own.rows_released) > best.get(both, (False, -1)):
+                best[both] = (tells, own.rows_released)
+                shown[both] = (found.released, number, None) if tells else (0.0, None, number)
     survivals = []
     for known in utility.associations(pair_of(whole, axes, _nothing(whole))):
-        released, place = shown.get(frozenset((known.first, known.second)), (0.0, None))
-        survivals.append(Survival(known.first, known.second, known.original, released, place))
+        seen = shown.get(frozenset((known.first, known.second)), (0.0, None, None))
+        survivals.append(Survival(known.first, known.second, known.original, *seen))
     columns = tuple(tuple(part.scheme) for part in parts)
     losses = [part.evaluation.loss for part in parts]
     return Sliced(
@@ -121,6 +132,16 @@ def sliced(
         associations=tuple(survivals),
         association_error=float(np.mean([abs(x.original - x.released) for x in survivals])),
     )
+
+
+def _telling(part: Counted, shown: Shown) -> set[str]:
+    """The columns that show more than one label in the rows of a slice."""
+    found = set()
+    for at, (name, hierarchy) in enumerate(zip(part.names, part.hierarchies, strict=True)):
+        used = {shown.labels[at][code] for code in np.unique(shown.frequencies.codes[:, at])}
+        if len({ROOT if label == hierarchy.root else label for label in used}) > 1:
+            found.add(name)
+    return found
 
 
 def _nothing(whole: Counted) -> Shown:

@@ -13,8 +13,9 @@ from incrowd.builders import build, is_open
 from incrowd.engine import Table, TableError, Tally
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
-from incrowd.hierarchy import HierarchyError
-from incrowd.spec import Column, PersonId, Spec
+from incrowd.hierarchy import Hierarchy, HierarchyError
+from incrowd.measure.cover import ambiguous
+from incrowd.spec import Column, PersonId, Release, Spec
 from incrowd.specfile import SpecFile
 from incrowd.values import canonical
 
@@ -113,6 +114,7 @@ def _coverage(file: SpecFile, name: str, column: Column, table: Table) -> Iterat
     if level >= hierarchy.height:
         message = f"level {level} is asked for, but the highest is {hierarchy.height - 1}"
         yield Finding("wrong", name, message)
+    yield from _labels(name, column, hierarchy, release)
     outside: dict[str, int] = {}
     nulls = 0
     for tally in tallies:
@@ -135,6 +137,70 @@ def _coverage(file: SpecFile, name: str, column: Column, table: Table) -> Iterat
         yield Finding("wrong" if rows + nulls == held else "doubtful", name, message)
     if nulls:
         yield Finding("note", name, f"{nulls:,} rows are null, which is a value of its own")
+
+
+def _labels(
+    name: str, column: Column, hierarchy: Hierarchy, release: Release | None
+) -> Iterator[Finding]:
+    """Labels that mean different things at different levels, and whom that could mislead."""
+    twice = ambiguous(hierarchy)
+    if not twice:
+        return
+    label, sizes = next(iter(twice.items()))
+    every = len(hierarchy.values)
+    listed = " and ".join(
+        f"{'all ' if size == every else ''}{size:,}{' values' if at == 0 else ''} at level {level}"
+        for at, (level, size) in enumerate(sizes.items())
+    )
+    more = f" (and {len(twice) - 1:,} labels more)" if len(twice) > 1 else ""
+    words = f"One label for different things: '{label}' is {listed}{more}."
+    levels = _publishable(name, hierarchy, release)
+    both = [level for level in sizes if level in levels]
+    grouped = [level for level in both if level < hierarchy.height - 1]
+    if _locally(name, release):
+        misled = "In a release by cuts both stand side by side, and nobody can tell which is meant."
+    elif len(both) > 1:
+        named = " and ".join(map(str, both))
+        misled = (
+            f"The levels {named} may both be published, and a reader who does not look at the "
+            "certificate cannot tell which it was."
+        )
+    elif grouped and label == hierarchy.root and column.other is None:
+        misled = (
+            f"At level {grouped[0]} values outside the domain are shown as '{label}' too, as if "
+            "they were of that group. Declare 'other'."
+        )
+    else:
+        misled = ""
+    if misled:
+        yield Finding("doubtful", name, f"{words} {misled} Rename one of them.")
+    else:
+        shown = "only one of them" if both else "none of them"
+        yield Finding(
+            "note", name, f"{words} Of its meanings {shown} can be published, so no reader of "
+            "this release is misled."
+        )  # fmt: skip
+
+
+def _publishable(name: str, hierarchy: Hierarchy, release: Release | None) -> range:
+    """The levels that a column may be published at."""
+    if release is None:
+        return range(hierarchy.height)
+    if name not in release.levels and release.method == "safe" and release.scheme == "fixed":
+        middle = (hierarchy.height - 1) // 2
+        return range(middle, middle + 1)
+    level = release.levels.get(name, (0, hierarchy.height - 1))
+    low, high = (level, level) if isinstance(level, int) else level
+    return range(low, high + 1)
+
+
+def _locally(name: str, release: Release | None) -> bool:
+    """Whether labels of several levels may stand in one column."""
+    if release is None:
+        return False
+    if release.method == "safe":
+        return release.scheme == "mondrian" and name not in release.levels
+    return release.algorithm in ("mondrian", "cluster")
 
 
 def _value_counts(tally: Tally) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

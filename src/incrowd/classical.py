@@ -11,9 +11,9 @@ from incrowd.anonymize.frequency import Frequencies, merged
 from incrowd.anonymize.recoding import Axis
 from incrowd.certificate import Guarantee
 from incrowd.engine import Table
-from incrowd.engine.count import Rows, count_rows
+from incrowd.engine.count import Counted, Rows, count_rows
 from incrowd.errors import IncrowdError
-from incrowd.evaluating import Shown, axes_of, evaluate
+from incrowd.evaluating import Shown, axes_of, evaluate, invented
 from incrowd.grouping import Classes, classes
 from incrowd.hierarchy import ROOT
 from incrowd.privacy.events import Event
@@ -88,12 +88,10 @@ class KAnonymity:
         class_sizes = merged(shown.codes[:, : len(axes)], shown.counts).counts
         missing = rows.frequencies.total - shown.total
         quasi = len(axes)
-        evaluation = evaluate(
-            rows.counted,
-            axes,
-            Shown(found.labels, merged(shown.codes[:, :quasi], shown.counts)),
-            stars=False,
+        looks = Shown(
+            found.labels, merged(shown.codes[:, :quasi], shown.counts), found.levels or ()
         )
+        evaluation = evaluate(rows.counted, axes, looks, stars=False)
         return alone(
             Product(
                 data=self._table(rows, found, shown, missing if starred else 0),
@@ -104,7 +102,7 @@ class KAnonymity:
                 evaluation=evaluation,
                 kept=tuple(self.kept),
                 parameters=self._parameters(),
-                warnings=tuple(self._telling(rows)),
+                warnings=(*self._telling(rows), *locally_invented(rows.counted, axes, looks)),
             )
         )
 
@@ -167,6 +165,11 @@ class KAnonymity:
             shown = merged(codes, np.append(shown.counts, stars))
         weighted = self._release.rows == "weighted"
         return cells(labels, shown, weighted=weighted)
+
+
+def locally_invented(counted: Counted, axes: Sequence[Axis], shown: Shown) -> tuple[str, ...]:
+    """What local recoding tells that is not so, in words; nothing where there are levels."""
+    return () if shown.levels else invented(counted, axes, shown)
 
 
 def _rules(column: Column) -> list[tuple[str, float]]:

@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from incrowd.certificate import FILE, Certificate, sha256_of
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
 from incrowd.evaluating import Evaluation, evaluate_tables
 from incrowd.privacy.randomness import Randomness, SystemRandomness
-from incrowd.relinking import relinked, simulated
+from incrowd.relinking import measured, relinked, simulated
 from incrowd.specfile import SpecFile, taken
 
 
@@ -29,11 +30,16 @@ def evaluate(
 
     Tables are whatever :func:`incrowd.publish` takes; the spec explains the labels. With a
     ``target`` column a classifier is trained on the release and tested on original rows, those
-    of ``holdout`` if it is given. For a spec of the method 'k-epsilon' the linking risk is
-    estimated with fresh noise or, with a column ``identity`` in both tables, measured.
+    of ``holdout`` if it is given. Labels are read at the levels of the certificate beside the
+    released file, if there is one and the file is the one that it names.
+
+    For a spec of the method 'k-epsilon', errors and linking risk are measured with a column
+    ``identity`` in both tables. Without one, what the file tells by itself is measured, what it
+    cannot tell is None, and what fresh noise would do is simulated beside it, and called so.
     """
     file = taken(spec)
     before, after = open_table(original), open_table(released, empty=True)
+    levels = certified_levels(released)
     found = evaluate_tables(
         before,
         after,
@@ -41,17 +47,17 @@ def evaluate(
         folder=file.folder,
         target=target,
         held_out=None if holdout is None else open_table(holdout),
+        levels=levels,
     )
     if file.spec.release is None or file.spec.release.method != "k-epsilon":
         if identity is not None:
             raise IncrowdError("An identity column is for specs of the method 'k-epsilon'.")
         return found
-    noise = (
-        simulated(file, before, bits=bits or SystemRandomness())
-        if identity is None
-        else relinked(file, before, after, identity)
-    )
-    return replace(found, noise=noise)
+    if identity is not None:
+        return replace(found, noise=relinked(file, before, after, identity))
+    noise = measured(file, before, after, levels)
+    fresh = simulated(file, before, bits=bits or SystemRandomness())
+    return replace(found, noise=replace(noise, simulated=fresh))
 
 
 def information_loss(
@@ -60,6 +66,31 @@ def information_loss(
     """Every loss of a release by name; an unreleased row counts as :class:`Losses` says."""
     file = taken(spec)
     found = evaluate_tables(
-        open_table(original), open_table(released, empty=True), file.spec, folder=file.folder
+        open_table(original),
+        open_table(released, empty=True),
+        file.spec,
+        folder=file.folder,
+        levels=certified_levels(released),
     )
     return {"normalised": found.loss, **vars(found.losses)}
+
+
+def certified_levels(released: Any) -> dict[str, int]:
+    """The level of each column by the certificate beside a released file; nothing if none fits.
+
+    It must be whole (its seal fits) and name the file with its hash.
+    """
+    if not isinstance(released, str | Path) or not Path(released).is_file():
+        return {}
+    path = Path(released)
+    try:
+        certificate = Certificate.model_validate_json((path.parent / FILE).read_bytes())
+        whole = certificate.sealed().seal == certificate.seal
+        digest = sha256_of(path)
+    except (OSError, ValueError, RecursionError):
+        return {}
+    for table in certificate.tables if whole else ():
+        if (table.release.file, table.release.sha256) == (path.name, digest):
+            known = {name: column.level for name, column in table.scheme.items()}
+            return {name: level for name, level in known.items() if level is not None}
+    return {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from incrowd.builders import build, is_open
+from incrowd.builders import build
 from incrowd.errors import IncrowdError
 from incrowd.schemes import Cut, Fixed, Scheme, Searched
 from incrowd.spec import Column, Release
@@ -17,8 +17,9 @@ def decided(file: SpecFile, columns: dict[str, Column]) -> tuple[Scheme, tuple[s
     """The scheme that the spec names, or that an expert would take; and why, in sentences.
 
     Fixed levels are the only scheme where there is nothing to choose, or no budget to choose
-    with. Otherwise the table chooses, privately; and where columns list their values, its cells
-    are cut further. Of very many schemes the finest are left out unseen.
+    with. Otherwise the table chooses levels, privately. Its cells are not cut further unless the
+    spec asks for it: fine and coarse labels side by side tell of associations that are not there
+    (see :mod:`incrowd.measure.fineness`). Of very many schemes the finest are left out unseen.
     """
     release = file.spec.release
     assert release is not None
@@ -45,21 +46,9 @@ def decided(file: SpecFile, columns: dict[str, Column]) -> tuple[Scheme, tuple[s
             )
         return Searched(file, columns), (reason,)
     limits, thinned = _thinned(file, columns)
-    opened = [name for name, column in columns.items() if is_open(column)]
-    limited = [name for name in columns if name in release.levels and name not in opened]
     what = "levels" if given else "levels, k and beta"
-    reason = f"The spec leaves the scheme open, so {what} were chosen privately"
-    if len(opened) + len(limited) == len(columns):
-        return Searched(file, columns, limits), (f"{reason}.", *thinned, *_hint(release))
-    reason += ", and cells were cut further where that keeps more."
-    if opened:
-        reason += (
-            f" Not cut further: {_quoted(opened)}. The spec does not list the values, and where a "
-            "cell ends would tell of those met."
-        )
-    if limited:
-        reason += f" Not cut further, because the spec limits the levels: {_quoted(limited)}."
-    return Cut(file, columns, limits), (reason, *thinned, *_hint(release))
+    reason = f"The spec leaves the scheme open, so {what} were chosen privately."
+    return Searched(file, columns, limits), (reason, *thinned, *_hint(release))
 
 
 def _hint(release: Release) -> tuple[str, ...]:
@@ -71,10 +60,6 @@ def _hint(release: Release) -> tuple[str, ...]:
         "for models or small groups: 'objective: detail' with 'keep: 0.25'."
     )
     return (words,)
-
-
-def _quoted(names: list[str]) -> str:
-    return ", ".join(f"'{name}'" for name in names)
 
 
 def _nothing_to_choose(release: Release, columns: dict[str, Column]) -> str:

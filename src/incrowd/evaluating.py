@@ -7,7 +7,7 @@ is not shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,10 @@ from incrowd.engine.count import Counted, count
 from incrowd.errors import Floats, IncrowdError, check_choice
 from incrowd.hierarchy import ROOT, Codes
 from incrowd.measure import utility
-from incrowd.measure.cover import Cover, bins_of, cover
-from incrowd.measure.linking import Estimate
+from incrowd.measure.cover import Cover, bins_of, cover, read_level
+from incrowd.measure.fineness import selected
 from incrowd.measure.loss import average_class_size, discernibility, entropy_scale
+from incrowd.measure.noise import Noisiness
 from incrowd.measure.risk import Risk, risk
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.spec import Column, PersonId, Spec
@@ -69,43 +70,11 @@ class Utility:
 
 
 @dataclass(frozen=True)
-class NoiseLoss:
-    """What noise does to one column.
-
-    ``expected_error`` is the mean relative error before any noise is drawn, ``measured_error``
-    that of the rows shown; values of 0 have no relative error and are left out, as are nulls.
-    ``mean_scale`` is the mean width of the noise, in the column's own unit. What cannot be told
-    from the tables at hand is None.
-    """
-
-    measured_error: float
-    zeros: int
-    nulls: int
-    expected_error: float | None = None
-    classes_without_noise: int | None = None
-    mean_scale: float | None = None
-
-
-@dataclass(frozen=True)
-class Noisiness:
-    """What noise does and what it leaves to an attacker who knows all original values.
-
-    ``linking`` is the share of rows linked to their own original by nearest values, a tie
-    counting as a success; ``linking_shared`` counts one of t ties as 1 / t.
-    """
-
-    columns: dict[str, NoiseLoss]
-    linking: Estimate
-    linking_shared: Estimate
-    suppressed_by_confidence: int
-    warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Evaluation:
     """All of it. ``loss`` is the normalised loss, comparable with ARX's; a row not shown is 1.
 
-    ``precision_by_column`` is over the rows shown.
+    ``precision_by_column`` is over the rows shown. ``readings`` say how labels were read that
+    mean different things at different levels of their hierarchy.
     """
 
     rows_original: int
@@ -121,6 +90,7 @@ class Evaluation:
     utility: Utility
     noise: Noisiness | None = None
     missing_columns: tuple[str, ...] = ()
+    readings: tuple[str, ...] = ()
 
     @property
     def share(self) -> float:
@@ -134,10 +104,15 @@ class Evaluation:
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """A released table as its readers see it: the labels of each column, and how many rows."""
+    """A released table as its readers see it: the labels of each column, and how many rows.
+
+    ``levels`` are those that the labels of each column belong to, None where that is open (as in
+    local recoding, and in files of which nothing is known); empty if it is for all columns.
+    """
 
     labels: tuple[Sequence[object], ...]
     frequencies: Frequencies
+    levels: tuple[int | None, ...] = ()
 
 
 def axes_of(counted: Counted, columns: dict[str, Column]) -> tuple[Axis, ...]:
@@ -168,7 +143,7 @@ def evaluate(
     """
     if target is not None:
         check_choice("target", target, original.names)
-    points, held, covers = _covered(original, axes, shown.labels)
+    points, held, covers = covered(original, axes, shown)
     quasi = len(axes) - kept
     whole = _without_stars(shown.frequencies, covers[:quasi]) if stars else shown.frequencies
     released = merged(whole.codes[:, :quasi], whole.counts)
@@ -205,8 +180,22 @@ def evaluate(
 
 def pair_of(original: Counted, axes: Sequence[Axis], shown: Shown) -> utility.Pair:
     """The original and what is shown of it, as the measures of utility take them."""
-    points, _, covers = _covered(original, axes, shown.labels)
+    points, _, covers = covered(original, axes, shown)
     return _pair(original, axes, points, covers, shown.frequencies)
+
+
+def invented(original: Counted, axes: Sequence[Axis], shown: Shown) -> tuple[str, ...]:
+    """A warning that names the columns whose fineness follows other columns, if there are any."""
+    points, _, covers = covered(original, axes, shown)
+    found = selected(original.names, points, original.frequencies.counts, covers, shown.frequencies)
+    if not found:
+        return ()
+    listed = "; ".join(f"'{one.column}': {one}" for one in found)
+    words = (
+        "Which rows are shown finely follows other columns, so that labels tell what is not so in "
+        f"the table. {listed}."
+    )
+    return (words,)
 
 
 def _pair(
@@ -225,8 +214,8 @@ def _pair(
     )
 
 
-def _covered(
-    original: Counted, axes: Sequence[Axis], labels: Sequence[Sequence[object]]
+def covered(
+    original: Counted, axes: Sequence[Axis], shown: Shown
 ) -> tuple[list[Codes], list[Floats], list[Cover]]:
     """Where the tuples lie on each axis, the rows at each place, and what each label covers."""
     points = [axis.positions[original.frequencies.codes[:, at]] for at, axis in enumerate(axes)]
@@ -237,8 +226,15 @@ def _covered(
         for column, axis in zip(points, axes, strict=True)
     ]
     covers = [
-        cover(name, axis, texts, rows)
-        for name, axis, texts, rows in zip(original.names, axes, labels, held, strict=True)
+        cover(name, axis, texts, rows, level)
+        for name, axis, texts, rows, level in zip(
+            original.names,
+            axes,
+            shown.labels,
+            held,
+            shown.levels or [None] * len(axes),
+            strict=True,
+        )
     ]
     return points, held, covers
 
@@ -323,9 +319,13 @@ def evaluate_tables(
     folder: Path = Path(),
     target: str | None = None,
     held_out: Table | None = None,
+    levels: Mapping[str, int] | None = None,
     step: Callable[[str], None] = lambda _: None,
 ) -> Evaluation:
-    """Hold one table against another by the quasi columns of a spec."""
+    """Hold one table against another by the quasi columns of a spec.
+
+    ``levels`` are those that columns are known to be published at.
+    """
     columns = quasi_columns(spec)
     quasi = len(columns)
     if target is not None and target not in columns:
@@ -348,6 +348,7 @@ def evaluate_tables(
     step("read the release")
     weighted = COUNT in released.columns and COUNT not in spec.columns
     shown = read_shown(released, tuple(columns), weighted=weighted)
+    shown, readings = leveled(counted, shown, levels or {})
     unseen = None
     if held_out is not None:
         # Codes of an open domain come from the original; what only the other has is outside.
@@ -359,7 +360,28 @@ def evaluate_tables(
     step("measure")
     kept = len(columns) - quasi
     found = evaluate(counted, axes, shown, kept=kept, target=target, held_out=unseen)
-    return replace(found, missing_columns=tuple(set(columns) - set(released.columns)))
+    lacking = tuple(name for name in columns if name not in released.columns)
+    return replace(found, missing_columns=lacking, readings=readings)
+
+
+def leveled(
+    original: Counted, shown: Shown, known: Mapping[str, int]
+) -> tuple[Shown, tuple[str, ...]]:
+    """What is shown with the levels that it is read at, and what is to be said of that.
+
+    A level that is known counts where the labels of the column are labels of it, but for ``*``.
+    """
+    levels, said = [], []
+    for name, hierarchy, labels in zip(
+        original.names, original.hierarchies, shown.labels, strict=False
+    ):
+        level, words = known.get(name), ""
+        texts = {x if isinstance(x, str) else canonical(x) for x in labels} - {ROOT}
+        if level is None or level >= hierarchy.height or texts - {*hierarchy.labels[level]}:
+            level, words = read_level(name, hierarchy, labels)
+        levels.append(level)
+        said += [words] if words else []
+    return replace(shown, levels=tuple(levels)), tuple(said)
 
 
 def quasi_columns(spec: Spec) -> dict[str, Column]:

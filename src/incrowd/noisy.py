@@ -14,16 +14,17 @@ from incrowd.anonymize.frequency import merged
 from incrowd.anonymize.kepsilon import Noise
 from incrowd.anonymize.recoding import Members
 from incrowd.certificate import Guarantee, NoisyColumn
-from incrowd.classical import KAnonymity
+from incrowd.classical import KAnonymity, locally_invented
 from incrowd.engine import Table
 from incrowd.engine.count import Rows, count_rows
 from incrowd.engine.local import from_rows
 from incrowd.errors import Floats, IncrowdError
-from incrowd.evaluating import Evaluation, NoiseLoss, Noisiness, Shown, axes_of, evaluate
+from incrowd.evaluating import Evaluation, Shown, axes_of, evaluate
 from incrowd.grid import Grid, grid_of
 from incrowd.grouping import Classes, classes
 from incrowd.hierarchy import Codes
-from incrowd.measure.linking import Estimate, linking_risk, predicted, repeated
+from incrowd.measure.linking import Estimate, Linking, linking_risk, predicted, repeated
+from incrowd.measure.noise import FRESH, NoiseLoss, Noisiness, Simulated
 from incrowd.privacy.randomness import Randomness, permutation
 from incrowd.product import (
     Made,
@@ -137,7 +138,8 @@ class KEpsilon(KAnonymity):
         released = [column.released(data.members, bits) for column in data.columns]
         kept = self._confident(data, released)
         shown = merged(found.codes[rows.owner[data.tuples[kept]]], np.ones(kept.sum(), np.int64))
-        plain = evaluate(rows.counted, axes, Shown(found.labels, shown), stars=False)
+        looks = Shown(found.labels, shown, found.levels or ())
+        plain = evaluate(rows.counted, axes, looks, stars=False)
         evaluation = self._evaluated(plain, data, released, kept, bits)
         return alone(Product(
             data=self._rows(rows, found, data, released, np.flatnonzero(kept)),
@@ -157,6 +159,7 @@ class KEpsilon(KAnonymity):
             parameters=self._parameters(),
             warnings=(
                 *self._telling(rows),
+                *locally_invented(rows.counted, axes, looks),
                 *(evaluation.noise.warnings if evaluation.noise else ()),
             ),
         ))  # fmt: skip
@@ -208,13 +211,14 @@ class KEpsilon(KAnonymity):
             column.name: noise_loss(column, data, noisy, kept)
             for column, noisy in zip(data.columns, released, strict=True)
         }
-        linking, shared = linked(data, bits)
+        itself = _linked_once(data, released, _some_classes(data, bits, kept))
         noisiness = Noisiness(
             columns=losses,
-            linking=linking,
-            linking_shared=shared,
+            linking=exactly(itself.risk),
+            linking_shared=exactly(itself.shared),
             suppressed_by_confidence=int((~kept).sum()),
             warnings=tuple(_warnings(data)),
+            simulated=Simulated(*linked(data, bits), note=FRESH),
         )
         return replace(plain, noise=noisiness)
 
@@ -298,6 +302,7 @@ def noise_loss(column: NoisyValues, data: NoisyRows, released: Steps, kept: Mask
     return NoiseLoss(
         expected_error=expected_error(column, data.members),
         measured_error=float(error.mean()) if len(error) else 0.0,
+        unchanged=int((kept & ~column.null & (released == column.originals)).sum()),
         zeros=int((kept & ~column.null & (column.originals == 0)).sum()),
         nulls=int((kept & column.null).sum()),
         classes_without_noise=int((column.noise.scale == 0).sum()),
@@ -327,18 +332,12 @@ def linked(data: NoisyRows, bits: Randomness, runs: int = RUNS) -> tuple[Estimat
 
     Of very many rows each run links random classes of its own, so the interval covers that.
     """
-    scales = [column.noise.scale for column in data.columns]
     shared: list[float] = []
 
     def once() -> float:
         rows = _some_classes(data, bits)
-        members = data.members[rows]
-        found = linking_risk(
-            classes=members,
-            originals=[column.originals[rows] for column in data.columns],
-            released=[column.released(members, bits, rows) for column in data.columns],
-            scales=scales,
-        )
+        fresh = [column.released(data.members[rows], bits, rows) for column in data.columns]
+        found = _linked(data, rows, fresh)
         shared.append(found.shared)
         return found.risk
 
@@ -347,9 +346,30 @@ def linked(data: NoisyRows, bits: Randomness, runs: int = RUNS) -> tuple[Estimat
     return risk, repeated(lambda: next(again), runs)
 
 
-def _some_classes(data: NoisyRows, bits: Randomness) -> Places:
-    """The rows without nulls, of random classes if there are very many."""
+def _linked_once(data: NoisyRows, released: Sequence[Steps], rows: Places) -> Linking:
+    """The linking risk of some rows as they are released."""
+    return _linked(data, rows, [noisy[rows] for noisy in released])
+
+
+def _linked(data: NoisyRows, rows: Places, released: Sequence[Steps]) -> Linking:
+    return linking_risk(
+        classes=data.members[rows],
+        originals=[column.originals[rows] for column in data.columns],
+        released=released,
+        scales=[column.noise.scale for column in data.columns],
+    )
+
+
+def exactly(value: float) -> Estimate:
+    """A figure that was measured, not estimated from runs."""
+    return Estimate(value, value, value, 1)
+
+
+def _some_classes(data: NoisyRows, bits: Randomness, kept: Mask | None = None) -> Places:
+    """The rows without nulls, of random classes if there are very many; or those kept of them."""
     whole = ~np.any([column.null for column in data.columns], axis=0)
+    if kept is not None:
+        whole &= kept
     if len(whole) <= _LINKED_ROWS:
         return np.flatnonzero(whole)
     order = permutation(data.classes, bits)

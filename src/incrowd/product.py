@@ -67,6 +67,12 @@ class Made:
     parameters: dict[str, float | str] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the custodian should know of the tables, each once."""
+        found = (warning for product in self.products for warning in product.warnings)
+        return tuple(dict.fromkeys(found))
+
 
 def alone(product: Product) -> Made:
     """One table."""

@@ -178,7 +178,7 @@ def publish(
         _write_curator(private, certificate, made)
         step("appear")
         recognised.remember()
-    warnings += tuple(warning for product in made.products for warning in product.warnings)
+    warnings += made.warnings
     tables = tuple(product.data for product in made.products)
     return Release(
         certificate, made.evaluation, tables, warnings, output, curator, spent.booked,
@@ -380,5 +380,5 @@ def _write_curator(folder: Path, certificate: Certificate, made: Made) -> None:
 
     text = json.dumps(made.evaluation.as_dict(), indent=2, sort_keys=True)
     (folder / "evaluation.json").write_text(text + "\n", encoding="utf-8")
-    page = report(certificate, made.evaluation, made.reasons)
+    page = report(certificate, made.evaluation, made.reasons, made.warnings)
     (folder / "report.html").write_text(page, encoding="utf-8")

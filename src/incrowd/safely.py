@@ -84,7 +84,8 @@ class Safe:
         products = []
         step("slice")
         epsilons = [Fraction(repr(epsilon)) for epsilon in self._budget.choices]
-        for number, names in enumerate(self._slicing.slices(counted, epsilons, bits)):
+        parts = self._slicing.slices(counted, epsilons, bits, self._budget.pairs)
+        for number, names in enumerate(parts):
             product, pair = self._scheme.product(part_of(counted, names), self._budget, walk)
             products.append(self._known(product, pair, number))
         step("associate")

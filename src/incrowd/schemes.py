@@ -23,7 +23,7 @@ from incrowd.builders import build, is_open
 from incrowd.engine import Table
 from incrowd.engine.count import Counted, count
 from incrowd.errors import Floats, IncrowdError
-from incrowd.evaluating import Shown, axes_of, evaluate
+from incrowd.evaluating import Shown, axes_of, evaluate, invented
 from incrowd.grouping import lattice_between
 from incrowd.hierarchy import Codes
 from incrowd.measure.loss import normalised
@@ -37,6 +37,12 @@ from incrowd.specfile import SpecFile
 
 SEARCH_SHARE = 0.05
 ROUNDS = 2
+SIDE_BY_SIDE = (
+    "This release is cut locally: fine and coarse labels stand side by side in a column, and which "
+    "rows are shown finely may follow their other columns. What holds among the rows of one label "
+    "need not hold in the table. Do not compare labels of different fineness, and train no model "
+    "on them; 'scheme: search' has one level for each column."
+)
 POWERS = {"rows": 1, "balanced": 2, "detail": 3}
 
 
@@ -204,7 +210,9 @@ class Cut(Searched):
         drawn = safe(
             merged(codes, whole.frequencies.counts), k=pair.k, beta=pair.beta, bits=walk.bits
         )
-        shown = Shown(labels, drawn)
+        levels = [None if at in axes else level for at, level in enumerate(chosen.levels)]
+        shown = Shown(labels, drawn, tuple(levels))
+        lines = [axes.get(at, axis) for at, axis in enumerate(every)]
         product = Product(
             data=cells(
                 dict(zip(whole.names, labels, strict=True)), drawn,
@@ -222,9 +230,8 @@ class Cut(Searched):
                 )
             },
             shown=shown,
-            evaluation=evaluate(
-                whole, [axes.get(at, axis) for at, axis in enumerate(every)], shown, stars=False
-            ),
+            evaluation=evaluate(whole, lines, shown, stars=False),
+            warnings=(SIDE_BY_SIDE, *invented(whole, lines, shown)),
         )  # fmt: skip
         return product, pair
 
@@ -305,7 +312,7 @@ def _drawn(
         scheme={
             name: Recoded(columns[name], hierarchy, level) for name, hierarchy, level in leveled
         },
-        shown=Shown(tuple(labels.values()), drawn),
+        shown=Shown(tuple(labels.values()), drawn, counted.levels),
         evaluation=outcome_of(counted, drawn, k=pair.k, beta=pair.beta),
     )
 

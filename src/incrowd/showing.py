@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from incrowd.associating import Sliced
     from incrowd.certificate import Certificate
     from incrowd.choosing import Choice, Choices
-    from incrowd.evaluating import Evaluation, NoiseLoss, Noisiness
+    from incrowd.evaluating import Evaluation
+    from incrowd.measure.noise import NoiseLoss, Noisiness, Simulated
     from incrowd.outcome import Outcome
     from incrowd.previewing import Preview
     from incrowd.release import Release
@@ -64,10 +65,13 @@ def slice_lines(certificate: Certificate) -> list[str]:
 
 def survivals(found: Sliced) -> str:
     """Which associations survive, in a sentence; the report has the figures."""
-    together = [pair for pair in found.associations if pair.slice is not None]
+    kept = sum(pair.slice is not None for pair in found.associations)
+    silent = sum(pair.silent is not None for pair in found.associations)
+    apart = f" ({silent} more stand together where one of the two shows nothing)" if silent else ""
+    pairs = f"{kept} of {len(found.associations)} pairs of columns"
     return (
-        f"{len(together)} of {len(found.associations)} pairs of columns stand together in a slice; "
-        f"mean error of all associations {found.association_error:.4f}."
+        f"{pairs} are shown together in a slice{apart}; mean error of all associations "
+        f"{found.association_error:.4f}."
     )
 
 
@@ -149,6 +153,8 @@ def print_evaluation(found: Evaluation) -> None:
     )
     for name in found.missing_columns:
         terminal.print(f"It has no column '{name}', which counts as lost.", markup=False)
+    for text in (*found.readings, *(found.noise.warnings if found.noise else ())):
+        terminal.print(f"WARNING: {text}", markup=False, soft_wrap=True)
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("column", "loss", "precision lost", "distance"):
         table.add_column(name, justify="left" if name == "column" else "right")
@@ -189,17 +195,46 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def noise_lines(noise: Noisiness) -> list[str]:
-    """What noise does, in a few lines."""
-    lines = [
-        f"noise     {name}: relative error {loss.measured_error:.2%}{_expected(loss)}"
-        for name, loss in noise.columns.items()
+    """What noise did, in a few lines: what was measured, then what was simulated."""
+    lines = [f"noise     {name}: {_lost(loss)}" for name, loss in noise.columns.items()]
+    if noise.linking is not None and noise.linking_shared is not None:
+        lines.append(
+            f"linking   {noise.linking.mean:.2%} of the rows, measured on this release; "
+            f"{noise.linking_shared.mean:.2%} with ties shared"
+        )
+    else:
+        lines.append(
+            "linking   not measured: that takes a column that names the same row in both tables "
+            "(--id)"
+        )
+    if noise.simulated is not None:
+        lines += _simulated_lines(noise.simulated)
+    return lines
+
+
+def _lost(loss: NoiseLoss) -> str:
+    """What noise did to one column, as far as it is known."""
+    if loss.measured_error is not None:
+        return f"relative error {loss.measured_error:.2%}{_expected(loss)}"
+    if loss.least_error is None:
+        return "nothing to measure: no released value stands in a class of the original"
+    return (
+        f"mean absolute error at least {loss.least_error:.4g} (over {loss.rows_compared:,} rows; "
+        "which row is whose is not known)"
+    )
+
+
+def _simulated_lines(found: Simulated) -> list[str]:
+    link, shared = found.linking, found.linking_shared
+    parts = [
+        f"{name}: relative error {loss.error:.2%}, expected {loss.expected_error:.2%}"
+        for name, loss in found.columns.items()
     ]
-    link, shared = noise.linking, noise.linking_shared
-    lines.append(
-        f"linking   {link.mean:.2%} of the rows ({link.low:.2%} to {link.high:.2%}, {link.runs} "
+    parts.append(
+        f"{link.mean:.2%} of the rows linked ({link.low:.2%} to {link.high:.2%}, {link.runs} "
         f"runs); {shared.mean:.2%} with ties shared"
     )
-    return lines
+    return [f"          {found.note}:", *(f"            {part}" for part in parts)]
 
 
 def _expected(loss: NoiseLoss) -> str:

@@ -9,9 +9,11 @@ from math import comb
 
 from incrowd.anonymize import slicing
 from incrowd.anonymize.frequency import Frequencies, between
+from incrowd.anonymize.search import ramp
 from incrowd.engine.count import Counted
 from incrowd.errors import IncrowdError
 from incrowd.hierarchy import Hierarchy
+from incrowd.privacy.events import SafeRelease
 from incrowd.privacy.randomness import Randomness
 from incrowd.spec import Slices, Slicing
 
@@ -64,17 +66,30 @@ class Slicer:
         self.choices = slicing.choices(columns, most, tables)
         self.reason = (
             f"Which columns stand together in these {tables} tables was chosen privately, strong "
-            "associations first."
+            "associations in cells that are likely to survive first."
         )
 
     def slices(
-        self, whole: Counted, epsilons: Sequence[Fraction], bits: Randomness
+        self,
+        whole: Counted,
+        epsilons: Sequence[Fraction],
+        bits: Randomness,
+        pairs: Sequence[SafeRelease],
     ) -> list[tuple[str, ...]]:
-        """The columns of each slice; private at the sum of the epsilons."""
+        """The columns of each slice; private at the sum of the epsilons.
+
+        ``pairs`` are what each slice may be released with. They are settled before the table is
+        seen, so the crowd from which a cell may survive is known.
+        """
         if not self.choices:
             return self._known
         found = slicing.slices(
-            _grouped_roughly(whole), self._most, self.tables, epsilons=epsilons, bits=bits
+            _grouped_roughly(whole),
+            self._most,
+            self.tables,
+            epsilons=epsilons,
+            bits=bits,
+            least=min(ramp(pair.k, pair.beta).a for pair in pairs),
         )
         return [tuple(whole.names[at] for at in part) for part in found]
 

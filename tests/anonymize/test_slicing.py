@@ -269,7 +269,7 @@ def chosen(
     patch: pytest.MonkeyPatch, answers: Sequence[int], most: int, number: int
 ) -> tuple[Slices, list[list[int]]]:
     """Slices of six columns with the scores above, and what every choice was made among."""
-    patch.setattr(module, "dependence", lambda _, first, second: SCORES[first, second])
+    patch.setattr(module, "dependence", lambda _, first, second, _least: SCORES[first, second])
     found, select = watched(patch, counted({(0,) * 6: 1}, 6), most, number, answers=answers)
     return found, [scores for scores, *_ in select.seen]
 
@@ -372,7 +372,9 @@ class Chosen:
             known = dict(zip(pairs, scores, strict=True))
             found: Law = {}
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(module, "dependence", lambda _, *pair: known[pair])
+                patch.setattr(
+                    module, "dependence", lambda _, first, second, _least: known[first, second]
+                )
                 for share, result in self._walk(patch, ()):
                     found[result] = found.get(result, 0.0) + share
             assert math.fsum(found.values()) == pytest.approx(1, abs=1e-9)

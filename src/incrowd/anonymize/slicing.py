@@ -1,20 +1,24 @@
 """Which columns to publish together, chosen privately: slices of columns that go together.
 
-**Score.** For columns X and Y of a table of n rows let
+**Score.** For columns X and Y of a table of n rows let f(x, y) = c(x, y) - c(x) c(y) / n, by how
+much the rows with x and y are more than independence would have, and
 
-    S = sum over x, y of max(0, c(x, y) - c(x) c(y) / n),
+    S = sum over x, y of min(max(0, f(x, y)), max(0, c(x, y) - t)),
 
-how many rows are where independence would not have them, the values of each column as frequent as
-they are: 0 where X and Y are independent, up to n (1 - sum of squared shares) where one decides the
-other.
+how many rows are where independence would not have them, counted only in cells of more than t
+rows: what is in smaller ones will not survive in a release. t is settled by the budget (see
+:mod:`incrowd.slicer`), not by the table. S is 0 where X and Y are independent, or all cells small;
+for t = 0 it is up to n (1 - sum of squared shares), where one column decides the other.
 
-**Sensitivity.** Let f(x, y) = c(x, y) - c(x) c(y) / n; S is half the sum of |f|, as f adds up to 0.
-Add a row (u, v), and let p and q be the shares of u and of v before. Then f rises by
-a = n (1 - p)(1 - q) / (n + 1) at (u, v), falls by a in all at (u, y) for y other than v, falls by
-a in all at (x, v) for x other than u, and rises by a in all elsewhere. So the sum of |f| moves by
-4a < 4 at most, and S by less than 2. Whole numbers floor(U S) then move by 2 U at most, and so does
-the mean, rounded down, of several. They may move either way, so a choice among them by report
-noisy max takes twice that for its sensitivity (see :mod:`incrowd.privacy.selection`).
+**Sensitivity.** Add a row (u, v), let p and q be the shares of u and of v before, and
+a = n (1 - p)(1 - q) / (n + 1) < 1. Then f rises by a at (u, v), falls by a in all at (u, y) for y
+other than v, falls by a in all at (x, v) for x other than u, and rises by a in all elsewhere; c
+rises by 1 at (u, v) and stays elsewhere. The summand does not fall as f and c rise, and moves by no
+more than the one of them that moves most. So it rises by 0 to 1 at (u, v), by a in all elsewhere at
+most, and falls by 2a in all at most: S moves by more than -2 and less than 2. (To an empty table
+the row adds nothing: f is 0.) Whole numbers floor(U S) then move by 2 U at most, and so does the
+mean, rounded down, of several. They may move either way, so a choice among them by report noisy max
+takes twice that for its sensitivity (see :mod:`incrowd.privacy.selection`).
 
 **Slices.** How many there are, and how many columns each has, is settled by numbers alone. First
 every column gets a place: a slice begins with the pair that scores most and takes in, one by one,
@@ -73,8 +77,8 @@ def covering(columns: int, most: int) -> list[tuple[int, ...]]:
     return found
 
 
-def dependence(frequencies: Frequencies, first: int, second: int) -> int:
-    """floor(U S) of two columns, exactly."""
+def dependence(frequencies: Frequencies, first: int, second: int, least: int = 0) -> int:
+    """floor(U S) of two columns, exactly; ``least`` is t, a whole number from 0."""
     total = frequencies.total
     if not total:
         return 0
@@ -85,10 +89,11 @@ def dependence(frequencies: Frequencies, first: int, second: int) -> int:
     columns = _held(frequencies, second)[found % width]
     # Products reach n squared, which needs whole numbers of any size for tables of billions.
     if total < 2**31:
-        above = int(np.maximum(joint * total - rows * columns, 0).sum())
+        apart = np.maximum(joint * total - rows * columns, 0)
+        above = int(np.minimum(apart, np.maximum(joint - least, 0) * total).sum())
     else:
         parts = zip(joint.tolist(), rows.tolist(), columns.tolist(), strict=True)
-        above = sum(max(c * total - x * y, 0) for c, x, y in parts)
+        above = sum(min(max(c * total - x * y, 0), max(c - least, 0) * total) for c, x, y in parts)
     return _UNIT * above // total
 
 
@@ -119,13 +124,16 @@ def slices(
     *,
     epsilons: Sequence[Fraction],
     bits: Randomness,
+    least: int = 0,
 ) -> list[tuple[int, ...]]:
     """So many slices of at most ``most`` columns: private at the sum of the epsilons.
 
-    There is one epsilon for each of :func:`choices`.
+    There is one epsilon for each of :func:`choices`. What stands in cells of ``least`` rows or
+    fewer counts nothing; no data may decide that number.
     """
     columns = frequencies.codes.shape[1]
-    score = {pair: dependence(frequencies, *pair) for pair in combinations(range(columns), 2)}
+    pairs = combinations(range(columns), 2)
+    score = {pair: dependence(frequencies, *pair, least) for pair in pairs}
     budget = iter(epsilons)
     found: list[tuple[int, ...]] = []
     together: set[tuple[int, ...]] = set()

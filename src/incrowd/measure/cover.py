@@ -3,6 +3,10 @@
 Labels are read as a reader would: a group of the hierarchy, a value, an interval ("18-64",
 "[18, 64]", "[18, 65)", "low to high"), a set ("a,b", "{a, b}"), or the root. So tables that
 other tools made can be measured too.
+
+A hierarchy may use one label for two things, such as a group and the root. What was published by
+levels is read at its level; of a column of which nothing is known, :func:`read_level` finds the
+level that fits all its labels, and elsewhere such a label is read as the widest that it means.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ import numpy.typing as npt
 
 from incrowd.anonymize.recoding import Axis
 from incrowd.errors import Floats, IncrowdError
-from incrowd.hierarchy import ROOT
+from incrowd.hierarchy import ROOT, Hierarchy
 from incrowd.values import canonical, number
 
 Places = npt.NDArray[np.int64]
@@ -34,22 +38,76 @@ class LabelError(IncrowdError):
     """A label that no reader of the hierarchy would understand."""
 
 
-class Reader:
-    """Reads the labels of one column."""
+def groups_of(hierarchy: Hierarchy) -> Iterator[tuple[int, str | None, Places]]:
+    """Every group of values with its level, label and codes; the lowest level first."""
+    values = len(hierarchy.values)
+    for level, labels in enumerate(hierarchy.labels):
+        groups = hierarchy.groups[level][:values]
+        order = np.argsort(groups, kind="stable")
+        ends = np.searchsorted(groups[order], np.arange(len(labels) + 1))
+        for code, label in enumerate(labels):
+            codes = order[ends[code] : ends[code + 1]]
+            if len(codes):
+                yield level, label, codes.astype(np.int64)
 
-    def __init__(self, name: str, axis: Axis) -> None:
+
+def ambiguous(hierarchy: Hierarchy) -> dict[str, dict[int, int]]:
+    """Labels that cover different values at different levels: how many values at each of them."""
+    met: dict[str | None, dict[bytes, None]] = {}
+    sizes: dict[str | None, dict[int, int]] = {}
+    for level, label, codes in groups_of(hierarchy):
+        met.setdefault(label, {})[codes.tobytes()] = None
+        sizes.setdefault(label, {})[level] = len(codes)
+    return {label: sizes[label] for label, means in met.items() if label and len(means) > 1}
+
+
+def read_level(name: str, hierarchy: Hierarchy, labels: Sequence[object]) -> tuple[int | None, str]:
+    """The level at which to read a column with labels of two meanings, and what is to be said.
+
+    That is the lowest at which every label of the column is a label; where several fit and mean
+    different things, the one whose labels cover most. None where no label has two meanings, or
+    no level fits: then each is read by itself. ``*`` fits anywhere, as suppressed rows show it.
+    """
+    twice = ambiguous(hierarchy)
+    texts = {label if isinstance(label, str) else canonical(label) for label in labels}
+    met = sorted(text for text in texts if text in twice)
+    if not met:
+        return None, ""
+    texts -= {ROOT} if texts != {ROOT} else set()
+    fitting = [level for level, own in enumerate(hierarchy.labels) if texts <= set(own)]
+    # Where such a label is no group, it stands for what is outside the domain.
+    fitting = [level for level in fitting if all(level in twice[text] for text in met)] or fitting
+    if not fitting:
+        return None, (
+            f"In column '{name}', '{met[0]}' has different meanings at different levels of its "
+            "hierarchy, and no level fits all labels: it was read as the widest."
+        )
+    wide = {level: sum(twice[text].get(level, 0) for text in met) for level in fitting}
+    level = max(fitting, key=lambda level: (wide[level], -level))
+    if len(fitting) == 1:
+        return level, ""
+    listed = " and ".join(f"level {one}" for one in fitting)
+    return level, (
+        f"The labels of column '{name}' fit {listed}, where '{met[0]}' means different things: "
+        f"they were read at level {level}, the widest."
+    )
+
+
+class Reader:
+    """Reads the labels of one column; those of its ``level`` first, where that is known."""
+
+    def __init__(self, name: str, axis: Axis, level: int | None = None) -> None:
         self._name, self._axis = name, axis
         hierarchy = axis.hierarchy
         values = len(hierarchy.values)
         self._known: dict[str | None, tuple[Places, int]] = {}
-        for level, labels in enumerate(hierarchy.labels):
-            groups = hierarchy.groups[level][:values]
-            order = np.argsort(groups, kind="stable")
-            ends = np.searchsorted(groups[order], np.arange(len(labels) + 1))
-            for code, label in enumerate(labels):
-                codes = order[ends[code] : ends[code + 1]]
-                if len(codes):
-                    self._learn(label, axis.positions[codes].astype(np.int64), level)
+        own: dict[str | None, tuple[Places, int]] = {}
+        for at, label, codes in groups_of(hierarchy):
+            places = np.sort(axis.positions[codes].astype(np.int64))
+            self._learn(label, places, at)
+            if at == level:
+                own[label] = (places, at)
+        self._known |= own
         everything = np.arange(values, dtype=np.int64)
         for label in (hierarchy.root, ROOT):
             self._known.setdefault(label, (everything, hierarchy.height - 1))
@@ -61,7 +119,7 @@ class Reader:
         """A label that stands for different groups is read as the widest of them."""
         known = self._known.get(label)
         if known is None or len(places) > len(known[0]):
-            self._known[label] = (np.sort(places), level)
+            self._known[label] = (places, level)
 
     def read(self, label: object) -> tuple[Places, int | None]:
         """The positions that a label covers, and its level where it is a group or a value."""
@@ -194,12 +252,15 @@ class Cover:
     sets: dict[int, Places]
 
 
-def cover(name: str, axis: Axis, labels: Sequence[object], held: Floats) -> Cover:
+def cover(
+    name: str, axis: Axis, labels: Sequence[object], held: Floats, level: int | None = None
+) -> Cover:
     """Read all labels of a column; raises :class:`LabelError` for one that has no meaning.
 
-    ``held`` is how many original rows there are at each position.
+    ``held`` is how many original rows there are at each position, ``level`` the one that the
+    labels are known to belong to.
     """
-    reader, bins = Reader(name, axis), bins_of(axis)
+    reader, bins = Reader(name, axis, level), bins_of(axis)
     hierarchy = axis.hierarchy
     size, top = max(hierarchy.size - 1, 1), max(hierarchy.height - 1, 1)
     count, n = int(bins.max()) + 1, len(labels)
@@ -209,18 +270,18 @@ def cover(name: str, axis: Axis, labels: Sequence[object], held: Floats) -> Cove
     sets: dict[int, Places] = {}
     shares = np.zeros((n, count))
     for at, label in enumerate(labels):
-        places, level = reader.read(label)
+        places, found = reader.read(label)
         shares[at] = np.bincount(bins[places], minlength=count) / len(places)
         low[at], high[at] = places.min(), places.max()
         if high[at] - low[at] + 1 != len(places):
             sets[at] = places
-        loss[at] = _covered(axis, places, level) / size
+        loss[at] = _covered(axis, places, found) / size
         rows[at] = held[places].sum()
         if axis.ordered:
             precision[at] = reader.width(places)
         else:
-            precision[at] = loss[at] if level is None else level / top
-        root = level == hierarchy.height - 1 and (hierarchy.rooted or label == ROOT)
+            precision[at] = loss[at] if found is None else found / top
+        root = found == hierarchy.height - 1 and (hierarchy.rooted or label == ROOT)
         if values > 1 and (root or len(places) == values == hierarchy.size):
             loss[at], precision[at], rows[at] = 1.0, 1.0, held.sum()
             low[at], high[at] = 0, values + 1

@@ -85,7 +85,7 @@ def _fitting(
     Where no value fits two labels of a column, every original tuple fits one class and they
     are counted through. Elsewhere each class is held against all tuples.
     """
-    labels = [_label_at(cover, original.codes[:, at]) for at, cover in enumerate(covers)]
+    labels = [label_at(cover, original.codes[:, at]) for at, cover in enumerate(covers)]
     apart = [label for label in labels if label is not None]
     if len(apart) == len(labels):
         codes = np.column_stack(apart)
@@ -106,7 +106,7 @@ def _fitting(
     return np.maximum(np.array(found), 1.0), released.counts[chosen]
 
 
-def _label_at(cover: Cover, places: Codes) -> npt.NDArray[np.int64] | None:
+def label_at(cover: Cover, places: Codes) -> npt.NDArray[np.int64] | None:
     """The label that fits each position, -1 for none; None where two may fit one position."""
     order = np.argsort(cover.low, kind="stable")
     low, high = cover.low[order], cover.high[order]

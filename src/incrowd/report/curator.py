@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
 from incrowd.associating import Sliced
@@ -22,69 +23,74 @@ _STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "svg.hashsalt": "incrowd",
+    "svg.fonttype": "none",  # text stays text, in whatever script
+    "text.parse_math": False,  # a dollar in a name is a dollar
     "legend.frameon": False,
 }
+
+_MOST_NUMBERS = 20  # columns up to which each pair's number is written into its square
+_LONGEST_NAME = 32
 
 
 def report(
     certificate: Certificate,
     evaluation: Outcome | Evaluation | Sliced,
     reasons: Sequence[str] = (),
+    warnings_: Sequence[str] = (),
 ) -> str:
     """The report as one HTML page without links to anything else."""
+    about = {"certificate": certificate, "reasons": reasons, "warnings": warnings_}
     with mpl.rc_context(_STYLE):
         if isinstance(evaluation, Outcome):
-            return _outcome(certificate, evaluation, reasons)
+            return _outcome(about, evaluation)
         if isinstance(evaluation, Evaluation):
-            return _evaluation(certificate, evaluation, reasons)
-        return _sliced(certificate, evaluation, reasons)
+            return _evaluation(about, evaluation)
+        return _sliced(about, certificate, evaluation)
 
 
-def _outcome(certificate: Certificate, outcome: Outcome, reasons: Sequence[str]) -> str:
+def _outcome(about: dict[str, Any], outcome: Outcome) -> str:
     return render(
         "incrowd.report",
         "curator.html",
-        certificate=certificate,
-        reasons=reasons,
+        **about,
         outcome=outcome,
-        sizes=_drawn(_sizes(outcome.sizes_original, outcome.sizes_released, "cell")),
-        columns=_drawn(_columns(outcome.detail_by_column)),
+        sizes=_drawn(lambda: _sizes(outcome.sizes_original, outcome.sizes_released, "cell")),
+        columns=_drawn(lambda: _columns(outcome.detail_by_column)),
     )
 
 
-def _evaluation(certificate: Certificate, found: Evaluation, reasons: Sequence[str]) -> str:
+def _evaluation(about: dict[str, Any], found: Evaluation) -> str:
     detail = {name: 1 - lost for name, lost in found.precision_by_column.items()}
     return render(
         "incrowd.report",
         "evaluation.html",
-        certificate=certificate,
-        reasons=reasons,
+        **about,
         found=found,
-        sizes=_drawn(_sizes(found.risk.sizes_original, found.risk.sizes, "class")),
-        columns=_drawn(_columns(detail)),
-        associations=_drawn(_associations(found)),
+        sizes=_drawn(lambda: _sizes(found.risk.sizes_original, found.risk.sizes, "class")),
+        columns=_drawn(lambda: _columns(detail)),
+        associations=_drawn(lambda: _associations(found)),
     )
 
 
-def _sliced(certificate: Certificate, found: Sliced, reasons: Sequence[str]) -> str:
+def _sliced(about: dict[str, Any], certificate: Certificate, found: Sliced) -> str:
     together = sorted(found.associations, key=lambda pair: -pair.original)
     return render(
         "incrowd.report",
         "sliced.html",
-        certificate=certificate,
-        reasons=reasons,
+        **about,
         found=found,
         tables=list(zip(certificate.tables, found.slices, strict=True)),
         pairs=together,
         shown=sum(pair.slice is not None for pair in together),
-        associations=_drawn(survival_figure(found)),
+        silent=[pair for pair in together if pair.silent is not None],
+        associations=_drawn(lambda: survival_figure(found)),
     )
 
 
 def survival_figure(found: Sliced) -> Figure:
     """Cramér's V of every pair of columns, in the table and as the slices show it."""
     names = list(dict.fromkeys(name for columns in found.columns for name in columns))
-    size = len(names)
+    size, shortened = len(names), [_short(name) for name in names]
     tables = {title: np.full((size, size), np.nan) for title in ("in the table", "as released")}
     for pair in found.associations:
         one, other = names.index(pair.first), names.index(pair.second)
@@ -98,9 +104,9 @@ def survival_figure(found: Sliced) -> Figure:
     for axes, (title, values) in zip(both, tables.items(), strict=True):
         image = axes.imshow(values, vmin=0, vmax=1, cmap=colours)
         axes.set_title(title)
-        axes.set_xticks(range(size), names, rotation=45, ha="right")
-        axes.set_yticks(range(size), names)
-        for at, place in np.argwhere(~np.isnan(values)):
+        axes.set_xticks(range(size), shortened, rotation=45, ha="right")
+        axes.set_yticks(range(size), shortened)
+        for at, place in np.argwhere(~np.isnan(values) & (size <= _MOST_NUMBERS)):
             value = values[at, place]
             axes.text(
                 place, at, f"{value:.2f}".removeprefix("0"), ha="center", va="center", fontsize=7,
@@ -133,7 +139,8 @@ def _columns(detail: dict[str, float]) -> Figure:
     names = list(detail)[::-1]
     figure = Figure(figsize=(7.5, 0.6 + 0.36 * len(names)), layout="constrained")
     axes = figure.subplots()
-    axes.barh(names, [detail[name] for name in names], color="#2a9d8f")
+    axes.barh(range(len(names)), [detail[name] for name in names], color="#2a9d8f")
+    axes.set_yticks(range(len(names)), [_short(name) for name in names])
     axes.set(xlim=(0, 1), xlabel="detail kept in the rows shown (1: the value itself, 0: nothing)")
     return figure
 
@@ -151,9 +158,22 @@ def _associations(found: Evaluation) -> Figure:
     return figure
 
 
-def _drawn(figure: Figure) -> Markup:
+def _short(name: str) -> str:
+    """A name that leaves room for the figure."""
+    plain = " ".join(name.split())
+    return plain if len(plain) <= _LONGEST_NAME else f"{plain[: _LONGEST_NAME - 1]}…"
+
+
+def _drawn(figure: Callable[[], Figure]) -> Markup:
+    """A figure as SVG; where it cannot be drawn, a sentence: a release must not fail by it."""
     buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None})
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of characters that only the reader's fonts have
+            figure().savefig(buffer, format="svg", metadata={"Date": None})
+    except Exception as error:  # noqa: BLE001 - whatever names and numbers can do to a drawing
+        reason = (str(error).splitlines() or [""])[0]
+        return escape(f"This figure could not be drawn ({type(error).__name__}: {reason[:200]}).")
     text = buffer.getvalue()
     return Markup(text[text.index("<svg") :])  # noqa: S704 - our own drawing
 

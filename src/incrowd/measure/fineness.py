@@ -1,0 +1,209 @@
+"""Whether fineness follows other columns: associations that local recoding invents.
+
+Where fine and coarse labels of a column stand side by side, some rows of a fine label's values are
+shown with it and others with a coarser one. If that depended on another column, what holds among
+the rows shown finely is true of each cell and false of the table: all rows labelled
+``Married-civ-spouse`` earn little, because those that earn much are labelled ``Married``.
+
+So the distribution of every other column among the rows that show a fine label is held against
+that among the rows of the table that have its values. Labels of the other column may be coarse as
+well; the distance is the smallest total variation that any reading of them allows, so nothing is
+blamed on taking them to be uniform. What a random sample of as many rows would show is allowed for,
+with one false alarm in a thousand columns at most, and small differences are passed over.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from incrowd.anonymize.frequency import Counts, Frequencies, merged
+from incrowd.errors import Floats
+from incrowd.hierarchy import Codes
+from incrowd.measure.cover import Cover
+
+NOTABLE = 0.1  # a distance beyond chance from which a column is named
+_FALSE_ALARM = 1e-3
+_LABELS = 200  # so many fine labels of a column are looked at, those with most rows
+
+Places = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Selected:
+    """The worst that a column's fine labels tell of another column.
+
+    Of ``rows`` released rows that show ``label`` (others of its values show ``coarse``), the share
+    ``released`` shows ``value`` in the column ``other``; of the rows of the table that have the
+    values of ``label``, the share ``original`` has it. ``distance`` is the total variation of all
+    values, at least.
+    """
+
+    column: str
+    label: str | None
+    coarse: str | None
+    other: str
+    value: str | None
+    released: float
+    original: float
+    rows: int
+    distance: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.released:.0%} of the {self.rows:,} rows shown as '{self.label}' have "
+            f"'{self.value}' in '{self.other}', of such rows in the table {self.original:.0%} (all "
+            f"values together are apart by {self.distance:.2f} of 1 at least)"
+        )
+
+
+def selected(
+    names: Sequence[str],
+    points: Sequence[Codes],
+    counts: Counts,
+    covers: Sequence[Cover],
+    released: Frequencies,
+) -> list[Selected]:
+    """For each column whose fine labels are not shown alike, the worst example; worst first.
+
+    ``points`` are the positions of the table's tuples on each axis, ``counts`` their rows;
+    ``released`` has the codes of the labels that ``covers`` explain.
+    """
+    pieces = [_Pieces(cover, released.codes[:, at]) for at, cover in enumerate(covers)]
+    found = []
+    for at, name in enumerate(names):
+        fine = list(_inside_others(covers[at], released, at))
+        others = [other for other in range(len(names)) if other != at and fine]
+        worst: tuple[float, Selected] | None = None
+        for other in others:
+            held = _held(pieces[at], pieces[other], points[at], points[other], counts)
+            pairs = merged(released.codes[:, [at, other]], released.counts)
+            for label, coarse in fine:
+                here = pairs.codes[:, 0] == label
+                table = held[pieces[at].of_label(label)].sum(axis=0)
+                shown = _Shown(pairs.codes[here, 1], pairs.counts[here])
+                beyond, apart = _compared(pieces[other], shown, table, len(fine) * len(others))
+                if beyond > (NOTABLE if worst is None else worst[0]):
+                    value, share, true = _example(pieces[other], shown, table / table.sum())
+                    example = Selected(
+                        name, covers[at].labels[label], covers[at].labels[coarse], names[other],
+                        covers[other].labels[value], share, true, shown.total, apart,
+                    )  # fmt: skip
+                    worst = (beyond, example)
+        if worst is not None:
+            found.append(worst)
+    return [example for _, example in sorted(found, key=lambda pair: -pair[0])]
+
+
+@dataclass(frozen=True, eq=False)
+class _Shown:
+    """The labels of another column among the rows of a fine label, and how often each is shown."""
+
+    codes: Codes
+    rows: Counts
+
+    @property
+    def total(self) -> int:
+        return int(self.rows.sum())
+
+
+def _compared(pieces: _Pieces, shown: _Shown, table: Floats, tried: int) -> tuple[float, float]:
+    """The distance from the table beyond what chance allows, and the distance."""
+    if not table.sum():
+        return 0.0, 0.0
+    truth = table / table.sum()
+    apart = _distance(pieces, shown, truth)
+    return apart - _by_chance(truth, shown.total, tried), apart
+
+
+def _inside_others(cover: Cover, released: Frequencies, at: int) -> Iterator[tuple[int, int]]:
+    """Labels whose values another label has as well, and more; with the narrowest of those."""
+    rows = np.bincount(released.codes[:, at], released.counts, minlength=len(cover.low))
+    shown = np.flatnonzero(rows)
+    wide = cover.high - cover.low
+    for label in shown[np.argsort(-rows[shown], kind="stable")][:_LABELS].tolist():
+        holds = (cover.low[shown] <= cover.low[label]) & (cover.high[shown] >= cover.high[label])
+        wider = shown[holds & (wide[shown] > wide[label])]
+        if len(wider):
+            yield label, int(wider[np.argmin(wide[wider])])
+
+
+class _Pieces:
+    """An axis in pieces that no label of the column divides."""
+
+    def __init__(self, cover: Cover, codes: Codes) -> None:
+        shown = np.unique(codes)
+        self._edges = np.unique(np.concatenate([[0], cover.low[shown], cover.high[shown] + 1]))
+        self.number = len(self._edges)
+        self.first = np.searchsorted(self._edges, cover.low)
+        self.last = np.searchsorted(self._edges, cover.high, side="right") - 1
+
+    def of(self, points: Codes) -> Places:
+        """The piece that each position lies in."""
+        return np.searchsorted(self._edges, points, side="right") - 1
+
+    def of_label(self, label: int) -> slice:
+        """The pieces of a label that is shown."""
+        return slice(self.first[label], self.last[label] + 1)
+
+
+def _held(one: _Pieces, two: _Pieces, first: Codes, second: Codes, counts: Counts) -> Floats:
+    """How many rows of the table lie in each pair of pieces."""
+    places = one.of(first) * two.number + two.of(second)
+    held = np.bincount(places, weights=counts, minlength=one.number * two.number)
+    return held.reshape(one.number, two.number).astype(np.float64)
+
+
+def _distance(pieces: _Pieces, shown: _Shown, truth: Floats) -> float:
+    """The smallest total variation between the truth and what labels may stand for.
+
+    A label may put its share anywhere in its run. Putting as much as possible where the truth has
+    it is a matching of runs with places: from left to right, the run that ends first goes first,
+    which is optimal. A label that is no run counts as one, which makes the distance smaller.
+    """
+    waiting = sorted(
+        (int(pieces.first[code]), int(pieces.last[code]), rows / shown.total)
+        for code, rows in zip(shown.codes.tolist(), shown.rows.tolist(), strict=True)
+    )
+    active: list[tuple[int, float]] = []
+    matched, at = 0.0, 0
+    for place, room in enumerate(truth.tolist()):
+        left = room
+        while at < len(waiting) and waiting[at][0] <= place:
+            heapq.heappush(active, waiting[at][1:])
+            at += 1
+        while active and left > 0:
+            last, share = heapq.heappop(active)
+            given = min(left, share) if last >= place else 0.0
+            matched, left = matched + given, left - given
+            if last > place and share > given:
+                heapq.heappush(active, (last, share - given))
+    return max(1.0 - matched, 0.0)
+
+
+def _by_chance(truth: Floats, rows: int, tried: int) -> float:
+    """What the distance of a random sample of so many rows stays below, as good as always.
+
+    Its mean is at most half the sum of the standard deviations, and one row moves it by 1 / rows
+    at most, so that McDiarmid's inequality bounds the rest. A sample without replacement, as a
+    release draws it, is nearer to the truth.
+    """
+    mean = 0.5 * float(np.sqrt(truth * (1 - truth) / rows).sum())
+    return mean + math.sqrt(math.log(tried / _FALSE_ALARM) / (2 * rows))
+
+
+def _example(pieces: _Pieces, shown: _Shown, truth: Floats) -> tuple[int, float, float]:
+    """The value that is shown too often by most: its label, the share shown, the share in truth."""
+    best = (-1.0, 0, 0.0, 0.0)
+    first, last = pieces.first[shown.codes], pieces.last[shown.codes]
+    for code in shown.codes.tolist():
+        inside = (first >= pieces.first[code]) & (last <= pieces.last[code])
+        share = float(shown.rows[inside].sum()) / shown.total
+        true = float(truth[pieces.of_label(code)].sum())
+        best = max(best, (share - true, code, share, true))
+    return best[1], best[2], best[3]

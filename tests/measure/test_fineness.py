@@ -1,0 +1,198 @@
+"""Whether the fineness of labels follows other columns, held against linear programs and plants."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.optimize import linprog
+
+from incrowd.anonymize.frequency import Frequencies, merged
+from incrowd.engine.count import count
+from incrowd.engine.source import open_table
+from incrowd.evaluating import Shown, axes_of, covered, invented
+from incrowd.measure.fineness import Selected, _distance, _Pieces, _Shown, selected
+from incrowd.privacy.randomness import SeededRandomness
+from incrowd.release import publish
+from incrowd.schemes import SIDE_BY_SIDE
+from incrowd.specfile import SpecFile, parse
+
+SPEC = """
+columns:
+  status:
+    role: quasi
+    hierarchy: {groups: {present: [married, partner], absent: [single, widowed]}}
+  income: {role: quasi, hierarchy: {flat: {values: [low, high]}}}
+"""
+COARSE = {"married": "present", "partner": "present", "single": "absent", "widowed": "absent"}
+
+
+def people(rows: int = 6000, seed: int = 1) -> pl.DataFrame:
+    """Of the married half earn much, of the others a fifth."""
+    draw = np.random.default_rng(seed)
+    status = draw.choice(list(COARSE), rows, p=[0.4, 0.1, 0.3, 0.2])
+    high = draw.random(rows) < np.where(status == "married", 0.5, 0.2)
+    return pl.DataFrame({"status": status, "income": np.where(high, "high", "low")})
+
+
+def looked_at(original: pl.DataFrame, released: pl.DataFrame) -> list[Selected]:
+    columns = dict(parse(SPEC).spec.columns)
+    whole = count(open_table(original), columns)
+    labels = [released[name].unique().to_list() for name in columns]
+    codes = [
+        [texts.index(value) for value in released[name]]
+        for name, texts in zip(columns, labels, strict=True)
+    ]
+    ones = np.ones(len(released), dtype=np.int64)
+    shown = Shown(tuple(labels), merged(np.array(codes, dtype=np.int32).T, ones))
+    axes = axes_of(whole, columns)
+    points, _, covers = covered(whole, axes, shown)
+    found = selected(whole.names, points, whole.frequencies.counts, covers, shown.frequencies)
+    assert bool(found) == bool(invented(whole, axes, shown))
+    return found
+
+
+def shown_finely(
+    table: pl.DataFrame, fine: np.ndarray[tuple[int], np.dtype[np.bool_]]
+) -> pl.DataFrame:
+    coarse = pl.col("status").replace_strict(COARSE)
+    return table.with_columns(
+        status=pl.when(pl.lit(pl.Series(fine))).then("status").otherwise(coarse)
+    )
+
+
+def test_fineness_that_follows_another_column_is_named() -> None:
+    """Who earns little is shown as married, who earns much as present: all married earn little."""
+    table = people()
+    (found,) = looked_at(table, shown_finely(table, (table["income"] == "low").to_numpy()))
+    assert (found.column, found.other, found.value) == ("status", "income", "low")
+    assert (found.label, found.coarse) == ("married", "present")
+    assert found.released == 1
+    married = table.filter(pl.col("status") == "married")
+    assert found.original == pytest.approx((married["income"] == "low").mean())
+    assert found.rows == int((married["income"] == "low").sum())
+    assert found.distance == pytest.approx(1 - found.original)
+    assert str(found).startswith(f"100% of the {found.rows:,} rows shown as 'married' have 'low'")
+
+
+def test_fineness_by_chance_is_not(tmp_path: Path) -> None:
+    """Two hundred tables in which a coin decides; a wrong allowance would name some."""
+    for seed in range(200):
+        rows = (60, 300, 1500)[seed % 3]
+        table = people(rows, seed)
+        coin = np.random.default_rng(seed + 1000).random(rows) < 0.3
+        assert looked_at(table, shown_finely(table, coin)) == []
+
+
+def test_one_level_for_a_column_is_none_of_it() -> None:
+    """Nothing stands beside something coarser, whoever is left out."""
+    table = people()
+    assert looked_at(table, table.filter(pl.col("income") == "low")) == []
+
+
+def test_half_of_it_is_found_too_and_the_worst_comes_first() -> None:
+    table = people()
+    draw = np.random.default_rng(5)
+    chance = np.where(table["income"] == "low", 0.9, 0.4)
+    (found,) = looked_at(table, shown_finely(table, draw.random(len(table)) < chance))
+    assert found.label == "married"
+    assert 0.6 < found.released < 0.8
+    assert found.original == pytest.approx(0.5, abs=0.03)
+
+
+def test_labels_that_are_coarse_in_the_other_column_are_read_to_the_best(tmp_path: Path) -> None:
+    """Where income is shown as * it may be anything, and nothing is blamed on it."""
+    table = people()
+    low = (table["income"] == "low").to_numpy()
+    hidden = shown_finely(table, low).with_columns(income=pl.lit("*"))
+    assert looked_at(table, hidden) == []
+
+
+def by_program(low: list[int], high: list[int], shares: list[float], truth: list[float]) -> float:
+    """The smallest total variation, as a linear program: 1 less what can be matched."""
+    pairs = [(a, b) for a in range(len(low)) for b in range(len(truth)) if low[a] <= b <= high[a]]
+    rows = np.zeros((len(low) + len(truth), len(pairs)))
+    for at, (a, b) in enumerate(pairs):
+        rows[a, at] = rows[len(low) + b, at] = 1
+    found = linprog(-np.ones(len(pairs)), A_ub=rows, b_ub=[*shares, *truth], method="highs")
+    return float(1 + found.fun)
+
+
+def test_the_distance_is_the_smallest_of_all_readings() -> None:
+    draw = np.random.default_rng(7)
+    for _ in range(150):
+        labels, places = int(draw.integers(1, 7)), int(draw.integers(2, 9))
+        ends = np.sort(draw.integers(0, places, (labels, 2)), axis=1)
+        rows = draw.integers(1, 20, labels)
+        truth = draw.dirichlet(np.full(places, 0.5))
+        pieces = _Pieces.__new__(_Pieces)
+        pieces.first, pieces.last = ends[:, 0], ends[:, 1]
+        shown = _Shown(np.arange(labels, dtype=np.int32), rows)
+        wanted = by_program(
+            ends[:, 0].tolist(), ends[:, 1].tolist(), (rows / rows.sum()).tolist(), truth.tolist()
+        )
+        assert _distance(pieces, shown, truth) == pytest.approx(wanted, abs=1e-9)
+
+
+def cut_spec(release: str) -> SpecFile:
+    return parse(
+        "columns:\n"
+        "  age: {role: quasi, hierarchy: {intervals: {from: 0, to: 63, widths: [4, 16]}}}\n"
+        "  town: {role: quasi, hierarchy: {groups: {n: [a, b, c, d], s: [e, f, g, h]}}}\n"
+        "  ill: {role: quasi, hierarchy: {flat: {values: [no, yes]}}}\n"
+        f"release: {{{release}}}\n"
+    )
+
+
+def uneven(rows: int = 4000) -> pl.DataFrame:
+    draw = np.random.default_rng(3)
+    ill = draw.random(rows) < 0.3
+    age = np.where(ill, draw.integers(0, 64, rows), draw.integers(0, 8, rows))
+    return pl.DataFrame(
+        {
+            "age": age,
+            "town": draw.choice(list("abcdefgh"), rows),
+            "ill": np.where(ill, "yes", "no"),
+        }
+    )
+
+
+def test_every_release_by_cuts_carries_the_warning(tmp_path: Path) -> None:
+    budget = "epsilon: 2, delta: 1.0e-5"
+    cut = publish(
+        uneven(), cut_spec(f"{budget}, scheme: mondrian"), output=tmp_path / "cut",
+        bits=SeededRandomness(1),
+    )  # fmt: skip
+    assert SIDE_BY_SIDE in cut.warnings
+    page = (tmp_path / "cut" / "curator" / "report.html").read_text()
+    assert "What holds among the rows of one label" in page
+    assert "side by side" not in (tmp_path / "cut" / "certificate.json").read_text()
+    for scheme in ("search", "auto"):
+        made = publish(
+            uneven(), cut_spec(f"{budget}, scheme: {scheme}"), output=tmp_path / scheme,
+            bits=SeededRandomness(1),
+        )  # fmt: skip
+        assert not any("side by side" in text for text in made.warnings)
+    sliced = publish(
+        uneven(), cut_spec(f"{budget}, scheme: mondrian, slices: 2"), output=tmp_path / "slices",
+        bits=SeededRandomness(1),
+    )  # fmt: skip
+    assert sliced.warnings.count(SIDE_BY_SIDE) == 1
+    assert "What holds among" in (tmp_path / "slices" / "curator" / "report.html").read_text()
+
+
+def test_local_recoding_of_classes_is_looked_at_too(tmp_path: Path) -> None:
+    made = publish(
+        uneven(), cut_spec("method: k-anonymity, k: 20, algorithm: mondrian"),
+        output=tmp_path / "out",
+    )  # fmt: skip
+    (said,) = (text for text in made.warnings if "shown finely" in text)
+    assert "'age': " in said
+    levels = publish(uneven(), cut_spec("method: k-anonymity, k: 20"), output=tmp_path / "ola")
+    assert not any("shown finely" in text for text in levels.warnings)
+    empty = Frequencies(np.zeros((0, 2), np.int32), np.zeros(0, np.int64))
+    whole = count(open_table(people()), dict(parse(SPEC).spec.columns))
+    axes = axes_of(whole, dict(parse(SPEC).spec.columns))
+    assert invented(whole, axes, Shown(((), ()), empty)) == ()
