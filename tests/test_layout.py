@@ -9,7 +9,7 @@ import incrowd
 
 ROOT = Path(incrowd.__file__).parent
 LAYERS = [
-    {"errors", "values", "folder"},
+    {"errors", "values", "quoting", "folder"},
     {"spec", "hierarchy"},
     {"specfile", "builders", "privacy", "anonymize", "measure"},
     {"engine", "statements", "ledger"},

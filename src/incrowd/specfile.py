@@ -109,8 +109,11 @@ def parse(text: str, *, path: Path | None = None) -> SpecFile:
     try:
         document = _yaml().load(text)
     except MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise SpecError(source, [Problem("", f"not valid YAML: {error.problem}", line)]) from error
+        mark, what = error.problem_mark, error.problem
+        if error.context == "while scanning a quoted scalar" and "end of stream" in str(what):
+            mark, what = error.context_mark, "a quote is opened here and never closed"
+        line = mark.line + 1 if mark else None
+        raise SpecError(source, [Problem("", f"not valid YAML: {what}", line)]) from error
     except (YAMLError, ValueError, RecursionError) as error:
         raise SpecError(source, [Problem("", f"not valid YAML: {error}")]) from error
     if not isinstance(document, CommentedMap):

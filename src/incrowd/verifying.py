@@ -242,7 +242,7 @@ def _allowed(folder: Path, name: str, column: SchemeColumn) -> Callable[[object]
     """Which values a column may show: at its level, or, recoded locally, anything readable."""
     if column.file is not None:
         # As it is written: older releases list True where a newer one lists true.
-        rows = read_rows(folder / column.file, ";")
+        rows = read_rows(folder / column.file, ";", ours=True)
         hierarchy = from_rows(rows, other=column.other, exact=True)
         if column.level is None:
             return _readable(Reader(name, Axis(hierarchy, bool(column.ordered))))

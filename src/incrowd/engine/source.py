@@ -18,13 +18,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from incrowd.engine import Table, TableError
 from incrowd.engine.local import LocalTable
+from incrowd.quoting import LONGEST, Units, find_fault
 
 _IN_MEMORY_BYTES = 1 << 29
-_BLOCK_BYTES = 1 << 26
+_BLOCK_BYTES = LONGEST
 _TEXT = {".csv", ".tsv", ".txt", ".tab"}
 _EXCEL = {".xlsx", ".xls", ".xlsb", ".ods"}
 _ARROW = {".arrow", ".ipc", ".feather"}
@@ -38,7 +40,7 @@ def open_table(
     Text, Parquet, Arrow and Excel files go by the ending of their names. A relative path
     is relative to ``folder``. ``postgresql://user@host/database#schema.table`` names a
     table of a database. A file without rows is refused unless ``empty`` allows it. The
-    ``delimiter`` of a text file is found out unless it is given.
+    ``delimiter`` of a text file is found out; it is given for files that we wrote.
     """
     if isinstance(source, LocalTable):
         return source
@@ -116,7 +118,7 @@ def _open_excel(path: Path) -> pl.LazyFrame:
 
 
 def _open_text(path: Path, delimiter: str | None) -> pl.LazyFrame:
-    """A checked text file: every row has as many fields as the header.
+    """A checked text file: every row has as many fields as the header, and quotes are closed.
 
     A small one is held in memory. A large one is laid out once, column by column, in a
     temporary folder that only this user can read and that goes with the table, and is
@@ -127,13 +129,13 @@ def _open_text(path: Path, delimiter: str | None) -> pl.LazyFrame:
     encoding = _encoding(path)
     with path.open(encoding=encoding, newline="") as file:
         head = next((line for line in file if line.strip()), "")
-    delimiter = delimiter or _delimiter(head)
-    with path.open(encoding=encoding, newline="") as file:
-        try:
-            rows = csv.reader(file, delimiter=delimiter)
-            names = next((row for row in rows if row), [])
-        except csv.Error as error:
-            raise TableError(f"Cannot read the header of '{path.name}': {error}.") from error
+    ours, delimiter = delimiter is not None, delimiter or _delimiter(head)
+    names, trouble = _header(path, delimiter, encoding)
+    columns = None if ours else len(names)
+    if fault := find_fault(_units(path, encoding), delimiter, columns):
+        raise TableError(fault.said(path.name))
+    if trouble is not None:
+        raise TableError(f"Cannot read the header of '{path.name}': {trouble}.") from trouble
     _refuse_duplicates(names, f"The file '{path.name}'")
     batches = _strict(path, names, delimiter, encoding)
     if path.stat().st_size <= _IN_MEMORY_BYTES:
@@ -148,6 +150,30 @@ def _open_text(path: Path, delimiter: str | None) -> pl.LazyFrame:
         for batch in batches:
             writer.write_batch(batch)
     return pl.scan_ipc(laid_out)
+
+
+def _header(path: Path, delimiter: str, encoding: str) -> tuple[list[str], csv.Error | None]:
+    """The names in the header; none, but what is wrong with it, if it cannot be read."""
+    with path.open(encoding=encoding, newline="") as file:
+        try:
+            rows = csv.reader(file, delimiter=delimiter)
+            return next((row for row in rows if row), []), None
+        except csv.Error as error:
+            return [], error
+
+
+def _units(path: Path, encoding: str) -> Units:
+    """The bytes of a text, or the halves of UTF-16, without its mark; read as they are needed."""
+    with path.open("rb") as file:
+        mark = file.read(3)
+    wide: np.dtype[Any] = np.dtype(np.uint8)
+    skipped = len(mark) if encoding == "utf-8-sig" else 0
+    if encoding == "utf-16":
+        wide, skipped = np.dtype("<u2" if mark.startswith(codecs.BOM_UTF16_LE) else ">u2"), 2
+    number = (path.stat().st_size - skipped) // wide.itemsize
+    if number < 1:
+        return np.zeros(0, dtype=wide)
+    return np.memmap(path, dtype=wide, mode="r", offset=skipped, shape=(number,)).view(np.ndarray)
 
 
 def _strict(path: Path, names: list[str], delimiter: str, encoding: str) -> Any:
@@ -228,22 +254,29 @@ def _encoding(path: Path) -> str:
             return "utf-8-sig"
         if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return "utf-16"
-        file.seek(0)
-        decoders = {name: codecs.getincrementaldecoder(name)() for name in ("utf-8", "cp1252")}
-        while decoders:
-            chunk = file.read(1 << 22)
-            if b"\0" in chunk:
-                break
-            for name, decoder in list(decoders.items()):
-                try:
-                    decoder.decode(chunk, final=not chunk)
-                except UnicodeDecodeError:
-                    del decoders[name]
-            if not chunk and decoders:
-                return next(iter(decoders))
+    for name in ("utf-8", "cp1252"):
+        if _is_written_in(path, name):
+            return name
     raise TableError(
         f"The file '{path.name}' is no text in UTF-8, UTF-16 or Windows-1252. Save it as UTF-8."
     )
+
+
+def _is_written_in(path: Path, encoding: str) -> bool:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 22):
+            if b"\0" in chunk:
+                return False
+            try:
+                decoder.decode(chunk)
+            except UnicodeDecodeError:
+                return False
+    try:
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _delimiter(head: str) -> str:
