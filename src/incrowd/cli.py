@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 import time
 import traceback
@@ -170,6 +169,7 @@ def init(
 ) -> None:
     """Draft a spec: roles and hierarchies guessed from the table, to be confirmed by you."""
     from incrowd import drafting
+    from incrowd.engine.address import is_address, without_secrets
     from incrowd.engine.source import open_table
 
     if output.exists():
@@ -177,8 +177,8 @@ def init(
     beside = output.absolute().parent
     if table is not None and arx is None:
         # A password does not belong in a file; PostgreSQL finds it in ~/.pgpass.
-        address = re.sub(r"(://[^:/@]*):[^@/]*@", r"\1@", table)
-        name = address if "://" in table else drafting.written(Path(table), beside)
+        address = is_address(table)
+        name = without_secrets(table) if address else drafting.written(Path(table), beside)
         draft = drafting.draft(open_table(table), name=name)
     elif arx is not None and table is None:
         draft = drafting.draft_from_arx(arx, beside=beside)

@@ -11,6 +11,7 @@ import codecs
 import csv
 import io
 import os
+import re
 import shutil
 import tempfile
 from collections import Counter
@@ -22,6 +23,7 @@ import numpy as np
 import polars as pl
 
 from incrowd.engine import Table, TableError
+from incrowd.engine.address import is_address, take_apart, without_secrets
 from incrowd.engine.local import LocalTable
 from incrowd.quoting import LONGEST, Units, find_fault
 
@@ -49,8 +51,13 @@ def open_table(
         return LocalTable(source.collect(engine="streaming").lazy())
     if isinstance(source, pl.DataFrame):
         return LocalTable(source.lazy())
-    if isinstance(source, str) and source.startswith(("postgresql://", "postgres://")):
+    if is_address(source):
         return LocalTable(_postgres(source).lazy())
+    if isinstance(source, str) and (other := re.match(r"([\w.+:-]+)://", source)):
+        raise TableError(
+            f"Cannot read a table from an address that begins with '{other[1]}://'. Give a path, "
+            "or postgresql://user@host/database#schema.table."
+        )
     if isinstance(source, str | os.PathLike):
         return _open_path(folder / source, empty, delimiter)
     kind = f"{type(source).__module__.split('.')[0]}.{type(source).__name__}"
@@ -80,8 +87,11 @@ def _open_path(path: Path, empty: bool, delimiter: str | None) -> Table:
     try:
         with path.open("rb") as file:
             nothing = not file.read(1)
-    except OSError as error:
-        raise TableError(f"Cannot read '{path}': {error.strerror}.") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        named = without_secrets(str(path))  # it may be no path at all
+        hides = None if named != str(path) else error
+        raise TableError(f"Cannot read '{named}': {reason}.") from hides
     if nothing:
         raise TableError(f"The file '{path.name}' is empty.")
     ending = path.suffix.lower()
@@ -303,7 +313,13 @@ def _postgres(address: str) -> pl.DataFrame:
         from adbc_driver_postgresql import dbapi
     except ImportError as error:
         raise TableError("Reading PostgreSQL needs: pip install 'incrowd[postgres]'.") from error
-    uri, _, name = address.partition("#")
+    known = take_apart(address)
+    if known.doubtful:
+        raise TableError(
+            f"Cannot tell where the password ends in the PostgreSQL address {known.shown}. Write "
+            "/ @ ? # in it as %2F %40 %3F %23, or keep it in ~/.pgpass."
+        )
+    name = known.table
     if not name:
         raise TableError(
             "A PostgreSQL address must name a table after '#', as in "
@@ -311,12 +327,14 @@ def _postgres(address: str) -> pl.DataFrame:
         )
     quoted = ".".join('"' + part.replace('"', '""') + '"' for part in _name_parts(name))
     try:
-        with dbapi.connect(uri) as connection, connection.cursor() as cursor:
+        with dbapi.connect(known.uri) as connection, connection.cursor() as cursor:
             cursor.execute(f"SELECT * FROM {quoted}")  # noqa: S608
             frame = pl.from_arrow(cursor.fetch_arrow_table())
     except Error as error:
-        reason = str(error).splitlines()[0]
-        raise TableError(f"Cannot read the table {name} from PostgreSQL: {reason}") from error
+        reason = known.scrubbed(str(error).splitlines()[0])
+        # The driver's own words stay out of tracebacks, too, where they may hold a secret.
+        hides = None if known.secrets else error
+        raise TableError(f"Cannot read the table {name} from PostgreSQL: {reason}") from hides
     assert isinstance(frame, pl.DataFrame)
     return frame
 
