@@ -7,13 +7,15 @@ import os
 import sys
 import time
 import traceback
+import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
 from incrowd import __version__, planning, showing
 from incrowd.errors import IncrowdError, Refusal, check_choice, check_whole
+from incrowd.showing import say as print  # noqa: A004 - names and values come from anywhere
 from incrowd.subcommands import hierarchies, ledgers, number, parsed
 
 app = typer.Typer(
@@ -28,6 +30,7 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line: 0 done, 1 the answer is no, 2 wrong use, 3 a fault of ours."""
+    warnings.showwarning = _show_warning
     try:
         status = app(standalone_mode=False)
     except IncrowdError as error:
@@ -40,7 +43,7 @@ def main() -> None:
         if hasattr(error, "format_message"):
             status = _complain(error.format_message() or "Say what to do; --help lists it.")
         else:
-            traceback.print_exc()
+            print(traceback.format_exc(), end="", file=sys.stderr)
             status = 3
     sys.exit(status if isinstance(status, int) else 0)
 
@@ -48,6 +51,19 @@ def main() -> None:
 def _complain(message: str) -> int:
     print(f"incrowd: {message}", file=sys.stderr)
     return 2
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,  # noqa: ARG001 - the signature is Python's
+    line: str | None = None,
+) -> None:
+    """A library's warning, as Python shows it; it may hold a name or a value."""
+    text = warnings.formatwarning(message, category, filename, lineno, line)
+    print(text, end="", file=sys.stderr)
 
 
 def _show_version(wanted: bool) -> None:
@@ -284,7 +300,8 @@ def publish(
 def _pause(step: str) -> None:
     """Where a test asks for it, wait at a step, so that the process can be killed there."""
     if os.environ.get("INCROWD_PAUSE_AT") == step:
-        print(f"paused at {step}", flush=True)
+        print(f"paused at {step}")
+        sys.stdout.flush()
         time.sleep(600)
 
 

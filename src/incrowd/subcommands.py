@@ -10,6 +10,7 @@ import typer
 
 from incrowd import planning, showing
 from incrowd.errors import IncrowdError, ParameterError
+from incrowd.showing import say as print  # noqa: A004 - names and values come from anywhere
 
 
 def number(help_text: str) -> typer.models.OptionInfo:
@@ -128,7 +129,7 @@ def convert(
     else:
         text = write_rows(hierarchy_of(load(source), column), delimiter)
     if output is None:
-        print(text, end="")
+        showing.hand_out(text)
     elif output.exists():
         raise IncrowdError(f"'{output}' exists already. Name another file with -o.")
     else:
