@@ -180,31 +180,31 @@ def init(
     table: Annotated[str | None, typer.Argument(help="A file, or a PostgreSQL address.")] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The spec.")] = Path("spec.yaml"),
     arx: Annotated[
-        Path | None, typer.Option(help="A folder with NAME.csv and NAME_hierarchy_COLUMN.csv.")
+        Path | None,
+        typer.Option(help="A folder with NAME_hierarchy_COLUMN.csv, and NAME.csv without TABLE."),
     ] = None,
 ) -> None:
     """Draft a spec: roles and hierarchies guessed from the table, to be confirmed by you."""
     from incrowd import drafting
-    from incrowd.engine.address import is_address, without_secrets
     from incrowd.engine.source import open_table
 
     if output.exists():
         raise IncrowdError(f"'{output}' exists already. Name another file with -o.")
     beside = output.absolute().parent
-    if table is not None and arx is None:
-        # A password does not belong in a file; PostgreSQL finds it in ~/.pgpass.
-        address = is_address(table)
-        name = without_secrets(table) if address else drafting.written(Path(table), beside)
-        draft = drafting.draft(open_table(table), name=name)
-    elif arx is not None and table is None:
-        draft = drafting.draft_from_arx(arx, beside=beside)
+    if arx is not None:
+        draft = drafting.draft_from_arx(arx, beside=beside, table=table)
+    elif table is not None:
+        draft = drafting.draft(open_table(table), name=drafting.shown_source(table, beside))
     else:
-        raise IncrowdError("Name a table, or a folder of ARX files with --arx.")
+        raise IncrowdError("Name a table, or a folder of ARX files with --arx, or both.")
     output.write_text(draft.yaml(), encoding="utf-8")
     print(f"Drafted {output} for {len(draft.guesses)} columns. Look at each:")
     width = max(len(guess.column) for guess in draft.guesses)
     for guess in draft.guesses:
         print(f"  {guess.column:{width}}  {guess.role}: {guess.reason}")
+    if arx is not None:
+        print(f"Hierarchies taken from {arx}: {', '.join(draft.used) or 'none'}.")
+        print(f"Files there that fit no column: {', '.join(draft.unused) or 'none'}.")
     found = [f"{kind} ({', '.join(columns)})" for kind, columns in draft.checklist() if columns]
     print(f"HIPAA's identifiers that columns look like: {'; '.join(found) or 'none'}.")
     print(f"Then: incrowd check {output}")
