@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -15,7 +16,11 @@ def run(*arguments: str, columns: int = 100) -> str:
         capture_output=True,
         text=True,
         timeout=120,
-        env={"COLUMNS": str(columns), "PATH": "/usr/bin:/bin"},
+        env={
+            "COLUMNS": str(columns),
+            "PATH": "/usr/bin:/bin",
+            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),  # the code under test, wherever it is
+        },
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""

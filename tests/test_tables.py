@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from incrowd.checking import check
 from incrowd.cli import app
-from incrowd.drafting import draft, quoted
+from incrowd.drafting import draft, draft_from_arx, quoted
 from incrowd.engine.count import count
 from incrowd.engine.local import from_columns
 from incrowd.errors import IncrowdError
@@ -263,9 +263,61 @@ def test_an_arx_folder_is_taken_as_it_is(tmp_path: Path) -> None:
     loaded = load(file)
     assert loaded.spec.with_role("quasi") == ("sex", "age")
     assert [finding.kind for finding in check(loaded)] == ["doubtful", "doubtful", "note"]
+    assert set(loaded.spec.unconfirmed.values()) == {("role", "hierarchy")}
     shutil.rmtree(folder)
     with pytest.raises(IncrowdError, match="No such file"):
         check(loaded)
+
+
+def test_a_table_and_a_folder_of_arx_files_together(tmp_path: Path) -> None:
+    folder = tmp_path / "arx"
+    folder.mkdir()
+    (tmp_path / "people.csv").write_text("sex,age,town\n" + "Male,1,A\nFemale,2,B\nMale,,A\n" * 9)
+    (folder / "people_hierarchy_sex.csv").write_text("Male;*\nFemale;*\n")
+    (folder / "people_hierarchy_job.csv").write_text("a;*\n")
+    (folder / "other_hierarchy_age.csv").write_text("1;*\n2;*\n")
+    table, file = str(tmp_path / "people.csv"), tmp_path / "spec.yaml"
+    said = run("init", table, "--arx", str(folder), "-o", str(file))
+    assert f"Hierarchies taken from {folder}: people_hierarchy_sex.csv." in said
+    assert "fit no column: other_hierarchy_age.csv, people_hierarchy_job.csv." in said
+    loaded = load(file)
+    assert loaded.spec.table == "people.csv"
+    assert list(loaded.spec.columns) == ["sex", "age", "town"]
+    assert loaded.spec.unconfirmed["sex"] == ("role", "hierarchy")
+    assert "csv: arx/people_hierarchy_sex.csv" in file.read_text()
+    assert {finding.kind for finding in check(loaded)} == {"doubtful", "note"}
+    # another name of the table: the only one that the folder has is meant, else none
+    shutil.move(table, tmp_path / "t.csv")
+    with pytest.raises(IncrowdError, match="no files t_hierarchy_COLUMN.csv .* other, people"):
+        draft_from_arx(folder, beside=tmp_path, table=str(tmp_path / "t.csv"))
+    (folder / "other_hierarchy_age.csv").unlink()
+    got = draft_from_arx(folder, beside=tmp_path, table=str(tmp_path / "t.csv"))
+    assert (got.table, got.used) == ("t.csv", ("people_hierarchy_sex.csv",))
+    with pytest.raises(IncrowdError, match="If the table lies elsewhere, name it, too"):
+        draft_from_arx(folder, beside=tmp_path)
+    with pytest.raises(IncrowdError, match="is no folder"):
+        draft_from_arx(tmp_path / "none", beside=tmp_path, table=table)
+
+
+def test_values_met_do_not_become_a_list_without_a_word(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("zip,sex\n" + "01234,m\n" * 30 + "99999,f\n")
+    file, out = tmp_path / "spec.yaml", tmp_path / "zip.csv"
+    file.write_text(
+        "table: t.csv\ncolumns:\n"
+        "  zip: {role: quasi, hierarchy: {mask: {length: 5}}}\n"
+        "  sex: {role: quasi, hierarchy: flat}\n"
+    )
+    for column in ("zip", "sex"):
+        command = ["hierarchy", "convert", str(file), column, "-o", str(out)]
+        done = CliRunner().invoke(app, command, standalone_mode=False)
+        assert isinstance(done.exception, IncrowdError)
+        assert f"The hierarchy of '{column}' lists no values" in str(done.exception)
+        assert "--values-are-public" in str(done.exception)
+        assert not out.exists()
+    run("hierarchy", "convert", str(file), "zip", "-o", str(out), "--values-are-public")
+    assert out.read_text().startswith("01234;0123*;")
+    file.write_text(file.read_text().replace("flat}", "{flat: {values: [f, m]}}}"))
+    assert run("hierarchy", "convert", str(file), "sex") == "f;*\nm;*\n"  # listed: as before
 
 
 def test_codes_are_small_integers() -> None:

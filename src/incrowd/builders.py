@@ -19,8 +19,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from incrowd.errors import ParameterError
 from incrowd.hierarchy import ROOT, Hierarchy, HierarchyError, from_rows
+from incrowd.quoting import find_fault
 from incrowd.spec import Column, CsvFile, Dates, Flat, Intervals, Mask, Order
 from incrowd.values import canonical, iso_day, number, span
 
@@ -231,8 +234,11 @@ def _order_rows(declared: Order) -> Rows:
     return list(zip(*columns, strict=True))
 
 
-def read_rows(path: Path, delimiter: str | None = None) -> Rows:
-    """The rows of a file in ARX form; the delimiter is found out if it is not given."""
+def read_rows(path: Path, delimiter: str | None = None, *, ours: bool = False) -> Rows:
+    """The rows of a file in ARX form; the delimiter is found out if it is not given.
+
+    In a file of ``ours`` a value may look like rows of its own.
+    """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -243,6 +249,11 @@ def read_rows(path: Path, delimiter: str | None = None) -> Rows:
         raise HierarchyError(f"The hierarchy '{path.name}' is empty.")
     try:
         delimiter = delimiter or _delimiter(text)
+        rows = csv.reader(io.StringIO(text), delimiter=delimiter)
+        levels = None if ours else len(next((row for row in rows if row), []))
+        units = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
+        if delimiter.isascii() and (fault := find_fault(units, delimiter, levels)):
+            raise HierarchyError(fault.said(path.name))
         return [tuple(row) for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
     except csv.Error as error:
         raise HierarchyError(f"Cannot read the hierarchy '{path.name}': {error}.") from error

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 import time
 import traceback
+import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
 from incrowd import __version__, planning, showing
 from incrowd.errors import IncrowdError, Refusal, check_choice, check_whole
+from incrowd.showing import say as print  # noqa: A004 - names and values come from anywhere
 from incrowd.subcommands import hierarchies, ledgers, number, parsed
 
 app = typer.Typer(
@@ -39,6 +40,7 @@ def main() -> None:
 
     130 says that it was interrupted.
     """
+    warnings.showwarning = _show_warning
     try:
         status = app(standalone_mode=False)
         if status == _INTERRUPTED:  # so the parser tells of it
@@ -56,7 +58,7 @@ def main() -> None:
         if hasattr(error, "format_message"):
             status = _complain(error.format_message() or "Say what to do; --help lists it.")
         else:
-            traceback.print_exc()  # with its notes
+            print(traceback.format_exc(), end="", file=sys.stderr)
             status = 3
     sys.exit(status if isinstance(status, int) else 0)
 
@@ -66,6 +68,19 @@ def _complain(message: str, error: BaseException | None = None) -> int:
     notes = getattr(error, "__notes__", [])
     print(f"incrowd: {' '.join([message, *notes])}", file=sys.stderr)
     return 2
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,  # noqa: ARG001 - the signature is Python's
+    line: str | None = None,
+) -> None:
+    """A library's warning, as Python shows it; it may hold a name or a value."""
+    text = warnings.formatwarning(message, category, filename, lineno, line)
+    print(text, end="", file=sys.stderr)
 
 
 def _show_version(wanted: bool) -> None:
@@ -182,7 +197,8 @@ def init(
     table: Annotated[str | None, typer.Argument(help="A file, or a PostgreSQL address.")] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The spec.")] = Path("spec.yaml"),
     arx: Annotated[
-        Path | None, typer.Option(help="A folder with NAME.csv and NAME_hierarchy_COLUMN.csv.")
+        Path | None,
+        typer.Option(help="A folder with NAME_hierarchy_COLUMN.csv, and NAME.csv without TABLE."),
     ] = None,
 ) -> None:
     """Draft a spec: roles and hierarchies guessed from the table, to be confirmed by you."""
@@ -192,20 +208,20 @@ def init(
     if output.exists():
         raise IncrowdError(f"'{output}' exists already. Name another file with -o.")
     beside = output.absolute().parent
-    if table is not None and arx is None:
-        # A password does not belong in a file; PostgreSQL finds it in ~/.pgpass.
-        address = re.sub(r"(://[^:/@]*):[^@/]*@", r"\1@", table)
-        name = address if "://" in table else drafting.written(Path(table), beside)
-        draft = drafting.draft(open_table(table), name=name)
-    elif arx is not None and table is None:
-        draft = drafting.draft_from_arx(arx, beside=beside)
+    if arx is not None:
+        draft = drafting.draft_from_arx(arx, beside=beside, table=table)
+    elif table is not None:
+        draft = drafting.draft(open_table(table), name=drafting.shown_source(table, beside))
     else:
-        raise IncrowdError("Name a table, or a folder of ARX files with --arx.")
+        raise IncrowdError("Name a table, or a folder of ARX files with --arx, or both.")
     output.write_text(draft.yaml(), encoding="utf-8")
     print(f"Drafted {output} for {len(draft.guesses)} columns. Look at each:")
     width = max(len(guess.column) for guess in draft.guesses)
     for guess in draft.guesses:
         print(f"  {guess.column:{width}}  {guess.role}: {guess.reason}")
+    if arx is not None:
+        print(f"Hierarchies taken from {arx}: {', '.join(draft.used) or 'none'}.")
+        print(f"Files there that fit no column: {', '.join(draft.unused) or 'none'}.")
     found = [f"{kind} ({', '.join(columns)})" for kind, columns in draft.checklist() if columns]
     print(f"HIPAA's identifiers that columns look like: {'; '.join(found) or 'none'}.")
     print(f"Then: incrowd check {output}")
@@ -291,7 +307,8 @@ def publish(
 def _pause(step: str) -> None:
     """Where a test asks for it, wait at a step, so that the process can be killed there."""
     if os.environ.get("INCROWD_PAUSE_AT") == step:
-        print(f"paused at {step}", flush=True)
+        print(f"paused at {step}")
+        sys.stdout.flush()
         time.sleep(600)
 
 

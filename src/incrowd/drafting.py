@@ -17,6 +17,7 @@ from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
 
 from incrowd.engine import Table, TableError
+from incrowd.engine.address import is_address, take_apart, without_secrets
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
 from incrowd.values import canonical, iso_day, number
@@ -75,16 +76,19 @@ class Guess:
 
 @dataclass(frozen=True)
 class Draft:
-    """A drafted spec and what to look at in it."""
+    """A drafted spec and what to look at in it; of ARX files, those used and those not."""
 
     table: str
     guesses: tuple[Guess, ...]
+    used: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
 
     def yaml(self) -> str:
         """The text of the spec."""
         lines = [
-            "# Drafted by `incrowd init`. What `confirm` names was read from the data: check it,",
-            "# put right what is wrong, and delete the `confirm` of what is public knowledge.",
+            "# Drafted by `incrowd init`. What `confirm` names was read from the data or from files",
+            "# of unknown origin: check it, put right what is wrong, and delete the `confirm` of",
+            "# what is public knowledge.",
             f"table: {quoted(self.table)}",
             "unit: one row per person  # or {id: COLUMN} if several rows can belong to one person",
             "columns:",
@@ -115,31 +119,75 @@ def _looked_at(head: Table, column: str) -> Guess:
     return _guess(column, values, head.rows())
 
 
-def draft_from_arx(folder: Path, *, beside: Path) -> Draft:
-    """A draft for a folder of ARX files: NAME.csv and NAME_hierarchy_COLUMN.csv.
+def draft_from_arx(folder: Path, *, beside: Path, table: str | None = None) -> Draft:
+    """A draft with hierarchies from a folder of ARX files, NAME_hierarchy_COLUMN.csv.
 
-    Paths in the draft are relative to the folder ``beside`` which the spec will lie in,
-    where that is possible.
+    The table is NAME.csv of that folder, or whatever ``table`` names: a path or an address.
+    Then NAME is that table's, or the only one in the folder. Columns without a file are
+    guessed. Where the files come from nobody knows, so that they are to be confirmed, too.
+    Paths in the draft are relative to the folder ``beside`` which the spec will lie in, where
+    that is possible.
     """
-    names = {file.name.split("_hierarchy_")[0] for file in folder.glob("*_hierarchy_*.csv")}
-    tables = [folder / f"{name}.csv" for name in sorted(names) if (folder / f"{name}.csv").exists()]
+    if not folder.is_dir():
+        raise IncrowdError(f"'{folder}' is no folder. Name a folder of ARX files.")
+    files = sorted(folder.glob("*_hierarchy_*.csv"))
+    parts = {file: file.stem.split("_hierarchy_", 1) for file in files}
+    names = sorted({name for name, _ in parts.values()})
+    source = table if table is not None else str(_only_table(folder, names))
+    name = _stem(source) if _stem(source) in names or len(names) != 1 else names[0]
+    if name not in names:
+        found = ", ".join(names) or "none"
+        raise IncrowdError(
+            f"'{folder}' has no files {name}_hierarchy_COLUMN.csv for the table. It has files for: "
+            f"{found}. Rename those that are meant."
+        )
+    opened = open_table(source)
+    by_column = {column: file for file, (owner, column) in parts.items() if owner == name}
+    used = {column: file for column, file in by_column.items() if column in opened.columns}
+    head = opened.head(ROWS)
+    guesses = [
+        _with_file(column, written(used[column], beside))
+        if column in used
+        else _looked_at(head, column)
+        for column in opened.columns
+    ]
+    return Draft(
+        shown_source(source, beside),
+        tuple(guesses),
+        used=tuple(file.name for file in used.values()),
+        unused=tuple(file.name for file in files if file not in used.values()),
+    )
+
+
+def _only_table(folder: Path, names: list[str]) -> Path:
+    tables = [folder / f"{name}.csv" for name in names if (folder / f"{name}.csv").exists()]
     if len(tables) != 1:
         found = ", ".join(table.name for table in tables) or "none"
         raise IncrowdError(
             f"'{folder}' must hold one table NAME.csv with files NAME_hierarchy_COLUMN.csv beside "
-            f"it. Found: {found}."
+            f"it. Found: {found}. If the table lies elsewhere, name it, too."
         )
-    (path,) = tables
-    table = open_table(path)
-    guesses = []
-    for column in table.columns:
-        file = folder / f"{path.stem}_hierarchy_{column}.csv"
-        if file.exists():
-            hierarchy = f"{{csv: {quoted(written(file, beside))}}}"
-            guesses.append(Guess(column, "quasi", hierarchy, "has a hierarchy", ("role",)))
-        else:
-            guesses.append(_looked_at(table.head(ROWS), column))
-    return Draft(written(path, beside), tuple(guesses))
+    return tables[0]
+
+
+def _stem(source: str) -> str:
+    """What a table is called: the file without its ending, or the table of a database."""
+    if is_address(source):
+        return take_apart(source).table.rpartition(".")[2].strip('"')
+    return Path(source).stem
+
+
+def _with_file(column: str, path: str) -> Guess:
+    hierarchy = f"{{csv: {quoted(path)}}}"
+    return Guess(column, "quasi", hierarchy, "has a hierarchy", ("role", "hierarchy"))
+
+
+def shown_source(source: str, beside: Path) -> str:
+    """A table as a spec in the folder ``beside`` names it.
+
+    A password does not belong in a file; PostgreSQL finds it in ~/.pgpass.
+    """
+    return without_secrets(source) if is_address(source) else written(Path(source), beside)
 
 
 def written(path: Path, beside: Path) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 import math
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from incrowd.errors import (
@@ -76,8 +77,9 @@ class Plan:
         return "\n".join([*rows, self.words()])
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in self.shown())
-        return f"<table>{rows}</table><p>{self.words()}</p>"
+        shown = [(escape(name), escape(value)) for name, value in self.shown()]
+        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in shown)
+        return f"<table>{rows}</table><p>{escape(self.words())}</p>"
 
     def shown(self) -> list[tuple[str, str]]:
         """Names and values for a reader: six digits, rounded against us."""

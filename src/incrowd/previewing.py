@@ -56,9 +56,20 @@ def preview(file: SpecFile, name: str, *, counted: bool) -> Preview:
     return Preview(labels, tuple(int(counts[code]) for code in shown), hierarchy.height)
 
 
-def hierarchy_of(file: SpecFile, name: str) -> Hierarchy:
-    """The hierarchy of a column; an open domain holds the values of the spec's table."""
+def hierarchy_of(file: SpecFile, name: str, *, values_are_public: bool = False) -> Hierarchy:
+    """The hierarchy of a column; an open domain holds the values of the spec's table.
+
+    Those are facts about the people in it. In a file they would count as listed beforehand,
+    so that they are read only by someone who says that they are public.
+    """
     column = _column(file, name)
+    if is_open(column) and not values_are_public:
+        raise IncrowdError(
+            f"The hierarchy of '{name}' lists no values: they would be read from the table. From a "
+            "file they count as public knowledge and are published beside the certificate, those "
+            "too that only a few people have. Keep the rule of the spec, or take the values from a "
+            "public list; if everything that the column holds is public, say --values-are-public."
+        )
     values = _table(file).values(name) if is_open(column) else ()
     return build(column, folder=file.folder, values=values)
 

@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,7 @@ class Release:
 
     def _repr_html_(self) -> str:
         rows = " + ".join(f"{table.release.rows:,}" for table in self.certificate.tables)
-        return f"<p>{rows} rows. {self.certificate.guarantee.statement}</p>"
+        return f"<p>{rows} rows. {escape(self.certificate.guarantee.statement)}</p>"
 
 
 def publish(

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from incrowd import planning
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
     from incrowd.associating import Sliced
     from incrowd.certificate import Certificate
@@ -187,11 +190,44 @@ def print_evaluation(found: Evaluation) -> None:
         terminal.print(line, markup=False, soft_wrap=True)
 
 
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def visible(text: str) -> str:
+    r"""Text with control characters spelled out, but for tabs and line breaks.
+
+    Names and values come from anywhere; as they are, they could clear a terminal, hide what
+    stands on it or turn it around.
+
+    >>> visible("a\x1b[2Jb")
+    'a\\x1b[2Jb'
+    """
+    return _CONTROL.sub(lambda found: _spelled(ord(found[0])), text)
+
+
+def _spelled(code: int) -> str:
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
+def say(*texts: object, end: str = "\n", file: TextIO | None = None) -> None:
+    """Print texts with control characters spelled out; every plain line is said by this."""
+    print(visible(" ".join(map(str, texts))), end=end, file=file)
+
+
+def hand_out(text: str) -> None:
+    """Print what is meant for another program: exactly, unless it goes to a terminal."""
+    sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
+
+
 def console(*, stderr: bool = False) -> Console:
-    """A terminal that shows text as it is."""
+    """A terminal that shows text as it is, with control characters spelled out."""
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, emoji=False)
+    class Spelled(Console):
+        def render_str(self, text: str, **more: Any) -> Text:
+            return super().render_str(visible(text), **more)
+
+    return Spelled(stderr=stderr, highlight=False, emoji=False)
 
 
 def noise_lines(noise: Noisiness) -> list[str]:
@@ -303,7 +339,7 @@ def steps(number: int) -> Iterator[Callable[[str], None]]:
 
 def print_json(value: dict[str, Any]) -> None:
     """Print plain values as JSON."""
-    print(json.dumps(value, allow_nan=False))
+    print(json.dumps(value, allow_nan=False).replace("\x7f", "\\u007f"))
 
 
 _MEANINGS = {

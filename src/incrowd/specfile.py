@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import difflib
 import io
 import json
+import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,8 +91,49 @@ def taken(spec: SpecFile | Path | str | Mapping[str, Any]) -> SpecFile:
     if isinstance(spec, SpecFile):
         return spec
     if isinstance(spec, Mapping):
-        return parse(json.dumps(spec, default=str))
+        return parse(json.dumps(_simple(spec)))
     return load(Path(spec))
+
+
+def _simple(value: Any) -> Any:
+    """What a program has put into a spec, as JSON has it: texts, numbers, lists, dictionaries."""
+    match value:
+        case Mapping():
+            keys = [_key(key.tolist() if hasattr(key, "tolist") else key) for key in value]
+            twice = [key for key, times in Counter(keys).items() if times > 1]
+            if twice:
+                raise SpecError("The spec", [Problem("", f"the key '{twice[0]}' stands twice")])
+            return dict(zip(keys, map(_simple, value.values()), strict=True))
+        case None | str() | bool() | int() | float():
+            return value
+        case dt.datetime() if value.time() == dt.time():
+            return value.date().isoformat()
+        case _ if hasattr(value, "tolist"):  # an array, or a number out of one
+            return _simple(value.tolist())
+        case list() | tuple():
+            return [_simple(part) for part in value]
+        case _:
+            return str(value)
+
+
+def _with_whole_characters(text: str) -> str:
+    """JSON with characters beyond U+FFFF as YAML writes them, not in two halves."""
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        json.loads(text)
+    except ValueError:
+        return text
+
+    def joined(found: re.Match[str]) -> str:
+        if found[1] is None:  # a backslash
+            return found[0]
+        halves = bytes.fromhex(found[1] + found[2])
+        return f"\\U{ord(halves.decode('utf-16-be')):08X}"
+
+    half = r"\\u({}[0-9a-fA-F]{{2}})"
+    pairs = half.format("[dD][89abAB]") + half.format("[dD][c-fC-F]")
+    return re.sub(rf"\\\\|{pairs}", joined, text).replace("\x7f", "\\x7F")
 
 
 def load(path: Path) -> SpecFile:
@@ -107,10 +151,13 @@ def parse(text: str, *, path: Path | None = None) -> SpecFile:
     """Read a spec from text; ``path`` is for messages and relative paths."""
     source = f"The spec '{path.name}'" if path else "The spec"
     try:
-        document = _yaml().load(text)
+        document = _yaml().load(_with_whole_characters(text))
     except MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise SpecError(source, [Problem("", f"not valid YAML: {error.problem}", line)]) from error
+        mark, what = error.problem_mark, error.problem
+        if error.context == "while scanning a quoted scalar" and "end of stream" in str(what):
+            mark, what = error.context_mark, "a quote is opened here and never closed"
+        line = mark.line + 1 if mark else None
+        raise SpecError(source, [Problem("", f"not valid YAML: {what}", line)]) from error
     except (YAMLError, ValueError, RecursionError) as error:
         raise SpecError(source, [Problem("", f"not valid YAML: {error}")]) from error
     if not isinstance(document, CommentedMap):
@@ -189,10 +236,19 @@ def _plain(node: Any, left: list[int], source: str) -> Any:
         message = f"holds more than {_MOST_ENTRIES:,} entries"
         raise SpecError(source, [Problem("", message)])
     if isinstance(node, dict):
+        for key in node:
+            _refuse_halves(key, source)
         return {_key(key): _plain(value, left, source) for key, value in node.items()}
+    _refuse_halves(node, source)
     if isinstance(node, list):
         return [_plain(value, left, source) for value in node]
     return node
+
+
+def _refuse_halves(text: object, source: str) -> None:
+    if isinstance(text, str) and (half := re.search("[\ud800-\udfff]", text)):
+        message = f"holds half a character, \\u{ord(half[0]):04x}; write \\U and eight digits"
+        raise SpecError(source, [Problem("", message)])
 
 
 def _key(key: object) -> str:

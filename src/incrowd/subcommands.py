@@ -10,6 +10,7 @@ import typer
 
 from incrowd import planning, showing
 from incrowd.errors import IncrowdError, ParameterError
+from incrowd.showing import say as print  # noqa: A004 - names and values come from anywhere
 
 
 def number(help_text: str) -> typer.models.OptionInfo:
@@ -145,6 +146,10 @@ def convert(
     column: Annotated[str | None, typer.Argument(help="The column of the spec.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The file.")] = None,
     delimiter: Annotated[str, typer.Option(help="Between the levels.")] = ";",
+    values_are_public: Annotated[
+        bool,
+        typer.Option("--values-are-public", help="Take unlisted values from the table."),
+    ] = False,
 ) -> None:
     """Turn a column's hierarchy into ARX form, or an ARX file into YAML for a spec."""
     from incrowd.builders import read_rows, write_rows
@@ -156,9 +161,10 @@ def convert(
     elif column is None:
         raise IncrowdError("Name the column of the spec whose hierarchy is to be written.")
     else:
-        text = write_rows(hierarchy_of(load(source), column), delimiter)
+        found = hierarchy_of(load(source), column, values_are_public=values_are_public)
+        text = write_rows(found, delimiter)
     if output is None:
-        print(text, end="")
+        showing.hand_out(text)
     elif output.exists():
         raise IncrowdError(f"'{output}' exists already. Name another file with -o.")
     else:

@@ -1,8 +1,9 @@
 """One meaning for a value, however it is written.
 
-A table may hold 39, 39.0 or "39" for the same thing, depending on who wrote the file. Here
-every value gets one canonical text; hierarchies and tables meet in it. Null is None and
-stays None. Text keeps its leading zeros: "01234" is a ZIP code, not a number.
+A table may hold 39, 39.0 or "39" for the same thing, depending on who wrote the file, and a
+boolean, True, TRUE or true. Here every value gets one canonical text; hierarchies and tables
+meet in it. Null is None and stays None. Text keeps its leading zeros: "01234" is a ZIP code,
+not a number.
 """
 
 from __future__ import annotations
@@ -12,14 +13,23 @@ import math
 import re
 from decimal import Decimal
 
-_NUMERAL = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d+)?|\.\d+)")
+# Everything here is spelled out, so that engines can do the same to whole columns.
+NUMERAL = r"[+-]?((0|[1-9][0-9]*)(\.[0-9]+)?|\.[0-9]+)"
+BLANKS = (
+    "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
+    "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
+BOOLEANS = {word: word.lower() for word in ("True", "TRUE", "False", "FALSE")}
+_NUMERAL = re.compile(NUMERAL)
 
 
 def canonical(value: object) -> str | None:
     """The canonical text of a value, or None for null and for text without characters.
 
-    >>> [canonical(x) for x in (39, 39.0, "39.00", " 39 ", None, "039", True, 2.5, 5e-05)]
-    ['39', '39', '39', '39', None, '039', 'true', '2.5', '0.00005']
+    >>> [canonical(x) for x in (39, 39.0, "39.00", " 39 ", None, "039", 2.5, 5e-05)]
+    ['39', '39', '39', '39', None, '039', '2.5', '0.00005']
+    >>> [canonical(x) for x in (True, "True", "TRUE", "false", "yes", "tRUE")]
+    ['true', 'true', 'true', 'false', 'yes', 'tRUE']
     """
     match value:
         case None:
@@ -41,13 +51,13 @@ def canonical(value: object) -> str | None:
         case dt.date() | dt.datetime():
             return value.isoformat()
         case _:
-            return str(value)
+            return _canonical_text(str(value)) or None
 
 
 def _canonical_text(text: str) -> str:
-    text = text.strip()
+    text = text.strip(BLANKS)
     if not _NUMERAL.fullmatch(text):
-        return text
+        return BOOLEANS.get(text, text)
     text = text.removeprefix("+")
     if "." in text:
         text = text.rstrip("0").rstrip(".").replace("-.", "-0.")

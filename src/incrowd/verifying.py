@@ -37,7 +37,7 @@ from incrowd.measure.cover import Reader
 from incrowd.parquet_bytes import claims
 from incrowd.spec import Hierarchies, Mask
 from incrowd.statements import RULES, rules_of
-from incrowd.values import canonical, iso_day, number, reading_order
+from incrowd.values import BOOLEANS, canonical, iso_day, number, reading_order
 
 _LARGEST = 64 << 20
 
@@ -317,7 +317,9 @@ def _refuse_bad_counts(table: Table, names: list[str]) -> None:
 def _allowed(folder: Path, name: str, column: SchemeColumn) -> Callable[[object], bool]:
     """Which values a column may show: at its level, or, recoded locally, anything readable."""
     if column.file is not None:
-        hierarchy = from_rows(read_rows(folder / column.file, ";"), other=column.other)
+        # As it is written: older releases list True where a newer one lists true.
+        rows = read_rows(folder / column.file, ";", ours=True)
+        hierarchy = from_rows(rows, other=column.other, exact=True)
         if column.level is None:
             return _readable(Reader(name, Axis(hierarchy, bool(column.ordered))))
         labels = set(hierarchy.labels[column.level])
@@ -331,7 +333,7 @@ def _allowed(folder: Path, name: str, column: SchemeColumn) -> Callable[[object]
         raise IncrowdError("a column has neither a listed hierarchy nor a known rule")
     if column.level == 1:
         return lambda value: value == ROOT
-    return lambda value: canonical(value) == value
+    return lambda value: canonical(value) == value or value in BOOLEANS  # as older ones have it
 
 
 def _readable(reader: Reader) -> Callable[[object], bool]:

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -96,12 +97,32 @@ def test_a_table_is_read_back(address: str) -> None:
 
 def test_a_drafted_spec_holds_no_password(address: str, tmp_path: Path) -> None:
     execute(address, "CREATE TABLE plain (a text)", "INSERT INTO plain VALUES ('x')")
-    secret = address.replace("tester@", "tester:hunter2@")
-    command = [sys.executable, "-m", "incrowd", "init", f"{secret}#plain"]
-    subprocess.run([*command, "-o", str(tmp_path / "spec.yaml")], check=True, capture_output=True)
-    text = (tmp_path / "spec.yaml").read_text()
-    assert "hunter2" not in text
-    assert f"{address}#plain" in text
+    for number, secret in enumerate(
+        (
+            address.replace("tester@", "tester:hunter2@"),
+            address.replace("tester@", "tester:hun%2Fter%40hunter2@"),
+            f"{address}?password=hunter2",
+            f"{address}?sslpassword=hunter2&password=hunter2",
+        )
+    ):
+        spec = tmp_path / f"{number}.yaml"
+        command = [sys.executable, "-m", "incrowd", "init", f"{secret}#plain", "-o", str(spec)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        text = spec.read_text()
+        assert "hunter2" not in text + done.stdout + done.stderr
+        assert f"{address}#plain" in text
+        assert open_table(f"{secret}#plain").values("a") == ["x"]
+
+
+def test_messages_of_the_server_hold_no_password(address: str) -> None:
+    for secret in (
+        f"{address.replace('tester@', 'tester:hunter2@')}hunter2#t",
+        f"{address}?password=hunter2#hunter",
+        f"{address}?password=hunter2&options=hunter2#t",
+    ):
+        with pytest.raises(TableError) as error:
+            open_table(secret)
+        assert "hunter2" not in "".join(traceback.format_exception(error.value))
 
 
 def test_a_name_can_be_nothing_but_a_name(address: str) -> None:

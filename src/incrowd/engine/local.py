@@ -16,6 +16,7 @@ from incrowd.anonymize.frequency import Counts, Frequencies, joined, merged
 from incrowd.engine import Coder, Recoding, Table, TableError, Tally, parquet
 from incrowd.hierarchy import Codes
 from incrowd.privacy.randomness import Randomness
+from incrowd.values import BLANKS, BOOLEANS, NUMERAL
 
 _PART_ROWS = 4_000_000
 _PROBES = (200_000, 2_000_000)
@@ -261,8 +262,8 @@ def _plainer(name: str, kind: pl.DataType) -> pl.Expr | None:
 
 def _canonical(column: pl.Expr) -> pl.Expr:
     """What :func:`incrowd.values.canonical` makes of text, for a whole column; nothing is null."""
-    text = column.str.strip_chars()
-    numeral = text.str.contains(r"^[+-]?((0|[1-9]\d*)(\.\d+)?|\.\d+)$")
+    text = column.str.strip_chars(BLANKS).replace(BOOLEANS)
+    numeral = text.str.contains(f"^({NUMERAL})$")
     bare = text.str.strip_prefix("+")
     short = bare.str.replace(r"0+$", "").str.replace(r"\.$", "").str.replace(r"^(-?)\.", "${1}0.")
     short = pl.when(bare.str.contains(".", literal=True)).then(short).otherwise(bare)

@@ -11,6 +11,7 @@ import codecs
 import csv
 import io
 import os
+import re
 import shutil
 import tempfile
 from collections import Counter
@@ -18,13 +19,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from incrowd.engine import Table, TableError
+from incrowd.engine.address import is_address, take_apart, without_secrets
 from incrowd.engine.local import LocalTable
+from incrowd.quoting import LONGEST, Units, find_fault
 
 _IN_MEMORY_BYTES = 1 << 29
-_BLOCK_BYTES = 1 << 26
+_BLOCK_BYTES = LONGEST
 _TEXT = {".csv", ".tsv", ".txt", ".tab"}
 _EXCEL = {".xlsx", ".xls", ".xlsb", ".ods"}
 _ARROW = {".arrow", ".ipc", ".feather"}
@@ -38,7 +42,7 @@ def open_table(
     Text, Parquet, Arrow and Excel files go by the ending of their names. A relative path
     is relative to ``folder``. ``postgresql://user@host/database#schema.table`` names a
     table of a database. A file without rows is refused unless ``empty`` allows it. The
-    ``delimiter`` of a text file is found out unless it is given.
+    ``delimiter`` of a text file is found out; it is given for files that we wrote.
     """
     if isinstance(source, LocalTable):
         return source
@@ -47,8 +51,13 @@ def open_table(
         return LocalTable(source.collect(engine="streaming").lazy())
     if isinstance(source, pl.DataFrame):
         return LocalTable(source.lazy())
-    if isinstance(source, str) and source.startswith(("postgresql://", "postgres://")):
+    if is_address(source):
         return LocalTable(_postgres(source).lazy())
+    if isinstance(source, str) and (other := re.match(r"([\w.+:-]+)://", source)):
+        raise TableError(
+            f"Cannot read a table from an address that begins with '{other[1]}://'. Give a path, "
+            "or postgresql://user@host/database#schema.table."
+        )
     if isinstance(source, str | os.PathLike):
         return _open_path(folder / source, empty, delimiter)
     kind = f"{type(source).__module__.split('.')[0]}.{type(source).__name__}"
@@ -78,8 +87,11 @@ def _open_path(path: Path, empty: bool, delimiter: str | None) -> Table:
     try:
         with path.open("rb") as file:
             nothing = not file.read(1)
-    except OSError as error:
-        raise TableError(f"Cannot read '{path}': {error.strerror}.") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        named = without_secrets(str(path))  # it may be no path at all
+        hides = None if named != str(path) else error
+        raise TableError(f"Cannot read '{named}': {reason}.") from hides
     if nothing:
         raise TableError(f"The file '{path.name}' is empty.")
     ending = path.suffix.lower()
@@ -116,7 +128,7 @@ def _open_excel(path: Path) -> pl.LazyFrame:
 
 
 def _open_text(path: Path, delimiter: str | None) -> pl.LazyFrame:
-    """A checked text file: every row has as many fields as the header.
+    """A checked text file: every row has as many fields as the header, and quotes are closed.
 
     A small one is held in memory. A large one is laid out once, column by column, in a
     temporary folder that only this user can read and that goes with the table, and is
@@ -127,13 +139,13 @@ def _open_text(path: Path, delimiter: str | None) -> pl.LazyFrame:
     encoding = _encoding(path)
     with path.open(encoding=encoding, newline="") as file:
         head = next((line for line in file if line.strip()), "")
-    delimiter = delimiter or _delimiter(head)
-    with path.open(encoding=encoding, newline="") as file:
-        try:
-            rows = csv.reader(file, delimiter=delimiter)
-            names = next((row for row in rows if row), [])
-        except csv.Error as error:
-            raise TableError(f"Cannot read the header of '{path.name}': {error}.") from error
+    ours, delimiter = delimiter is not None, delimiter or _delimiter(head)
+    names, trouble = _header(path, delimiter, encoding)
+    columns = None if ours else len(names)
+    if fault := find_fault(_units(path, encoding), delimiter, columns):
+        raise TableError(fault.said(path.name))
+    if trouble is not None:
+        raise TableError(f"Cannot read the header of '{path.name}': {trouble}.") from trouble
     _refuse_duplicates(names, f"The file '{path.name}'")
     batches = _strict(path, names, delimiter, encoding)
     if path.stat().st_size <= _IN_MEMORY_BYTES:
@@ -148,6 +160,30 @@ def _open_text(path: Path, delimiter: str | None) -> pl.LazyFrame:
         for batch in batches:
             writer.write_batch(batch)
     return pl.scan_ipc(laid_out)
+
+
+def _header(path: Path, delimiter: str, encoding: str) -> tuple[list[str], csv.Error | None]:
+    """The names in the header; none, but what is wrong with it, if it cannot be read."""
+    with path.open(encoding=encoding, newline="") as file:
+        try:
+            rows = csv.reader(file, delimiter=delimiter)
+            return next((row for row in rows if row), []), None
+        except csv.Error as error:
+            return [], error
+
+
+def _units(path: Path, encoding: str) -> Units:
+    """The bytes of a text, or the halves of UTF-16, without its mark; read as they are needed."""
+    with path.open("rb") as file:
+        mark = file.read(3)
+    wide: np.dtype[Any] = np.dtype(np.uint8)
+    skipped = len(mark) if encoding == "utf-8-sig" else 0
+    if encoding == "utf-16":
+        wide, skipped = np.dtype("<u2" if mark.startswith(codecs.BOM_UTF16_LE) else ">u2"), 2
+    number = (path.stat().st_size - skipped) // wide.itemsize
+    if number < 1:
+        return np.zeros(0, dtype=wide)
+    return np.memmap(path, dtype=wide, mode="r", offset=skipped, shape=(number,)).view(np.ndarray)
 
 
 def _strict(path: Path, names: list[str], delimiter: str, encoding: str) -> Any:
@@ -228,22 +264,29 @@ def _encoding(path: Path) -> str:
             return "utf-8-sig"
         if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return "utf-16"
-        file.seek(0)
-        decoders = {name: codecs.getincrementaldecoder(name)() for name in ("utf-8", "cp1252")}
-        while decoders:
-            chunk = file.read(1 << 22)
-            if b"\0" in chunk:
-                break
-            for name, decoder in list(decoders.items()):
-                try:
-                    decoder.decode(chunk, final=not chunk)
-                except UnicodeDecodeError:
-                    del decoders[name]
-            if not chunk and decoders:
-                return next(iter(decoders))
+    for name in ("utf-8", "cp1252"):
+        if _is_written_in(path, name):
+            return name
     raise TableError(
         f"The file '{path.name}' is no text in UTF-8, UTF-16 or Windows-1252. Save it as UTF-8."
     )
+
+
+def _is_written_in(path: Path, encoding: str) -> bool:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 22):
+            if b"\0" in chunk:
+                return False
+            try:
+                decoder.decode(chunk)
+            except UnicodeDecodeError:
+                return False
+    try:
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _delimiter(head: str) -> str:
@@ -270,7 +313,13 @@ def _postgres(address: str) -> pl.DataFrame:
         from adbc_driver_postgresql import dbapi
     except ImportError as error:
         raise TableError("Reading PostgreSQL needs: pip install 'incrowd[postgres]'.") from error
-    uri, _, name = address.partition("#")
+    known = take_apart(address)
+    if known.doubtful:
+        raise TableError(
+            f"Cannot tell where the password ends in the PostgreSQL address {known.shown}. Write "
+            "/ @ ? # in it as %2F %40 %3F %23, or keep it in ~/.pgpass."
+        )
+    name = known.table
     if not name:
         raise TableError(
             "A PostgreSQL address must name a table after '#', as in "
@@ -278,12 +327,14 @@ def _postgres(address: str) -> pl.DataFrame:
         )
     quoted = ".".join('"' + part.replace('"', '""') + '"' for part in _name_parts(name))
     try:
-        with dbapi.connect(uri) as connection, connection.cursor() as cursor:
+        with dbapi.connect(known.uri) as connection, connection.cursor() as cursor:
             cursor.execute(f"SELECT * FROM {quoted}")  # noqa: S608
             frame = pl.from_arrow(cursor.fetch_arrow_table())
     except Error as error:
-        reason = str(error).splitlines()[0]
-        raise TableError(f"Cannot read the table {name} from PostgreSQL: {reason}") from error
+        reason = known.scrubbed(str(error).splitlines()[0])
+        # The driver's own words stay out of tracebacks, too, where they may hold a secret.
+        hides = None if known.secrets else error
+        raise TableError(f"Cannot read the table {name} from PostgreSQL: {reason}") from hides
     assert isinstance(frame, pl.DataFrame)
     return frame
 
