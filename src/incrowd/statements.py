@@ -111,12 +111,19 @@ def safe_statement(
         words += " ".join(_alike(tables))
     known = {**shared, **tables[0]}
     if "already_sampled" in known:
-        words += (
-            f" The guarantee is for the population of which the table is a random sample: its "
-            f"custodian asserts that everybody was in the table with probability "
-            f"{known['already_sampled']!r}, independently, and that nobody knows who was."
-        )
+        words += _sampled_before(known["already_sampled"])
     return words
+
+
+def _sampled_before(rate: float | str) -> str:
+    """The premise of a guarantee for a population; see :class:`incrowd.privacy.events.Sampled`."""
+    return (
+        " The guarantee is for the population of which the table is a random sample: above, 'in "
+        "the original table' stands for 'in that population'. It holds for everybody whose own "
+        "membership of the table is unknown to the attacker, who may know that of all others; "
+        f"its custodian asserts that everybody was in the table with probability {rate!r}, "
+        "independently."
+    )
 
 
 def _alike(tables: list[Parameters]) -> list[str]:
