@@ -202,12 +202,14 @@ def test_a_table_that_is_a_sample_itself(voters: pl.DataFrame, tmp_path: Path) -
     assert certificate.parameters["already_sampled"] == 0.1
     assert certificate.parameters["beta"] == 0.5
     assert certificate.k < plain.certificate.k
-    assert certificate.k == ic.crowd_size(beta=0.05, epsilon=1, delta=1e-6)
-    assert "the curator asserts that everybody" in certificate.guarantee.statement
+    inside = ic.allowed(epsilon=1, delta=1e-6, rate=0.1)
+    assert certificate.k == ic.crowd_size(beta=0.5, epsilon=inside.epsilon, delta=inside.delta)
+    assert "The curator asserts that everybody" in certificate.guarantee.statement
     free = released(
         voters, tmp_path / "free", USUAL.replace("delta", "already_sampled: 0.1, delta")
     )
-    assert free.certificate.parameters["beta"] == 0.99  # all but every row may be drawn
+    crowd = free.certificate.k / float(free.certificate.parameters["beta"])
+    assert crowd == pytest.approx(ic.plan(epsilon=inside.epsilon, delta=inside.delta).crowd)
     assert free.certificate.guarantee.delta is not None
     assert free.certificate.guarantee.delta <= 1e-6
 

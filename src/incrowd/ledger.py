@@ -244,13 +244,25 @@ def _cost(events: list[Event], delta: float) -> float:
 
     Where the table is itself a sample, all of them see that one sample: amplification is for
     the whole composition, not for each event. Events that disagree about the sampling are
-    counted without it.
+    counted without it. (Infinite where releases of exactly k rows alone, beta**k each and
+    amplified, take up more than delta.)
     """
-    rates = {event.rate if isinstance(event, Sampled) else None for event in events}
-    inner = [event.event if isinstance(event, Sampled) else event for event in events]
+    rates, inner = set(), []
+    for part in _parts(Composition(events)):
+        rates.add(part.rate if isinstance(part, Sampled) else None)
+        inner.append(part.event if isinstance(part, Sampled) else part)
     rate = rates.pop() if len(rates) == 1 else None
     whole: Event = Composition(inner) if rate is None else Sampled(Composition(inner), rate)
     return Accountant(whole).epsilon(delta=delta)
+
+
+def _parts(event: Event) -> Iterator[Event]:
+    """What an event is composed of, down to what was sampled."""
+    if isinstance(event, Composition):
+        for part in event.events:
+            yield from _parts(part)
+    else:
+        yield event
 
 
 def _today() -> str:

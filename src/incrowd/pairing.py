@@ -7,14 +7,16 @@ several. Against the worst choices, randomised response, all together have
 
 h the profile of the releases, where a plus has probability e^epsilon_i / (1 + e^epsilon_i). For
 each rate the smallest k that fits is found by this; since the choices decide among the pairs, h is
-the largest of all pairs' profiles at each epsilon, and the accountant has the last word.
+the largest of all pairs' profiles at each epsilon, and the accountant has the last word. Where the
+table is itself a sample, choices and releases see the same sample, and are amplified together.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -29,12 +31,13 @@ from incrowd.privacy.events import (
     Sampled,
     Selection,
 )
-from incrowd.privacy.profile import sampled
+from incrowd.privacy.profile import Profile, sampled
 from incrowd.privacy.randomness import realised
 
 RATES = (0.3, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9)
 LAST_DIGITS = 1e-9  # what sums of floats may differ by on another machine, and far more
 _TRIES = 12
+Side: TypeAlias = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ def paired(
     """A budget with the smallest k for each rate: within (epsilon, delta), all together."""
     chosen = (*choices, *tuple(selections) * tables)
     spent = math.fsum(chosen)
-    if spent >= epsilon and _alone(chosen, delta) > 0.999 * epsilon:
+    if spent >= epsilon and _alone(chosen, delta, population) > 0.999 * epsilon:
         raise IncrowdError(
             f"The search would spend epsilon = {spent:g} of {epsilon:g}, which leaves nothing for "
             "the release. Use a smaller 'search_epsilon'."
@@ -89,7 +92,7 @@ def paired(
     empty = Budget(
         epsilon, delta, (), tuple(selections), tuple(choices), tables, population
     )  # fmt: skip
-    target, signs = delta, _signs(chosen, population)
+    target, signs = delta, _signs(chosen)
     for _ in range(_TRIES):
         pairs = tuple(_smallest(rate, empty, target, signs) for rate in rates)
         budget = replace(empty, pairs=pairs)
@@ -100,9 +103,12 @@ def paired(
     raise UnsolvableError(f"No pairs of k and beta fit epsilon = {epsilon:g}, delta = {delta:g}.")
 
 
-def _alone(epsilons: Sequence[float], delta: float) -> float:
-    """What choices cost by themselves: of many, less than their sum."""
-    return Accountant([Selection(epsilon) for epsilon in epsilons]).epsilon(delta=delta)
+def _alone(epsilons: Sequence[float], delta: float, population: float | None) -> float:
+    """What choices cost by themselves: of many, or on a sample, less than their sum."""
+    event: Event = Composition(Selection(epsilon) for epsilon in epsilons)
+    if population is not None:
+        event = Sampled(event, population)
+    return Accountant(event).epsilon(delta=delta)
 
 
 def _smallest(
@@ -125,14 +131,12 @@ def _smallest(
     return SafeRelease(high, beta)
 
 
-def _signs(epsilons: Sequence[float], population: float | None) -> tuple[Floats, Floats]:
+def _signs(epsilons: Sequence[float]) -> tuple[Floats, Floats]:
     """The sums of signed epsilons, equal ones together, and how likely each is."""
     sums, shares = np.zeros(1), np.ones(1)
     for epsilon in epsilons:
-        # As if each were sampled by itself, which is a little too cheap; the accountant corrects.
-        one = epsilon if population is None else math.log1p(population * math.expm1(epsilon))
-        plus = 1 / (1 + math.exp(-one))
-        both = np.concatenate([sums + one, sums - one])
+        plus = 1 / (1 + math.exp(-epsilon))
+        both = np.concatenate([sums + epsilon, sums - epsilon])
         weights = np.concatenate([shares * plus, shares * (1 - plus)])
         sums, place = np.unique(np.round(both, 9), return_inverse=True)
         shares = np.bincount(place, weights=weights).astype(np.float64)
@@ -142,9 +146,26 @@ def _signs(epsilons: Sequence[float], population: float | None) -> tuple[Floats,
 def _delta(pair: SafeRelease, budget: Budget, target: float, signs: tuple[Floats, Floats]) -> float:
     """Delta if each release had this pair, near the target or above it."""
     event = pair if budget.tables == 1 else Composition([pair] * budget.tables)
-    profile = profile_of(event, tail=target * 1e-5 / budget.tables)
+    profile = _after(signs, profile_of(event, tail=target * 1e-5 / budget.tables))
     if budget.population is not None:
         profile = sampled(profile, budget.population)
+    return float(profile.delta(np.array([budget.epsilon]))[0])
+
+
+def _after(signs: tuple[Floats, Floats], profile: Profile) -> Profile:
+    """A profile after randomised responses; each side below zero follows from the other."""
     sums, shares = signs
-    ways = (profile.present(budget.epsilon - sums), profile.absent(budget.epsilon - sums))
-    return max(float((shares * way).sum()) for way in ways)
+
+    def side(one: Side, other: Side) -> Side:
+        def mixed(epsilon: Floats) -> Floats:
+            at = epsilon[:, None] - sums
+            above = one(np.maximum(at, 0.0).ravel()).reshape(at.shape)
+            below = np.minimum(at, 0.0)
+            turned = -np.expm1(below) + np.exp(below) * other(-below.ravel()).reshape(at.shape)
+            return np.asarray(np.where(at < 0, turned, above) @ shares)
+
+        return mixed
+
+    present = side(profile.present, profile.absent)
+    absent = side(profile.absent, profile.present)
+    return Profile(present, absent, profile.reach + float(sums.max()))

@@ -1,4 +1,11 @@
-"""From what a spec says of k, beta, epsilon and delta to the budget of a safe release."""
+"""From what a spec says of k, beta, epsilon and delta to the budget of a safe release.
+
+With ``already_sampled: b`` everybody of a population was in the table with probability b. The
+premise under which that counts is that the attacker does not know whether the person was whom
+he asks about; he may know it of everybody else. So a release costs what
+:class:`incrowd.privacy.events.Sampled` says, one or several alike, and never what a release of
+rate b beta would: that would need everybody's membership to be secret.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +13,15 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from incrowd.errors import IncrowdError
+from incrowd.errors import IncrowdError, UnsolvableError
 from incrowd.pairing import RATES, Budget, paired
 from incrowd.planning import plan, rounded
 from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.events import SafeRelease
+from incrowd.privacy.events import LARGEST_K, SafeRelease
 from incrowd.privacy.randomness import realised
+from incrowd.privacy.sampling import Guarantee, allowed
 from incrowd.privacy.selection import payable
+from incrowd.privacy.solver import OnSample
 from incrowd.spec import Release
 
 
@@ -33,7 +42,7 @@ def searched(
         raise IncrowdError(f"'scheme: {release.scheme}' finds k itself; leave 'k' out.")
     rate = release.beta or release.keep
     if rate is None and tables > 1:
-        rate = _best_rate(release.epsilon, release.delta, tables)
+        rate = _best_rate(release, tables)
     return paired(
         epsilon=release.epsilon,
         delta=release.delta,
@@ -45,9 +54,21 @@ def searched(
     )
 
 
-def _best_rate(epsilon: float, delta: float, tables: int) -> float:
-    """The rate at which the smallest crowds survive: of slices, shape matters more than rows."""
-    return plan(epsilon=epsilon, delta=delta, releases=tables).beta
+def _best_rate(release: Release, tables: int) -> float:
+    """The rate at which the smallest crowds survive: of slices, shape matters more than rows.
+
+    Of a table that is a sample, tables may together spend what amplification brings down to
+    the budget. (Where the direction of the absent decided, a little more: k is found exactly
+    afterwards.)
+    """
+    assert release.epsilon is not None
+    assert release.delta is not None
+    inside = Guarantee(release.epsilon, release.delta)
+    if release.already_sampled is not None:
+        inside = allowed(epsilon=inside.epsilon, delta=inside.delta, rate=release.already_sampled)
+    if inside.delta >= 1:  # whoever is drawn so rarely needs no crowd
+        return RATES[-1]
+    return plan(epsilon=inside.epsilon, delta=inside.delta, releases=tables).beta
 
 
 def _payable(epsilons: Sequence[float]) -> tuple[float, ...]:
@@ -60,28 +81,51 @@ def _payable(epsilons: Sequence[float]) -> tuple[float, ...]:
 def fixed(release: Release, *, choices: Sequence[float] = (), tables: int = 1) -> Budget:
     """The budget of tables whose schemes do not depend on the data.
 
-    With ``already_sampled`` the table is a sample of rate b, so drawing with beta draws from
-    the population with b beta: that product is planned for. Several tables are drawn from one
-    such sample, so they are amplified together.
+    What is not given of k and beta is the best there is: the smallest k, the largest beta, or
+    both for the smallest crowd k / beta. Several tables are drawn from one and the same table,
+    so where that is a sample they are amplified together.
     """
     if choices or (tables > 1 and release.already_sampled is not None):
         return _beside_choices(release, choices, tables)
-    b = release.already_sampled or 1.0
     k, rate = release.k, release.beta or release.keep
+    if release.already_sampled is not None and (k is None or rate is None):
+        k, rate = _on_sample(release, k, rate, release.already_sampled)
+        return _accounted(release, SafeRelease(k, realised(rate)), tables)
     known: dict[str, Any] = {
         "epsilon": release.epsilon, "delta": release.delta, "releases": tables,
     }  # fmt: skip
     if rate is not None and k is None:
-        k = plan(beta=rate * b, **known).k
+        k = plan(beta=rate, **known).k
     elif rate is None:
         planned = plan(k=k, **known)
-        k, rate = planned.k, planned.beta / b
-        if rate > 0.99:  # more than there are rows: draw nearly all of them
-            rate = 0.99
-            k = release.k or plan(beta=rate * b, **known).k
+        k, rate = planned.k, planned.beta
     assert k is not None
-    pair = SafeRelease(k, realised(rate))
-    return _accounted(release, pair, tables)
+    return _accounted(release, SafeRelease(k, realised(rate)), tables)
+
+
+def _on_sample(release: Release, k: int | None, rate: float | None, b: float) -> tuple[int, float]:
+    """The k and beta of one release of a table that is a sample, where one or both are asked."""
+    epsilon, delta = release.epsilon, release.delta
+    if epsilon is None or delta is None:
+        raise IncrowdError(
+            "A table that is a sample needs both 'epsilon' and 'delta' under 'release', or "
+            "both 'k' and 'beta' with one of them."
+        )
+    solver = OnSample(rate=b)
+    if k is not None:
+        return k, solver.beta(k, epsilon, delta)
+    if rate is not None:
+        size = solver.k(rate, epsilon, delta)
+    else:
+        size, rate = solver.least_crowd(epsilon, delta)
+    if math.isinf(size):
+        raise UnsolvableError(
+            f"No k up to {LARGEST_K:,} reaches epsilon = {epsilon:g}, delta = {delta:g} with "
+            f"already_sampled = {b:g}. Use a larger epsilon or delta, or a smaller beta."
+        )
+    # A rate that was found needs no more than four digits.
+    given = release.beta or release.keep
+    return int(size), given or float(rounded("beta", rate, 4))
 
 
 def _accounted(release: Release, pair: SafeRelease, tables: int) -> Budget:
@@ -123,7 +167,7 @@ def _beside_choices(release: Release, choices: Sequence[float], tables: int) -> 
         )
     rate = release.beta or release.keep
     if rate is None:
-        rate = _best_rate(release.epsilon, release.delta, tables)
+        rate = _best_rate(release, tables)
     return paired(
         epsilon=release.epsilon,
         delta=release.delta,

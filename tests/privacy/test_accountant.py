@@ -226,13 +226,14 @@ def test_a_sampled_profile_equals_the_mixture(pair: Pair, rate: float) -> None:
     np.testing.assert_allclose(got.absent(epsilons), exact_absent, rtol=1e-9, atol=1e-15)
 
 
-def test_a_sampled_release_is_a_release_with_a_smaller_beta() -> None:
+def test_a_sampled_release_costs_more_than_a_release_with_a_smaller_beta() -> None:
+    """Where everybody's membership is secret it would cost as much; only one person's is."""
     got = Accountant(Sampled(SafeRelease(20, 0.2), 0.5)).epsilon(delta=1e-6)
-    assert got == pytest.approx(Accountant(RELEASE).epsilon(delta=1e-6), rel=1e-9)
+    assert got > 1.2 * Accountant(RELEASE).epsilon(delta=1e-6)
     crude = amplified(
         epsilon=Accountant(SafeRelease(20, 0.2)).epsilon(delta=2e-6), rate=0.5
     ).epsilon
-    assert got <= crude
+    assert got == pytest.approx(crude, rel=1e-9)
 
 
 def test_a_shared_sample_amplifies_the_whole_and_costs_more_than_fresh_samples() -> None:
@@ -336,9 +337,6 @@ def test_a_large_composition_inside_a_sample_is_not_cut_away() -> None:
 
 def test_a_product_of_rates_is_rounded_up() -> None:
     for first, second in ((0.1, 0.3), (0.7, 0.1), (0.3, 0.3)):
-        (leaf,) = _leaves(Sampled(SafeRelease(20, first), second))
-        assert isinstance(leaf, SafeRelease)
-        assert Fraction(leaf.beta) >= Fraction(first) * Fraction(second)
         (leaf,) = _leaves(Sampled(Sampled(Selection(1.0), first), second))
         assert isinstance(leaf, Sampled)
         assert Fraction(leaf.rate) >= Fraction(first) * Fraction(second)

@@ -99,18 +99,18 @@ def hockey_stick(diameter: int, sigma: int, epsilon: float) -> float:
 def test_the_delta_of_gaussian_noise(diameter: int, sigma: int, epsilon: float) -> None:
     true = hockey_stick(diameter, sigma, epsilon)
     found = noise.gaussian_delta(diameter, sigma, epsilon)
-    assert true <= found <= true + 1e-13
+    assert true * (1 - 1e-12) <= found <= true * (1 + 3e-3)
     # Values that are nearer to each other are told apart less easily.
     assert all(hockey_stick(d, sigma, epsilon) <= found for d in range(1, diameter))
 
 
 def test_large_sigmas_are_bounded_from_above(monkeypatch: pytest.MonkeyPatch) -> None:
     for diameter, sigma, epsilon in [(900, 1500, 0.5), (2000, 1999, 1.0), (30, 1000, 0.05)]:
-        summed = noise.gaussian_delta(diameter, sigma, epsilon)
+        bounded = noise.gaussian_delta(diameter, sigma, epsilon)
         with monkeypatch.context() as patch:
-            patch.setattr(noise, "_SUMMED", 1)
-            bounded = noise.gaussian_delta(diameter, sigma, epsilon)
-        assert summed <= bounded <= 1.15 * summed + 1e-12
+            patch.setattr(noise, "_SUMMED", sigma)
+            summed = noise.gaussian_delta(diameter, sigma, epsilon)
+        assert summed < bounded <= (1 + 1e-5) * summed
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_noise_that_would_have_too_many_steps_is_refused() -> None:
         noise.laplace(np.array([2**53]), 1, bits)
     with pytest.raises(ParameterError, match="'precision'.*coarser precision"):
         noise.gaussian(np.array([2**27]), bits)
-    with pytest.raises(ParameterError, match="'delta'"):
+    with pytest.raises(ParameterError, match="'epsilon'"):
         noise.sigma_for(10, epsilon=0, delta=0.1)
 
 

@@ -164,26 +164,25 @@ def _leaves(event: Event) -> Iterator[Event]:
         case Sampled(part, rate):
             inner = tuple(_leaves(part))
             if len(inner) == 1:
-                yield _sampled_leaf(inner[0], rate)
+                yield _sampled_once(inner[0], rate)
             elif inner:
                 yield Sampled(Composition(inner), rate)
         case _:
             yield event
 
 
-def _sampled_leaf(leaf: Event, rate: float) -> Event:
-    """A sampled leaf, with the two samplings made one where there are two.
+def _sampled_once(leaf: Event, rate: float) -> Event:
+    """A sampled leaf, with two samplings before it made one.
 
-    To sample with ``rate`` and then with beta is to sample with their product. The product
-    is rounded up: a larger rate only costs more.
+    Whoever is drawn with ``rate`` and then with the inner rate is in the table with their
+    product; as for one sampling, only the target's own membership need be secret. The
+    product is rounded up: a larger rate only costs more. (A safe release draws rows too, but
+    that does not make it a safe release with the product of the rates: there, everybody's
+    membership is secret.)
     """
     match leaf:
-        case SafeRelease(k, beta):
-            return SafeRelease(k, math.nextafter(rate * beta, 1.0))
         case Sampled(part, inner):
             return Sampled(part, math.nextafter(rate * inner, 1.0))
-        case OneOf(events):
-            return OneOf(_sampled_leaf(part, rate) for part in events)
         case _:
             return Sampled(leaf, rate)
 

@@ -70,9 +70,11 @@ class Mechanism:
 class Sampled:
     """``event`` on a table that is itself a random sample of a population.
 
-    Everybody of the population is in the table with probability ``rate``, independently,
-    and nobody knows who is. A composition inside sees one and the same sample; a
-    composition of sampled events means a fresh sample for each.
+    Everybody of the population is in the table with probability ``rate``, independently.
+    Premise: each person's own membership of the table is unknown to the attacker, who may
+    know everybody else's. What is protected is that a person is in the population at all. A
+    composition inside sees one and the same sample; a composition of sampled events means a
+    fresh sample for each.
     """
 
     event: Event

@@ -9,7 +9,7 @@ broadcast and give an array.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import overload
+from typing import TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,8 @@ from incrowd.privacy.binomial import (
     round_up,
 )
 from incrowd.privacy.events import LARGEST_K
+
+Cost: TypeAlias = Callable[[Floats, Floats, Floats], Floats]  # k, beta, epsilon -> delta
 
 _POINTS = 64
 # The last digit of a delta depends on what it is computed together with; aim just below.
@@ -73,7 +75,7 @@ def epsilon(
     low, high = least, np.maximum(np.log(k + 1), least) + 1
 
     def reaches(x: Floats) -> npt.NDArray[np.bool_]:
-        return _delta(k, beta, x, definition) <= delta
+        return _each(cost_of(definition), k, beta, x) <= delta
 
     never = ~reaches(high)
     already = reaches(low)
@@ -118,27 +120,30 @@ def crowd_size(
     )
     check_definition(definition, beta=beta, epsilon=epsilon)
     shape, (beta, epsilon, delta) = _flat(beta, epsilon, delta * _MARGIN)
-    answer = as_given(smallest_k(beta, epsilon, delta, definition).reshape(shape))
+    answer = as_given(smallest_k(beta, epsilon, delta, cost_of(definition)).reshape(shape))
     return int(answer) if isinstance(answer, float) and answer < np.inf else answer
 
 
 def smallest_k(
-    beta: Floats, epsilon: Floats, delta: Floats, definition: str, most: float = LARGEST_K
+    beta: Floats, epsilon: Floats, delta: Floats, cost: Cost, most: float = LARGEST_K
 ) -> Floats:
-    """:func:`crowd_size` of flat, checked arrays; inf where more than ``most`` is needed."""
+    """:func:`crowd_size` of flat, checked arrays; inf where more than ``most`` is needed.
+
+    ``cost`` is the rounded-up delta of k, beta and epsilon; it falls with k.
+    """
     low, high = np.zeros_like(beta), np.ones_like(beta)  # k = low fails, k = high is tried
     open_ = np.arange(beta.size)
     while open_.size:
-        got = _delta(high[open_], beta[open_], epsilon[open_], definition)
+        got = cost(high[open_], beta[open_], epsilon[open_])
         open_ = open_[(got > delta[open_]) & (high[open_] < most)]
         low[open_] = high[open_]
         high[open_] = np.minimum(high[open_] * 2, most)
     while np.any(high - low > 1):
         middle = np.floor((low + high) / 2)
         middle = np.where(high - low > 1, middle, high)
-        enough = _delta(middle, beta, epsilon, definition) <= delta
+        enough = cost(middle, beta, epsilon) <= delta
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    reached = _delta(high, beta, epsilon, definition) <= delta
+    reached = cost(high, beta, epsilon) <= delta
     return np.where(reached, high, np.inf)
 
 
@@ -175,36 +180,59 @@ def beta(
     )
     shape, (k, epsilon, delta) = _flat(k, epsilon, delta * _MARGIN)
     check_choice("definition", definition, ("tight", "paper"))
-    low, high, most = np.log(delta), np.full_like(delta, 36.0), np.ones_like(delta)
-    if definition == "paper":
-        if np.any(epsilon == 0):
-            raise OutsideDefinitionError(
-                "epsilon", "be above 0 under the paper's definition", 0.0, "Use the tight one."
-            )
-        # By Markov's inequality the paper's delta is at most beta / g, and g >= 1 - e^-epsilon.
-        low, high = low + np.log(-np.expm1(-epsilon)), np.log(np.expm1(epsilon))
-        most = -np.expm1(-epsilon) * (1 - 1e-12)
+    if definition == "tight":
+        return as_given(largest_beta(k, epsilon, delta, cost_of(definition)).reshape(shape))
+    if np.any(epsilon == 0):
+        raise OutsideDefinitionError(
+            "epsilon", "be above 0 under the paper's definition", 0.0, "Use the tight one."
+        )
+    return as_given(_largest_by_paper(k, epsilon, delta).reshape(shape))
 
-    def rate(log_odds: Floats) -> Floats:
-        return np.minimum(1 / (1 + np.exp(-log_odds)), most)
+
+def largest_beta(k: Floats, epsilon: Floats, delta: Floats, cost: Cost) -> Floats:
+    """:func:`beta` of flat, checked arrays; ``cost`` grows with beta, and is at most it."""
 
     def reaches(log_odds: Floats) -> npt.NDArray[np.bool_]:
-        return _delta(k, rate(log_odds), epsilon, definition) <= delta
+        return _each(cost, k, _rate(log_odds), epsilon) <= delta
 
-    low = np.maximum(low - 1e-9, -700.0)
-    if definition == "paper":
-        low, _ = bracket(reaches, low, high, 16 * _POINTS)
-        low, high = bracket(reaches, low, np.minimum(low + 0.3, high), 16 * _POINTS)
+    low, high = np.maximum(np.log(delta) - 1e-9, -700.0), np.full_like(delta, 36.0)
     for _ in range(10):
         low, high = bracket(reaches, low, high)
-    return as_given(rate(low).reshape(shape))
+    return _rate(low)
 
 
-def _delta(k: Floats, beta: Floats, epsilon: Floats, definition: str) -> Floats:
-    """The rounded-up delta for unchecked arguments of any broadcastable shapes."""
+def _largest_by_paper(k: Floats, epsilon: Floats, delta: Floats) -> Floats:
+    cost, most = cost_of("paper"), -np.expm1(-epsilon) * (1 - 1e-12)
+
+    def reaches(log_odds: Floats) -> npt.NDArray[np.bool_]:
+        return _each(cost, k, np.minimum(_rate(log_odds), most), epsilon) <= delta
+
+    # By Markov's inequality the paper's delta is at most beta / g, and g >= 1 - e^-epsilon.
+    low, high = np.log(delta) + np.log(-np.expm1(-epsilon)), np.log(np.expm1(epsilon))
+    low, _ = bracket(reaches, np.maximum(low - 1e-9, -700.0), high, 16 * _POINTS)
+    low, high = bracket(reaches, low, np.minimum(low + 0.3, high), 16 * _POINTS)
+    for _ in range(10):
+        low, high = bracket(reaches, low, high)
+    return np.minimum(_rate(low), most)
+
+
+def _rate(log_odds: Floats) -> Floats:
+    return 1 / (1 + np.exp(-log_odds))
+
+
+def cost_of(definition: str) -> Cost:
+    """The rounded-up delta of a safe release under a definition, for flat arrays."""
+
+    def cost(k: Floats, beta: Floats, epsilon: Floats) -> Floats:
+        return round_up(log_delta(k, beta, epsilon, definition))
+
+    return cost
+
+
+def _each(cost: Cost, k: Floats, beta: Floats, epsilon: Floats) -> Floats:
+    """A cost of arrays of any broadcastable shapes."""
     k, beta, epsilon = np.broadcast_arrays(k, beta, epsilon)
-    flat = log_delta(k.ravel(), beta.ravel(), epsilon.ravel(), definition)
-    return round_up(flat).reshape(k.shape)
+    return cost(k.ravel(), beta.ravel(), epsilon.ravel()).reshape(k.shape)
 
 
 def _flat(*arrays: Floats) -> tuple[tuple[int, ...], list[Floats]]:

@@ -9,18 +9,21 @@ samplers are those of Canonne, Kamath and Steinke, for whole arrays at a time.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import lru_cache
-from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 
 from incrowd.errors import Floats, ParameterError, UnsolvableError
+from incrowd.privacy.binomial import SMALLEST
 from incrowd.privacy.randomness import Counts, Randomness, below
 
 _WIDEST = 1 << 52
 _LARGEST_SIGMA = 1 << 26
-_SUMMED = 2_000  # up to this sigma probabilities are summed, beyond it they are bounded
+_LARGEST_EPSILON = 1e6
+_SMALLEST_DELTA = 1e-300
+_SUMMED = 200  # up to this sigma probabilities are summed, beyond it sums are bounded by integrals
 
 
 def geometric(t: Counts, s: int, bits: Randomness) -> Counts:
@@ -161,35 +164,48 @@ def sigma_for(diameter: int, *, epsilon: float, delta: float) -> int:
     """
     if diameter < 1:
         raise ParameterError("diameter", "be a whole number from 1", diameter)
-    if epsilon <= 0 or not 0 < delta < 1:
-        raise ParameterError("delta", "come with a positive epsilon and lie between 0 and 1", delta)
-    sigma = max(math.ceil(_continuous_sigma(epsilon, delta) * diameter), 1)
-    if sigma > _LARGEST_SIGMA:
-        raise UnsolvableError(
-            f"Noise for a diameter of {diameter:,} steps would have to be wider than "
-            f"{_LARGEST_SIGMA:,} steps. Declare a coarser precision."
-        )
-    while gaussian_delta(diameter, sigma, epsilon) > delta:
-        sigma += 1 + sigma // 1000
-    while sigma > 1 and gaussian_delta(diameter, sigma - 1, epsilon) <= delta:
-        sigma -= 1
-    return sigma
+    if not 0 < epsilon < math.inf:
+        raise ParameterError("epsilon", "be a finite number above 0 for Gaussian noise", epsilon)
+    if not _SMALLEST_DELTA <= delta < 1:
+        requirement = f"be at least {_SMALLEST_DELTA:g} and below 1 for Gaussian noise"
+        raise ParameterError("delta", requirement, delta)
+    needed = _continuous_sigma(epsilon, delta) * diameter
+    low = high = max(math.ceil(needed), 1) if needed <= _LARGEST_SIGMA else _LARGEST_SIGMA
+    step = 1
+    while gaussian_delta(diameter, high, epsilon) > delta:
+        if high >= _LARGEST_SIGMA:
+            raise UnsolvableError(
+                f"Noise for a diameter of {diameter:,} steps would have to be wider than "
+                f"{_LARGEST_SIGMA:,} steps. Declare a coarser precision."
+            )
+        low, high, step = high, min(high + step, _LARGEST_SIGMA), 2 * step
+    if low == high:
+        low -= 1
+        while low and gaussian_delta(diameter, low, epsilon) <= delta:
+            low, high = low - 1, low
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = gaussian_delta(diameter, middle, epsilon) <= delta
+        low, high = (low, middle) if enough else (middle, high)
+    return high
 
 
 @lru_cache(maxsize=64)
 def _continuous_sigma(epsilon: float, delta: float) -> float:
-    """The sigma that continuous noise needs at distance 1 (Balle and Wang), by bisection."""
-    normal = NormalDist()
+    """The sigma that continuous noise needs at distance 1, by bisection; where to begin, no more.
+
+    Inf if it is more than the largest of all.
+    """
+    epsilon = min(epsilon, _LARGEST_EPSILON)
 
     def needed(sigma: float) -> float:
-        first = normal.cdf(0.5 / sigma - epsilon * sigma)
-        return first - math.exp(epsilon) * normal.cdf(-0.5 / sigma - epsilon * sigma)
+        return _normal_excess(epsilon * sigma - 0.5 / sigma, 1 / sigma)[0]
 
-    low, high = 1e-6, 1.0
-    while needed(high) > delta:
-        high *= 2
-    for _ in range(60):
-        middle = (low + high) / 2
+    low, high = 1e-6, float(2 * _LARGEST_SIGMA)
+    if needed(high) > delta:
+        return math.inf
+    while high - low > 1e-13 * high:
+        middle = math.sqrt(low * high) if high > 2 * low else (low + high) / 2
         low, high = (middle, high) if needed(middle) > delta else (low, middle)
     return high
 
@@ -197,26 +213,92 @@ def _continuous_sigma(epsilon: float, delta: float) -> float:
 def gaussian_delta(diameter: int, sigma: int, epsilon: float) -> float:
     """The smallest delta for discrete Gaussian noise on values ``diameter`` apart; or just above.
 
-    The sum over y of what P[Y = y] has more than e^epsilon P[Y = y + d]; the difference is
-    positive from y > epsilon sigma^2 / d - d / 2 on (Canonne, Kamath, Steinke, Theorem 7), with
-    y counted away from the other value. It grows with d. Where sigma is large, sums are bounded
-    by integrals: the weights are convex beyond sigma, so the sum from m is at most the integral
-    from m - 1/2, and at least the one from m plus half the first weight; nearer to the middle
-    they still fall, so it lies between the integrals from m - 1 and from m.
+    Write w(y) = exp(-y^2 / (2 sigma^2)), y counted away from the other value, d for the
+    diameter. Delta is the sum of [w(y) - e^epsilon w(y + d)]_+ over the sum of all weights
+    (Canonne, Kamath, Steinke, Theorem 7). With c = d / sigma^2 and
+    y0 = epsilon sigma^2 / d - d / 2, its terms are, for y > y0,
+
+        f(y) = w(y) (1 - e^(-c (y - y0)))
+
+    which nothing cancels in, and which e^epsilon does not appear in. Delta grows with d: by
+    Neyman and Pearson the best test of one value against another is a threshold, and its power
+    grows with the distance. All weights together are at least sigma sqrt(2 pi), by Poisson's
+    summation formula. Never below the truth; a delta too small for a float is 2.2e-308.
     """
-    first = math.floor(epsilon * sigma**2 / diameter - diameter / 2) + 1
-    second = first + diameter
-    if sigma <= _SUMMED:
-        reach = 14 * sigma
-        y = np.arange(-reach, reach + diameter + 1, dtype=np.float64)
-        weights = np.exp(-(y**2) / (2.0 * sigma**2))
-        further = np.exp(-((y + diameter) ** 2) / (2.0 * sigma**2))
-        excess = np.maximum(weights - math.exp(epsilon) * further, 0).sum() / weights.sum()
-        return float(excess) + 1e-15
-    normal = NormalDist(0, sigma)
-    # The normaliser is sigma sqrt(2 pi) up to a relative 2 exp(-2 pi^2 sigma^2): nothing.
-    start = first - 0.5 if first - 0.5 > sigma else first - 1.0
-    above = normal.cdf(-start) if first >= 1 else normal.cdf(-start) + 1 / sigma
-    half = normal.pdf(second) / 2 if second > sigma else 0.0
-    beyond = normal.cdf(-second) + half if second >= 1 else normal.cdf(-second)
-    return above - math.exp(epsilon) * beyond + 1e-15
+    epsilon = min(epsilon, _LARGEST_EPSILON)  # delta only falls with epsilon
+    start = Fraction(epsilon) * sigma**2 / diameter - Fraction(diameter, 2)
+    a, h = float(start) / sigma, diameter / sigma
+    if a < -9:
+        return 1.0  # within 1e-18
+    if a > 38:
+        return SMALLEST  # w(y0) is below 1e-313
+    bounded = _summed if sigma <= _SUMMED else _integrated
+    # a, b = a + h and the exponents, up to b^2 / 2 and 40 more, are off by a few units in the
+    # last place; |d ln(delta) / da| < |a| + b + 2. Measured against 60 digits: a tenth of it.
+    rounding = 1e-15 * ((a + h) ** 2 + 20)
+    return min(max(bounded(start, diameter, sigma) * (1 + rounding), SMALLEST), 1.0)
+
+
+def _summed(start: Fraction, diameter: int, sigma: int) -> float:
+    """The sum of f over the sum of all weights, term by term.
+
+    f is log-concave, so the rest after the last term is at most geometric.
+    """
+    first = math.floor(start) + 1
+    last = math.ceil(math.sqrt(max(first, 0) ** 2 + 80 * sigma**2)) + 2
+    y = np.arange(first, last + 1, dtype=np.float64)
+    beyond = float(first - start) + (y - first)
+    with np.errstate(under="ignore"):
+        terms = np.exp(-(y**2) / (2.0 * sigma**2)) * -np.expm1(-diameter / sigma**2 * beyond)
+    # From one term to the next 1 - e^(-c t) grows by less than 1 / t of itself.
+    ratio = math.exp(-(2 * last + 1) / (2 * sigma**2)) * (1 + 1 / float(beyond[-1]))
+    total = float(terms.sum()) + float(terms[-1]) * ratio / (1 - ratio)
+    # The first two terms of Poisson's formula; the others are positive too.
+    return total / (
+        sigma * math.sqrt(2 * math.pi) * (1 + 2 * math.exp(-2 * (math.pi * sigma) ** 2))
+    )
+
+
+def _integrated(start: Fraction, diameter: int, sigma: int) -> float:
+    """The integral of f over sigma sqrt(2 pi), and by how much the sum may exceed it.
+
+    Let P be periodic with P' = x - 1/2 on [0, 1). The sum of f over whole numbers exceeds its
+    integral by that of f' P', which is minus that of P df'. P has a range of 1/8, and f' comes
+    from 0 and goes back to 0, so that is at most 1/8 of all that f' rises by.
+
+    At y0, f' rises by c w(y0). From there on f' = c v - (y / sigma^2) f, v = w - f, where
+    0 <= v <= w and f <= c (y - y0) w.
+
+    - If y0 >= sigma, f'' then is negative, and positive from some point on: its sign is that of
+      e^(c (y - y0)) - ((y + d)^2 - sigma^2) / (y^2 - sigma^2), which grows. So f' rises once more,
+      to 0, from at least -(y / sigma^2) f >= -2 q e^-q c w(y0) >= -(2/e) c w(y0), with
+      q = (y^2 - y0^2) / (2 sigma^2).
+    - If not, f'' has at most five zeros (three derivatives of its sign's function leave e^(c y)
+      times a polynomial of degree two), so f' rises at most three times, each time by at most
+      c (1 + 2/e + 2 u), u = e^-1/2 max(-y0, 0) / sigma.
+    """
+    a, h = float(start) / sigma, diameter / sigma
+    excess, tail = _normal_excess(a, h)
+    if a >= 1:
+        more = 0.217 * math.exp(-a * a / 2) / math.sqrt(2 * math.pi)  # (1 + 2/e) / 8
+    else:
+        more = 0.31 + 0.19 * max(-a, 0.0)  # (1 + 3 (1 + 2/e + 2 u)) / 8 / sqrt(2 pi)
+    # R(a) - R(b) is a difference of numbers that are off by a few units in their last place.
+    return excess + more * h / sigma**2 + 1e-14 * tail
+
+
+def _normal_excess(a: float, h: float) -> tuple[float, float]:
+    """Q(a) - e^epsilon Q(a + h), where epsilon = a h + h^2 / 2, and Q(a); Q is the normal tail.
+
+    With the normal density g, Q(x) = g(x) R(x) and e^epsilon g(a + h) = g(a): the difference is
+    g(a) (R(a) - R(a + h)), in which no large number multiplies a small one.
+    """
+    from scipy.special import erfcx
+
+    density = math.exp(-min(a * a / 2, 800.0)) / math.sqrt(2 * math.pi)
+    further = math.sqrt(math.pi / 2) * float(erfcx((a + h) / math.sqrt(2)))
+    if a < 0:
+        tail = math.erfc(a / math.sqrt(2)) / 2
+        return tail - density * further, tail
+    near = math.sqrt(math.pi / 2) * float(erfcx(a / math.sqrt(2)))
+    return density * (near - further), density * near

@@ -40,17 +40,22 @@ class Profile:
         return np.maximum(self.present(epsilon), self.absent(epsilon))
 
 
-def of_safe_release(k: int, beta: float) -> Profile:
-    """The tight profile of a safe release, each direction at its own worst cell size."""
+def of_safe_release(k: float | Floats, beta: float | Floats) -> Profile:
+    """The tight profile of a safe release, each direction at its own worst cell size.
+
+    Arrays of k and beta give the profiles of as many releases, each at its own epsilon.
+    """
+    k, beta = np.asarray(k, dtype=np.float64), np.asarray(beta, dtype=np.float64)
 
     def present(epsilon: Floats) -> Floats:
-        return round_up(log_present(np.full_like(epsilon, k), np.full_like(epsilon, beta), epsilon))
+        return round_up(log_present(*np.broadcast_arrays(k, beta, epsilon)))
 
     def absent(epsilon: Floats) -> Floats:
-        return round_up(log_absent(np.full_like(epsilon, k), np.full_like(epsilon, beta), epsilon))
+        return round_up(log_absent(*np.broadcast_arrays(k, beta, epsilon)))
 
     # Past ln k the worst cell has exactly k rows (present); past -ln(1 - beta) absent is 0.
-    return Profile(present, absent, max(np.log(k), -np.log1p(-beta)) + 1e-9)
+    reach = max(float(np.max(np.log(k))), float(np.max(-np.log1p(-beta))))
+    return Profile(present, absent, reach + 1e-9)
 
 
 def of_guarantee(epsilon: float, delta: float) -> Profile:
@@ -86,11 +91,17 @@ def worst(profiles: Sequence[Profile]) -> Profile:
 def sampled(profile: Profile, rate: float) -> Profile:
     """The profile for a population of which the table is a sample with the given rate.
 
-    With M = (1 - rate) Q + rate P in place of P: M - e^x Q = rate (P - e^y Q) where
-    e^x = 1 + rate (e^y - 1), so present'(x) = rate present(y). For the other direction
-    take -x and -y and turn both sides round: absent'(x) = rate e^(x - y) absent(y), and 0
-    where e^-x <= 1 - rate. Both are exact for one pair of tables; over the samples that
-    the rest of the population may give, joint convexity keeps them upper bounds.
+    Claim: it holds if the target's own membership of the table is unknown to the attacker,
+    whatever he knows of everybody else's, and no smaller one does.
+
+    Proof. Let the others of the table be fixed, P the output with the target among them and
+    Q without. If the target is in the population the output is M = (1 - rate) Q + rate P,
+    else it is Q. M - e^x Q = rate (P - e^y Q) where e^x = 1 + rate (e^y - 1), so
+    present'(x) = rate present(y). For the other direction take -x and -y and turn both sides
+    round: absent'(x) = rate e^(x - y) absent(y), and 0 where e^-x <= 1 - rate. Both are exact
+    for one pair of tables, and where the attacker knows the others that is all there is. To
+    an attacker who does not know them, outputs are averages over them, with the same weights
+    with and without the target: divergences are jointly convex, so he sees no more.
     """
 
     def present(x: Floats) -> Floats:

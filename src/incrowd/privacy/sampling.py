@@ -1,9 +1,12 @@
 """Amplification: what a guarantee is worth when the table is itself a random sample.
 
 If a mechanism satisfies (epsilon, delta) on every table, and the table holds each member of
-a population independently with probability ``rate``, unknown to the attacker, then for the
-population it satisfies (ln(1 + rate (e^epsilon - 1)), rate delta). In the words of the
-paper, from sampling rate beta_1 to a smaller beta_2 the rate is beta_2 / beta_1.
+a population independently with probability ``rate``, then for the population it satisfies
+(ln(1 + rate (e^epsilon - 1)), rate delta). The premise: each person's own membership of the
+table is unknown to the attacker, who may know everybody else's. (Where everybody's were
+secret, a release with beta would do as well as one with rate times beta; respondents know
+their own, so that is never accounted.) In the words of the paper, from sampling rate beta_1
+to a smaller beta_2 the rate is beta_2 / beta_1; there both samples are the algorithm's own.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -13,7 +13,9 @@ from incrowd.errors import Floats
 from incrowd.privacy import binomial, inverse
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.binomial import Definition
-from incrowd.privacy.events import LARGEST_K, SafeRelease
+from incrowd.privacy.events import LARGEST_K, SafeRelease, Sampled
+from incrowd.privacy.inverse import Cost
+from incrowd.privacy.profile import of_safe_release, sampled
 
 
 def solver_for(releases: int, definition: Definition) -> Solver:
@@ -81,7 +83,9 @@ class Added:
         share = np.full_like(beta, epsilon / self.releases)
         binomial.check_definition(self.definition, beta=beta, epsilon=share)
         part = np.full_like(beta, delta / self.releases * (1 - 1e-12))
-        return inverse.smallest_k(beta, share, part, self.definition, math.floor(most))
+        return inverse.smallest_k(
+            beta, share, part, inverse.cost_of(self.definition), math.floor(most)
+        )
 
     def _rates(self, k: Floats, epsilon: float, delta: float) -> Floats:
         return np.asarray(
@@ -92,6 +96,41 @@ class Added:
                 definition=self.definition,
             )
         )
+
+
+@dataclass(frozen=True)
+class OnSample(Added):
+    """One release of a table that is itself a sample, drawn with ``rate`` from a population.
+
+    Delta is that of :func:`incrowd.privacy.profile.sampled`, both directions. It falls with
+    k and grows with beta, as the inner release's does at every epsilon.
+    """
+
+    releases: int = 1
+    definition: Definition = "tight"
+    rate: float = field(kw_only=True)
+
+    def delta(self, k: int, beta: float, epsilon: float) -> float:
+        return Accountant(Sampled(SafeRelease(k, beta), self.rate)).delta(epsilon=epsilon)
+
+    def epsilon(self, k: int, beta: float, delta: float) -> float:
+        return Accountant(Sampled(SafeRelease(k, beta), self.rate)).epsilon(delta=delta)
+
+    def _sizes(self, beta: Floats, epsilon: float, delta: float, most: float = LARGEST_K) -> Floats:
+        given = (np.full_like(beta, epsilon), np.full_like(beta, delta * (1 - 1e-12)))
+        return inverse.smallest_k(beta, *given, self._cost, math.floor(most))
+
+    def _rates(self, k: Floats, epsilon: float, delta: float) -> Floats:
+        flat = np.asarray(k, dtype=np.float64).reshape(-1)
+        given = (np.full_like(flat, epsilon), np.full_like(flat, delta * (1 - 1e-12)))
+        return inverse.largest_beta(flat, *given, self._cost).reshape(np.shape(k))
+
+    @property
+    def _cost(self) -> Cost:
+        def cost(k: Floats, beta: Floats, epsilon: Floats) -> Floats:
+            return sampled(of_safe_release(k, beta), self.rate).delta(epsilon)
+
+        return cost
 
 
 @dataclass(frozen=True)

@@ -49,11 +49,11 @@ def _population(known: Parameters) -> str:
     if "already_sampled" not in known:
         return ""
     return (
-        " The guarantee is for the population of which the table is a random sample: the curator "
-        "asserts that everybody was in the table with probability "
-        f"{known['already_sampled']!r}, independently, and it holds for a person of whom nobody "
-        "knows whether they were, whatever is known of the others. For somebody who is known to "
-        "be in the table it is weaker."
+        " The guarantee is for the population of which the table is a random sample: above, 'in "
+        "the original table' stands for 'in that population'. It holds for everybody whose own "
+        "membership of the table is unknown to the attacker, who may know that of all others; for "
+        "somebody who is known to be in the table it is weaker. The curator asserts that everybody "
+        f"was in the table with probability {known['already_sampled']!r}, independently."
     )
 
 
