@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -20,17 +20,22 @@ from incrowd.specfile import SpecFile
 from incrowd.values import canonical
 
 _SHOWN = 5
+_LARGE_EPSILON = {"safe": 10.0, "k-epsilon": 20.0, "k-anonymity": 0.0}
+_LARGE_DELTA = 1e-4
+
+
+Kind: TypeAlias = Literal["wrong", "doubtful", "note"]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something the custodian should know about a column or the whole table.
+    """Something the curator should know about a column or the whole table.
 
     ``wrong`` must be put right before publishing; ``doubtful`` must be looked at; ``note``
     is good to know.
     """
 
-    kind: Literal["wrong", "doubtful", "note"]
+    kind: Kind
     column: str | None
     message: str
 
@@ -55,6 +60,8 @@ def _findings(file: SpecFile, table: Table) -> Iterator[Finding]:
     spec = file.spec
     yield from _names(spec, table)
     yield from _unit(spec, table)
+    for message in weak_promises(spec.release):
+        yield Finding("doubtful", None, f"release: {message}")
     for name, column in spec.columns.items():
         if column.confirm:
             listed = ", ".join(column.confirm)
@@ -62,9 +69,37 @@ def _findings(file: SpecFile, table: Table) -> Iterator[Finding]:
         if column.hierarchy is None or name not in table.columns:
             continue
         try:
-            yield from _coverage(file, name, column, table)
+            found = list(_coverage(file, name, column, table))
         except (HierarchyError, TableError) as error:
-            yield Finding("wrong", name, str(error))
+            found = [Finding("wrong", name, str(error))]
+        # What is kept as it is has no use for its hierarchy, so that publishing does not refuse.
+        unused = column.role == "sensitive" and spec.release and spec.release.method != "safe"
+        for finding in found:
+            yield replace(finding, kind="doubtful") if unused else finding
+
+
+def weak_promises(release: Release | None) -> list[str]:
+    """Parameters that are allowed and promise next to nothing, each with the reason."""
+    if release is None:
+        return []
+    found = []
+    largest = _LARGE_EPSILON[release.method]
+    if release.epsilon is not None and release.epsilon > largest:
+        what = (
+            f"the odds of what is released may change by a factor of e^{release.epsilon:g} with "
+            "one person"
+            if release.method == "safe"
+            else "such noise hardly hides a value"
+        )
+        found.append(f"epsilon = {release.epsilon:g} protects hardly anybody: {what}.")
+    if release.delta is not None and release.delta > _LARGE_DELTA:
+        found.append(
+            f"delta = {release.delta:g} is a chance that nothing is promised at all; it should be "
+            "far below one in the number of people, such as 1e-6."
+        )
+    if release.k == 1:
+        found.append("k = 1 asks for no crowd: somebody alone may be shown.")
+    return found
 
 
 def _names(spec: Spec, table: Table) -> Iterator[Finding]:
@@ -77,7 +112,8 @@ def _names(spec: Spec, table: Table) -> Iterator[Finding]:
         if name not in table.columns:
             close = difflib.get_close_matches(name, list(table.columns), n=1)
             hint = f" Did you mean '{close[0]}'?" if close else ""
-            yield Finding("wrong", name, f"is in the spec but not in the table.{hint}")
+            kind: Kind = "note" if spec.columns[name].role == "drop" else "wrong"
+            yield Finding(kind, name, f"is in the spec but not in the table.{hint}")
 
 
 def _unit(spec: Spec, table: Table) -> Iterator[Finding]:
@@ -86,10 +122,14 @@ def _unit(spec: Spec, table: Table) -> Iterator[Finding]:
     if isinstance(spec.unit, PersonId):
         if spec.unit.id in table.columns:
             people = {canonical(person) or None for person in table.values(spec.unit.id)}
-            yield Finding("note", spec.unit.id, f"{len(people):,} people in {rows:,} rows")
-            if None in people:
-                message = "some rows have no id; together they count as one person"
-                yield Finding("doubtful", spec.unit.id, message)
+            number = len(people - {None})
+            yield Finding("note", spec.unit.id, f"{number:,} people in {rows:,} rows")
+            if None in people and not spec.unit.without_id:
+                message = (
+                    f"{table.missing(spec.unit.id):,} rows have no id. Give them one, or leave "
+                    f"them out: unit: {{id: {spec.unit.id}, without_id: drop}}"
+                )
+                yield Finding("wrong", spec.unit.id, message)
         return
     identifiers = [name for name in spec.with_role("identifier") if name in table.columns]
     if identifiers:

@@ -1,7 +1,7 @@
 """Choosing k and epsilon before publishing: what each pair would cost and risk.
 
 Nothing is drawn: errors are expected values, and with one noisy column so is the linking risk.
-All of it is read from the table, for the custodian alone.
+All of it is read from the table, for the curator alone.
 """
 
 from __future__ import annotations

@@ -88,10 +88,10 @@ def _thinned(
     a choice for as long as possible.
     """
     given = file.spec.release.levels if file.spec.release is not None else {}
+    hierarchies = {name: build(column, folder=file.folder) for name, column in columns.items()}
     low, high = {}, {}
-    for name, column in columns.items():
-        least, most = 0, build(column, folder=file.folder).height - 1
-        level = given.get(name, (least, most))
+    for name, hierarchy in hierarchies.items():
+        level = given.get(name, (0, hierarchy.height - 1))
         low[name], high[name] = (level, level) if isinstance(level, int) else level
     start = dict(low)
     every = schemes = math.prod(high[name] - low[name] + 1 for name in columns)
@@ -105,9 +105,19 @@ def _thinned(
     raised = [name for name in columns if low[name] > start[name]]
     limits: dict[str, int | tuple[int, int]] = dict(given)
     limits.update({name: (low[name], high[name]) for name in raised})
-    listed = ", ".join(f"'{name}' from level {low[name]}" for name in raised)
-    words = (
-        f"Of {every:,} schemes the finest were left out, without a look at the table: {listed}. "
-        "Narrower tables ('slices') would keep more."
+    removed = [
+        name
+        for name in raised
+        if hierarchies[name].rooted and low[name] == hierarchies[name].height - 1
+    ]
+    listed = ", ".join(
+        f"'{name}' from level {low[name]} on" for name in raised if name not in removed
     )
+    words = f"Of {every:,} schemes the finest were left out, without a look at the table."
+    if listed:
+        words += f" What is left to choose from: {listed}."
+    if removed:
+        names = ", ".join(f"'{name}'" for name in removed)
+        words += f" Nothing is shown of {names}: of each only its root is left."
+    words += " Narrower tables ('slices') would keep more."
     return limits, (words,)

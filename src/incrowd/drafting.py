@@ -2,7 +2,7 @@
 
 Only the first rows are looked at. Roles come from names and from what values look like;
 hierarchies from the range or the list of values met. All of that is read from the data, so
-a safe release refuses the draft until the custodian has confirmed it to be public knowledge.
+a safe release refuses the draft until the curator has confirmed it to be public knowledge.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ class Draft:
         """The text of the spec."""
         lines = [
             "# Drafted by `incrowd init`. What `confirm` names was read from the data, or from",
-            "# files of unknown origin: check it, put right what is wrong, and delete the `confirm`",
-            "# of what is public knowledge.",
+            "# files of unknown origin: check it, put right what is wrong, and delete the",
+            "# `confirm` of what is public knowledge.",
             f"table: {quoted(self.table)}",
             "unit: one row per person  # or {id: COLUMN} if several rows can belong to one person",
             "columns:",

@@ -69,7 +69,7 @@ class Made:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the custodian should know of the tables, each once."""
+        """What the curator should know of the tables, each once."""
         found = (warning for product in self.products for warning in product.warnings)
         return tuple(dict.fromkeys(found))
 

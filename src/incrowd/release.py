@@ -37,6 +37,7 @@ from incrowd.certificate import (
     Slice,
     sha256_of,
 )
+from incrowd.checking import weak_promises
 from incrowd.classical import KAnonymity
 from incrowd.engine import Table, TableError
 from incrowd.engine.count import Rows
@@ -179,7 +180,7 @@ def publish(
         _write_curator(private, certificate, made)
         step("appear")
         recognised.remember()
-    warnings += made.warnings
+    warnings += (*weak_promises(file.spec.release), *made.warnings)
     tables = tuple(product.data for product in made.products)
     return Release(
         certificate, made.evaluation, tables, warnings, output, curator, spent.booked,

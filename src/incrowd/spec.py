@@ -279,7 +279,8 @@ class Slicing(_Model):
     """Slices that are put together for you: of how many columns, and how many of them.
 
     Without ``tables`` every two columns stand together in some slice if 16 tables are enough for
-    that; otherwise there are 16. With ``all`` they do, however many it takes.
+    that; otherwise there are 16, or as many as it takes for every column to stand in one. With
+    ``all`` every two columns stand together, however many it takes.
     """
 
     columns: Annotated[int, Field(ge=2, le=100)] = 3

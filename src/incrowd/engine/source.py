@@ -1,4 +1,4 @@
-"""Open whatever a custodian has as a local table: files, databases, data frames.
+"""Open whatever a curator has as a local table: files, databases, data frames.
 
 Text files are read as text: no type is guessed, so a ZIP code keeps its zeros. What is
 wrong with a file is said before anything else happens.
