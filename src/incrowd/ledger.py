@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -161,6 +162,13 @@ class Ledger:
         total = _cost([*past, *asked], budget.delta)
         if not total <= budget.epsilon:
             spent = _cost(past, budget.delta)
+            if math.isinf(total):
+                raise BudgetError(
+                    f"The budget of '{self.path.name}' does not allow it: at delta = "
+                    f"{budget.delta:g} no epsilon is enough for this release and the {len(past)} "
+                    "before it, each of which uses up some of delta whatever epsilon is. Give the "
+                    "release a smaller 'delta'. Nothing was released."
+                )
             raise BudgetError(
                 f"The budget of '{self.path.name}' does not allow it: with this release epsilon "
                 f"would be {total:.4g} at delta = {budget.delta:g}, and {budget.epsilon:g} is "
