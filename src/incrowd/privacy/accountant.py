@@ -66,7 +66,9 @@ class Accountant:
         tail = delta * 1e-5 / self._counts.total()
         if self._counts.total() == 1:
             (event,) = self._counts
-            return _smallest_epsilon(profile_of(event, tail=tail), delta)
+            answer = _smallest_epsilon(profile_of(event, tail=tail), delta)
+            # A profile is rounded up; a delta that just suffices is only seen by adding up.
+            return answer if math.isfinite(answer) else _basic_epsilon(self._counts, delta)
         answer = max(losses.epsilon(delta) for losses in self._losses(tail))
         if len(self._counts) == 1 and any(_wants_delta(event) for event in self._counts):
             return answer
@@ -76,7 +78,7 @@ class Accountant:
     def delta(self, *, epsilon: float) -> float:
         """The smallest delta that holds with ``epsilon``; 0 only for pure events."""
         at = check_at_least_zero("epsilon", epsilon).reshape(1)
-        own = _sum_up((_own_delta(event), count) for event, count in self._counts.items())
+        own = _own_sum(self._counts)
         if own < 1 and _basic_epsilon(self._counts, own) <= epsilon:
             return own
         # What is cut off counts as lost, so cut far below the answer, which is not known yet.
@@ -225,7 +227,7 @@ def _smallest_epsilon(profile: Profile, delta: float) -> float:
 
 def _basic_epsilon(counts: Counter[Event], delta: float) -> float:
     """The sum of the epsilons at which the events, each by itself, need delta in all."""
-    spare = delta - _sum_up((_own_delta(event), count) for event, count in counts.items())
+    spare = delta - _own_sum(counts)
     takers = sum(count for event, count in counts.items() if _wants_delta(event))
     if spare < 0 or (takers and not spare):
         return math.inf
@@ -238,22 +240,31 @@ def _sum_up(parts: Iterable[tuple[float, int]]) -> float:
     parts = list(parts)
     if any(math.isinf(value) for value, _ in parts):
         return math.inf
-    exact = sum((Fraction(value) * count for value, count in parts), Fraction(0))
+    return _float_up(sum((Fraction(value) * count for value, count in parts), Fraction(0)))
+
+
+def _float_up(exact: Fraction) -> float:
+    """The smallest float that is not below."""
     nearest = float(exact)
     return nearest if nearest >= exact else math.nextafter(nearest, math.inf)
 
 
+def _own_sum(counts: Counter[Event]) -> float:
+    """The delta that events together need whatever epsilon they are given, rounded up."""
+    return _sum_up((_own_delta(event), count) for event, count in counts.items())
+
+
 def _own_delta(event: Event) -> float:
-    """The delta that an event needs whatever epsilon it is given."""
+    """The delta that an event needs whatever epsilon it is given, rounded up."""
     match event:
         case Mechanism(_, delta):
             return delta
         case Sampled(part, rate):
-            return rate * _own_delta(part)
+            return _float_up(Fraction(rate) * Fraction(_own_sum(_count(part))))
         case OneOf(events):
             return max(_own_delta(part) for part in events)
-        case Composition(events):
-            return sum(_own_delta(part) for part in events)
+        case Composition():
+            return _own_sum(_count(event))
         case _:
             return 0.0
 
@@ -277,8 +288,9 @@ def _epsilon_at(event: Event, share: float) -> float:
         case Selection(epsilon) | Mechanism(epsilon, _):
             return epsilon
         case Sampled(part, rate):
-            inside = min(_own_delta(part) + share / rate, 1.0)
-            inner = _basic_epsilon(_count(part), inside)
+            counts = _count(part)
+            inside = min(_own_sum(counts) + share / rate, 1.0)
+            inner = _basic_epsilon(counts, inside)
             return inner if math.isinf(inner) else amplified(epsilon=inner, rate=rate).epsilon
         case OneOf(events):
             return max(_epsilon_at(part, share) for part in events)

@@ -69,8 +69,12 @@ SMALLEST = float(np.finfo(np.float64).tiny)
 # ln(delta) is computed to about 1e-14 of its size plus 1e-14 (measured against 60 digits in
 # tests/privacy/test_tails.py). A hundred times that is added before anyone sees a delta.
 _ROUND_UP = 1e-12
-# Past it e^epsilon leaves the floats; delta only falls with epsilon, so this is an upper bound.
-_LARGEST_EPSILON = 700.0
+# Delta only falls with epsilon, so at a smaller one it is an upper bound, and for k below e^300
+# it is delta itself: the worst cell has k rows. Further on, (1 - beta) e^-epsilon comes near
+# numbers that floats hold with few digits only (below 2.2e-308).
+_LARGEST_EPSILON = 300.0
+# By how much of their sizes epsilon + ln(1 - beta) may be off: a unit in the last place, twice.
+_BORDER = 5e-16
 # Below it the worst n leaves the floats, and absent is far below the smallest float.
 _SMALLEST_H = 1e-280
 
@@ -162,7 +166,9 @@ def log_present(k: Floats, beta: Floats, epsilon: Floats) -> Floats:
 
 def log_absent(k: Floats, beta: Floats, epsilon: Floats) -> Floats:
     """ln of the largest divergence of the release without the row from that with it."""
-    h = -np.expm1(np.minimum(epsilon + np.log1p(-beta), 1.0))
+    border = -np.log1p(-beta)
+    # Near the border h is as small as the rounding errors of its parts; it must not be too small.
+    h = -np.expm1(np.minimum(epsilon - border - _BORDER * (epsilon + border), 1.0))
     possible = h > k * _SMALLEST_H
     h = np.where(possible, h, beta)
     n = np.maximum(np.ceil((k - 1) / h), k)

@@ -102,8 +102,8 @@ def discretise(profile: Profile, step: float, tail: float) -> Losses:
     down = profile.absent(np.arange(bottom, 0, -1, dtype=np.float64) * step)
     # What the profile has above [1 - e^epsilon]_+, which every profile has: no cancellation.
     excess = np.append(down * np.exp(np.arange(-bottom, 0) * step), up) * (1 + ROUNDING)
-    rise = np.diff(excess) / np.expm1(step)
-    masses = np.append(rise, 0.0) - np.append(excess[0], rise * np.exp(step))
+    rise = np.diff(excess) / -np.expm1(-step)  # by e^epsilon, times that of the upper point
+    masses = np.append(rise * np.exp(-step), 0.0) - np.append(excess[0], rise)
     masses[bottom] += 1.0
     return Losses(step, -bottom, np.maximum(masses, 0.0), float(excess[-1]))
 

@@ -21,6 +21,9 @@ import numpy as np
 
 from incrowd.errors import Floats
 from incrowd.privacy.binomial import log_absent, log_present, round_up
+from incrowd.privacy.sampling import inner_epsilon, outer_epsilon
+
+_UP = 1 + 1e-14  # more than a product of a few factors is off by
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ def of_guarantee(epsilon: float, delta: float) -> Profile:
 
     def either(x: Floats) -> Floats:
         odds: Floats = -np.expm1(np.minimum(x - epsilon, 0.0)) / (1 + np.exp(-epsilon))
-        return (delta + (1 - delta) * odds) * (1 + 1e-14)  # rounded up
+        return np.minimum((delta + (1 - delta) * odds) * (1 + 1e-14), 1.0)  # rounded up
 
     return Profile(either, either, epsilon)
 
@@ -102,17 +105,23 @@ def sampled(profile: Profile, rate: float) -> Profile:
     for one pair of tables, and where the attacker knows the others that is all there is. To
     an attacker who does not know them, outputs are averages over them, with the same weights
     with and without the target: divergences are jointly convex, so he sees no more.
+
+    Rounding: both fall with y, which is rounded down. Where absent comes to its end,
+    e^-y = 1 - (1 - e^-x) / rate is a small difference; it is rounded up as y is down.
     """
 
     def present(x: Floats) -> Floats:
-        return rate * profile.present(np.log1p(np.expm1(np.minimum(x, 700.0)) / rate))
+        return rate * profile.present(inner_epsilon(x, rate)) * _UP
 
     def absent(x: Floats) -> Floats:
-        share = -np.expm1(-x) / rate
-        y = -np.log1p(-np.minimum(share, 1 - 1e-15))
-        return np.where(share < 1, rate * np.exp(x - y) * profile.absent(y), 0.0)
+        share = -np.expm1(-x) / rate * (1 - 2e-15)
+        below = np.minimum(share, 1 - 1e-15)
+        inside = profile.absent(-np.log1p(-below))
+        value = rate * np.exp(np.minimum(x, 50.0)) * (1 - below) * inside * _UP
+        return np.where(share < 1, value, 0.0)
 
-    reach = float(np.log1p(rate * np.expm1(profile.reach)))
-    return Profile(
-        present, absent, max(reach, float(-np.log1p(-rate * (1 - np.exp(-profile.reach)))))
-    )
+    top = np.array([profile.reach])
+    present_end = float(outer_epsilon(top, rate)[0])
+    absent_end = float(-np.log1p(rate * np.expm1(-top[0])))
+    # A little further, so that y reaches the inner profile's end although it is rounded down.
+    return Profile(present, absent, max(present_end, absent_end) * (1 + 1e-12))

@@ -11,11 +11,14 @@ to a smaller beta_2 the rate is beta_2 / beta_1; there both samples are the algo
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from incrowd.errors import check_at_least_zero, check_fraction
+from incrowd.errors import Floats, check_at_least_zero, check_fraction
+
+_ROUNDING = 2e-15  # twice what the functions below may be off by, of their results
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,8 @@ def amplified(*, epsilon: float, rate: float, delta: float = 0.0) -> Guarantee:
     0.159
     """
     epsilon, rate, delta = _checked(epsilon, rate, delta)
-    up = 1 + 1e-15  # rounded up
-    return Guarantee(float(np.log1p(rate * np.expm1(epsilon))) * up, rate * delta * up)
+    more = float(outer_epsilon(np.array([epsilon]), rate)[0])
+    return Guarantee(more, math.nextafter(rate * delta, 1.0) if delta else 0.0)
 
 
 def allowed(*, epsilon: float, rate: float, delta: float = 0.0) -> Guarantee:
@@ -46,10 +49,33 @@ def allowed(*, epsilon: float, rate: float, delta: float = 0.0) -> Guarantee:
     2.44
     """
     epsilon, rate, delta = _checked(epsilon, rate, delta)
-    down = 1 - 1e-15  # rounded down
-    return Guarantee(
-        float(np.log1p(np.expm1(epsilon) / rate)) * down, min(delta / rate * down, 1.0)
-    )
+    inside = float(inner_epsilon(np.array([epsilon]), rate)[0])
+    return Guarantee(inside, min(math.nextafter(delta / rate, 0.0), 1.0))
+
+
+def outer_epsilon(epsilon: Floats, rate: float) -> Floats:
+    """ln(1 + rate (e^epsilon - 1)), never below it.
+
+    Where e^epsilon leaves the floats it is ln((1 - rate) + e^(epsilon + ln rate)), whose parts
+    are as exact as their sizes allow.
+    """
+    far = epsilon > 600
+    near = np.log1p(rate * np.expm1(np.minimum(epsilon, 600.0)))
+    log = np.log(rate)
+    further = np.logaddexp(np.log1p(-rate), epsilon + log) + 5e-16 * (epsilon - log)
+    return np.where(far, further, near) * (1 + _ROUNDING)
+
+
+def inner_epsilon(epsilon: Floats, rate: float) -> Floats:
+    """ln(1 + (e^epsilon - 1) / rate), the inverse, never above it.
+
+    From 1 on as epsilon - ln rate + ln(1 - (1 - rate) e^-epsilon), of which the last part is
+    small beside the first: nothing overflows.
+    """
+    with np.errstate(over="ignore"):  # at rates below 1e-307
+        near = np.log1p(np.expm1(np.minimum(epsilon, 1.0)) / rate)
+    further = epsilon - np.log(rate) + np.log1p(-(1 - rate) * np.exp(-np.maximum(epsilon, 1.0)))
+    return np.where(epsilon > 1, further, near) * (1 - _ROUNDING)
 
 
 def _checked(epsilon: float, rate: float, delta: float) -> tuple[float, float, float]:
