@@ -86,9 +86,9 @@ class Draft:
     def yaml(self) -> str:
         """The text of the spec."""
         lines = [
-            "# Drafted by `incrowd init`. What `confirm` names was read from the data or from files",
-            "# of unknown origin: check it, put right what is wrong, and delete the `confirm` of",
-            "# what is public knowledge.",
+            "# Drafted by `incrowd init`. What `confirm` names was read from the data or from",
+            "# files of unknown origin: check it, put right what is wrong, and delete the",
+            "# `confirm` of what is public knowledge.",
             f"table: {quoted(self.table)}",
             "unit: one row per person  # or {id: COLUMN} if several rows can belong to one person",
             "columns:",
