@@ -53,7 +53,7 @@ def open_table(
         return LocalTable(source.lazy())
     if is_address(source):
         return LocalTable(_postgres(source).lazy())
-    if isinstance(source, str) and (other := re.match(r"([\w.+:-]+)://", source)):
+    if isinstance(source, str) and (other := re.match(r"([\w.+:-]{2,})://", source)):
         raise TableError(
             f"Cannot read a table from an address that begins with '{other[1]}://'. Give a path, "
             "or postgresql://user@host/database#schema.table."
