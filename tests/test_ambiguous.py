@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from seam import PinnedRandomness
 
 from incrowd.anonymize.lattice import Rollups
 from incrowd.anonymize.ola import optimal
@@ -21,7 +22,6 @@ from incrowd.grouping import lattice_of, suppressible
 from incrowd.hierarchy import from_rows
 from incrowd.measure.cover import ambiguous, read_level
 from incrowd.outcome import Outcome
-from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release import publish
 from incrowd.specfile import SpecFile, load
 from incrowd.verifying import verify
@@ -80,12 +80,12 @@ K5 = "method: k-anonymity, k: 5, suppression: 0, levels: {district: 1}"
 
 def test_the_release_reports_the_loss_that_the_search_found(tmp_path: Path) -> None:
     file = written(tmp_path, K5)
-    made = publish(people(), file, output=tmp_path / "out", bits=SeededRandomness(1))
+    made = publish(people(), file, output=tmp_path / "out", bits=PinnedRandomness(1))
     assert isinstance(made.evaluation, Evaluation)
     assert made.evaluation.loss == pytest.approx(found_by_search(file), abs=1e-12)
     assert made.evaluation.loss_by_column["district"] == pytest.approx(2 / 11)
     plain = written(tmp_path, K5, PLAIN)
-    same = publish(people(), plain, output=tmp_path / "plain", bits=SeededRandomness(1))
+    same = publish(people(), plain, output=tmp_path / "plain", bits=PinnedRandomness(1))
     assert isinstance(same.evaluation, Evaluation)
     assert made.evaluation.as_dict() == same.evaluation.as_dict()
     assert verify(tmp_path / "out") == []
@@ -182,7 +182,7 @@ def test_slices_and_safe_releases_read_by_levels_too(tmp_path: Path) -> None:
     shown = []
     for name, rows in (("flawed", ROWS), ("plain", PLAIN)):
         file = written(tmp_path, release, rows)
-        made = publish(people(3000), file, output=tmp_path / name, bits=SeededRandomness(1))
+        made = publish(people(3000), file, output=tmp_path / name, bits=PinnedRandomness(1))
         assert not isinstance(made.evaluation, Outcome | Evaluation)
         shown.append(made.evaluation.associations)
     assert shown[0] == shown[1]

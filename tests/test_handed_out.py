@@ -300,6 +300,8 @@ def test_cells_that_a_spreadsheet_would_run(tmp_path: Path) -> None:
             "'=cmd|' /C calc'!A0", "'@sum", "'+1+1", "-5 to -1", "-label", "''=x", "5", "7",
         }  # fmt: skip
         assert release.data.columns[0] == "=1+1"
+        found = ic.evaluate(table, tmp_path / rows / "data.csv", spec)  # reads them back, too
+        assert found.loss == pytest.approx(1 - found.rows_released / 2400)
         text = (tmp_path / rows / "data.csv").read_text()
         (tmp_path / rows / "data.csv").write_text(text.replace("'@sum", "@sum"))
         assert verify(tmp_path / rows) != []

@@ -209,7 +209,8 @@ def test_a_table_that_is_a_sample_itself(voters: pl.DataFrame, tmp_path: Path) -
         voters, tmp_path / "free", USUAL.replace("delta", "already_sampled: 0.1, delta")
     )
     crowd = free.certificate.k / float(free.certificate.parameters["beta"])
-    assert crowd == pytest.approx(ic.plan(epsilon=inside.epsilon, delta=inside.delta).crowd)
+    smallest = ic.plan(epsilon=inside.epsilon, delta=inside.delta).crowd
+    assert smallest < crowd < 1.2 * smallest  # with room for a second release
     assert free.certificate.guarantee.delta is not None
     assert free.certificate.guarantee.delta <= 1e-6
 

@@ -7,10 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from incrowd.certificate import FILE, Certificate, sha256_of
+from incrowd.certificate import FILE, Certificate, Slice, sha256_of
+from incrowd.engine import Table
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
 from incrowd.evaluating import Evaluation, evaluate_tables
+from incrowd.formulas import unescaped
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.relinking import measured, relinked, simulated
 from incrowd.specfile import SpecFile, taken
@@ -38,8 +40,8 @@ def evaluate(
     cannot tell is None, and what fresh noise would do is simulated beside it, and called so.
     """
     file = taken(spec)
-    before, after = open_table(original), open_table(released, empty=True)
-    levels = certified_levels(released)
+    before = open_table(original)
+    after, levels = _opened(released)
     found = evaluate_tables(
         before,
         after,
@@ -65,32 +67,41 @@ def information_loss(
 ) -> dict[str, float | None]:
     """Every loss of a release by name; an unreleased row counts as :class:`Losses` says."""
     file = taken(spec)
+    after, levels = _opened(released)
     found = evaluate_tables(
-        open_table(original),
-        open_table(released, empty=True),
-        file.spec,
-        folder=file.folder,
-        levels=certified_levels(released),
+        open_table(original), after, file.spec, folder=file.folder, levels=levels
     )
     return {"normalised": found.loss, **vars(found.losses)}
 
 
-def certified_levels(released: Any) -> dict[str, int]:
-    """The level of each column by the certificate beside a released file; nothing if none fits.
+def _opened(released: Any) -> tuple[Table, dict[str, int]]:
+    """A released table, and the level of each column where the certificate beside it tells.
+
+    What was escaped for spreadsheets is read back.
+    """
+    table, known = open_table(released, empty=True), _certified(released)
+    if known is None:
+        return table, {}
+    levels = {name: column.level for name, column in known.scheme.items()}
+    plain = table.respelled(unescaped) if known.release.formulas else table
+    return plain, {name: level for name, level in levels.items() if level is not None}
+
+
+def _certified(released: Any) -> Slice | None:
+    """What the certificate beside a released file says of it; None if none fits.
 
     It must be whole (its seal fits) and name the file with its hash.
     """
     if not isinstance(released, str | Path) or not Path(released).is_file():
-        return {}
+        return None
     path = Path(released)
     try:
         certificate = Certificate.model_validate_json((path.parent / FILE).read_bytes())
         whole = certificate.sealed().seal == certificate.seal
         digest = sha256_of(path)
     except (OSError, ValueError, RecursionError):
-        return {}
+        return None
     for table in certificate.tables if whole else ():
         if (table.release.file, table.release.sha256) == (path.name, digest):
-            known = {name: column.level for name, column in table.scheme.items()}
-            return {name: level for name, level in known.items() if level is not None}
-    return {}
+            return table
+    return None

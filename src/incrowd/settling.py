@@ -24,6 +24,8 @@ from incrowd.privacy.selection import payable
 from incrowd.privacy.solver import OnSample
 from incrowd.spec import Release
 
+_ROOM = 4  # a release of a sample may need a quarter of delta whatever epsilon is, no more
+
 
 def searched(
     release: Release,
@@ -117,7 +119,7 @@ def _on_sample(release: Release, k: int | None, rate: float | None, b: float) ->
     if rate is not None:
         size = solver.k(rate, epsilon, delta)
     else:
-        size, rate = solver.least_crowd(epsilon, delta)
+        size, rate = OnSample(rate=b, room=_ROOM).least_crowd(epsilon, delta)
     if math.isinf(size):
         raise UnsolvableError(
             f"No k up to {LARGEST_K:,} reaches epsilon = {epsilon:g}, delta = {delta:g} with "

@@ -103,12 +103,15 @@ class OnSample(Added):
     """One release of a table that is itself a sample, drawn with ``rate`` from a population.
 
     Delta is that of :func:`incrowd.privacy.profile.sampled`, both directions. It falls with
-    k and grows with beta, as the inner release's does at every epsilon.
+    k and grows with beta, as the inner release's does at every epsilon. Its floor, rate
+    beta^k, which no epsilon brings down, must fit into delta ``room`` times: a release whose
+    floor were all of it would leave a second one of the same table without any epsilon.
     """
 
     releases: int = 1
     definition: Definition = "tight"
     rate: float = field(kw_only=True)
+    room: float = field(default=1.0, kw_only=True)
 
     def delta(self, k: int, beta: float, epsilon: float) -> float:
         return Accountant(Sampled(SafeRelease(k, beta), self.rate)).delta(epsilon=epsilon)
@@ -128,7 +131,8 @@ class OnSample(Added):
     @property
     def _cost(self) -> Cost:
         def cost(k: Floats, beta: Floats, epsilon: Floats) -> Floats:
-            return sampled(of_safe_release(k, beta), self.rate).delta(epsilon)
+            own = sampled(of_safe_release(k, beta), self.rate).delta(epsilon)
+            return np.maximum(own, self.room * self.rate * np.exp(k * np.log(beta)))
 
         return cost
 
