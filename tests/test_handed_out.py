@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -35,6 +36,7 @@ TABLE = pl.DataFrame({"x": ["a", "b"] * 300})
 
 def made(folder: Path, table: pl.DataFrame = TABLE, **more: Any) -> Release:
     release = {**SPEC["release"], **more.pop("release", {})}
+    release = {name: value for name, value in release.items() if value is not None}
     spec = {**SPEC, **more.pop("spec", {}), "release": release}
     return publish(table, spec, output=folder, **more)
 
@@ -105,6 +107,20 @@ def test_a_folder_with_the_private_part_in_it_does_not_verify(tmp_path: Path) ->
         "The folder holds 'curator', which is private and covered by no guarantee. Take it out "
         "before the folder is handed out."
     ]
+
+
+@pytest.mark.parametrize("name", ["curator.txt", "curator-raw.csv", "curatorial/rows.csv", "x"])
+def test_what_the_certificate_does_not_cover_does_not_belong(tmp_path: Path, name: str) -> None:
+    made(tmp_path / "out")
+    path = tmp_path / "out" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("ann,34,x")
+    assert any(
+        "is not covered by the certificate" in problem for problem in verify(tmp_path / "out")
+    )
+    path.unlink()
+    path.symlink_to("/etc/hosts")
+    assert verify(tmp_path / "out") != []
 
 
 # Seeds and signatures ------------------------------------------------------------------------
@@ -232,6 +248,25 @@ def test_advice_holds(tmp_path: Path) -> None:
     assert "A coarser level of 'x' or 'y' would change that" in helps
     hopeless = advised([f"v{i % 40}" for i in range(80)], levels=20)
     assert "One coarser level of a single column would not change that" in hopeless
+
+
+def test_an_empty_release_by_chance_is_called_so(tmp_path: Path) -> None:
+    """Sixty alike are more than the crowd of 55; that none is drawn is chance, not their number."""
+
+    class Unlucky(PinnedRandomness):
+        def words(self, count: int) -> Any:
+            return super().words(count) | np.uint64(1 << 63)  # no coin of a rate below a half
+
+    from incrowd.showing import published
+
+    table = pl.DataFrame({"x": ["a"] * 60})
+    usual = {"k": 14, "beta": 0.2537, "epsilon": 1.0, "delta": None}
+    release = made(tmp_path / "out", table, release=usual, bits=Unlucky(1))
+    said = " ".join(published(release))
+    assert release.empty
+    assert "by chance: 100% of the rows lie in cells that survive more often than not" in said
+    assert "smaller than the crowd" not in said
+    assert "by chance" in release.report().html
 
 
 # Endings -------------------------------------------------------------------------------------

@@ -212,6 +212,17 @@ def test_a_small_file_that_claims_to_be_large(folder: Path) -> None:
     assert int(done.stdout) < 100_000, done.stderr  # kilobytes
 
 
+def test_an_old_format_does_not_let_a_large_one_pass(folder: Path) -> None:
+    long = pa.array(["x" * 200_000_000])
+    pq.write_table(pa.table({"a": long, "b": ["0-9"]}), folder / "data.parquet", **PLAIN)
+    data = certificate_of(folder).table.release
+    release = data.model_copy(update={"sha256": sha256_of(folder / "data.parquet")})
+    old = certificate_of(folder).model_copy(update={"format": None, "release": release})
+    (folder / "certificate.json").write_bytes(old.stated().sealed().canonical())
+    (problem,) = verify(folder)
+    assert "would take far more memory than its size tells" in problem
+
+
 def test_more_rows_than_a_file_can_be_trusted_with(folder: Path) -> None:
     rows = 1 << 28
     codes = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int8)), pa.array(["x"]))

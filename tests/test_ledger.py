@@ -103,6 +103,18 @@ def test_a_raised_budget_is_confirmed_and_stays_on_record(tmp_path: Path) -> Non
     assert [one["epsilon"] for one in json.loads(known)["budgets"]] == [1.0, 0.5, 2.0]
 
 
+def test_a_further_release_of_a_sample_is_asked_as_one(tmp_path: Path) -> None:
+    book = ledger(tmp_path / "table.ledger")
+    event = ic.Sampled(ic.SafeRelease(20, 0.1), 0.1)
+    book.book([event])
+    assert book.as_before(ic.SafeRelease(20, 0.1)) == event
+    command = ["ledger", "show", str(book.path), "--k", "20", "--beta", "0.1", "--json"]
+    shown = subprocess.run([sys.executable, "-m", "incrowd", *command], capture_output=True).stdout
+    assert json.loads(shown)["with_one_more"] == book.spent([event])
+    book.book([ic.SafeRelease(20, 0.1)])  # from here on nothing is amplified
+    assert book.as_before(ic.SafeRelease(20, 0.1)) == ic.SafeRelease(20, 0.1)
+
+
 def test_a_table_is_recognised_however_it_was_released(tmp_path: Path) -> None:
     one, two = ledger(tmp_path / "one.ledger"), ledger(tmp_path / "two.ledger")
     assert made(tmp_path / "a", ledger=one).warnings == ()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ FLAT = {"role": "quasi", "hierarchy": {"flat": {"values": ["a", "b"]}}}
     ("release", "words"),
     [
         ({"epsilon": 100, "delta": 1e-6}, ["epsilon = 100 protects hardly anybody"]),
-        ({"epsilon": 1, "delta": 0.5}, ["delta = 0.5 is a chance that nothing is promised"]),
+        ({"epsilon": 1, "delta": 0.5}, ["delta = 0.5 is far too large"]),
         ({"k": 1, "beta": 0.1, "epsilon": 1}, ["k = 1 asks for no crowd"]),
         ({"method": "k-anonymity", "k": 1}, ["k = 1 asks for no crowd"]),
         ({"method": "k-epsilon", "k": 5, "epsilon": 100}, ["such noise hardly hides a value"]),
@@ -52,6 +54,19 @@ def test_weak_promises_are_called_so(
     for part in words:
         assert any(part in message for message in said)
         assert any(part in message for message in warned)
+
+
+def test_a_weak_promise_that_is_settled_is_called_so_too(tmp_path: Path) -> None:
+    """Nobody wrote delta = 0.73 into the spec; it follows from k and beta."""
+    table = pl.DataFrame({"x": ["a", "b"] * 400})
+    release = {"k": 3, "beta": 0.9, "epsilon": 1.0, "levels": {"x": 0}}
+    made = publish(table, {"columns": {"x": FLAT}, "release": release}, output=tmp_path / "out")
+    assert any("delta = 0.7" in warning for warning in made.warnings)
+    table.write_parquet(tmp_path / "t.parquet")
+    spec = {"table": "t.parquet", "columns": {"x": FLAT}, "release": release}
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    command = [sys.executable, "-m", "incrowd", "check", str(tmp_path / "spec.json")]
+    assert "delta = 0.7" in subprocess.run(command, capture_output=True, text=True).stdout
 
 
 def test_a_column_of_which_nothing_is_left_is_named() -> None:

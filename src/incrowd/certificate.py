@@ -306,7 +306,7 @@ class Certificate(_Part):
             return ""
         return (
             " It was made by a version that took the sampling of the table and that of the release "
-            "for one, which holds only where nobody's membership of the table is known; people "
+            "for one, which holds only where the attacker knows nobody's membership; people "
             "know their own."
         )
 

@@ -78,24 +78,29 @@ def _findings(file: SpecFile, table: Table) -> Iterator[Finding]:
             yield replace(finding, kind="doubtful") if unused else finding
 
 
-def weak_promises(release: Release | None) -> list[str]:
-    """Parameters that are allowed and promise next to nothing, each with the reason."""
+def weak_promises(
+    release: Release | None, epsilon: float | None = None, delta: float | None = None
+) -> list[str]:
+    """Parameters that are allowed and promise next to nothing, each with the reason.
+
+    ``epsilon`` and ``delta`` are what was settled, where that is known.
+    """
     if release is None:
         return []
     found = []
-    largest = _LARGE_EPSILON[release.method]
-    if release.epsilon is not None and release.epsilon > largest:
+    epsilon = release.epsilon if epsilon is None else epsilon
+    delta = release.delta if delta is None else delta
+    if epsilon is not None and epsilon > _LARGE_EPSILON[release.method]:
         what = (
-            f"the odds of what is released may change by a factor of e^{release.epsilon:g} with "
-            "one person"
+            f"the odds of what is released may change by a factor of e^{epsilon:g} with one person"
             if release.method == "safe"
             else "such noise hardly hides a value"
         )
-        found.append(f"epsilon = {release.epsilon:g} protects hardly anybody: {what}.")
-    if release.delta is not None and release.delta > _LARGE_DELTA:
+        found.append(f"epsilon = {epsilon:g} protects hardly anybody: {what}.")
+    if delta is not None and delta > _LARGE_DELTA:
         found.append(
-            f"delta = {release.delta:g} is a chance that nothing is promised at all; it should be "
-            "far below one in the number of people, such as 1e-6."
+            f"delta = {delta:.3g} is far too large: by so much any probability may change, "
+            "whatever epsilon is. It should be far below one in the number of people, such as 1e-6."
         )
     if release.k == 1:
         found.append("k = 1 asks for no crowd: somebody alone may be shown.")
@@ -174,7 +179,10 @@ def _coverage(file: SpecFile, name: str, column: Column, table: Table) -> Iterat
             f"{rows:,} rows ({rows / held:.1%}) hold {len(outside):,} values outside the domain: "
             f"{listed}{more}. They will be published as {to}."
         )
-        yield Finding("wrong" if rows + nulls == held else "doubtful", name, message)
+        # At the root nothing is shown of a column, whatever its values are.
+        root = isinstance(asked, int) and hierarchy.rooted and level == hierarchy.height - 1
+        wrong = rows + nulls == held and not root
+        yield Finding("wrong" if wrong else "doubtful", name, message)
     if nulls:
         yield Finding("note", name, f"{nulls:,} rows are null, which is a value of its own")
 

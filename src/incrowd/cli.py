@@ -9,7 +9,7 @@ import time
 import traceback
 import warnings
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -17,6 +17,10 @@ from incrowd import __version__, planning, showing
 from incrowd.errors import IncrowdError, Refusal, check_choice, check_whole
 from incrowd.showing import say as print  # noqa: A004 - names and values come from anywhere
 from incrowd.subcommands import hierarchies, ledgers, number, parsed
+
+if TYPE_CHECKING:
+    from incrowd.checking import Finding
+    from incrowd.specfile import SpecFile
 
 app = typer.Typer(
     name="incrowd",
@@ -234,13 +238,12 @@ def check(
 ) -> int:
     """Hold a spec against its table: everything wrong or doubtful, with counts."""
     from incrowd import checking
-    from incrowd.release import refusal
     from incrowd.specfile import load
 
     file = load(spec)
     findings = checking.check(file)
-    if file.spec.release is not None and not file.spec.unconfirmed and (why := refusal(file)):
-        findings.insert(0, checking.Finding("wrong", None, f"release: {why}"))
+    if file.spec.release is not None and not file.spec.unconfirmed:
+        findings = [*_foreseen(file), *findings]
     wrong = any(finding.kind == "wrong" for finding in findings)
     if as_json:
         showing.print_json({"ok": not wrong, "findings": [vars(finding) for finding in findings]})
@@ -252,6 +255,20 @@ def check(
         terminal.print(str(finding), markup=False, soft_wrap=True)
     terminal.print("The spec does not fit the table." if wrong else "The spec fits the table.")
     return int(wrong)
+
+
+def _foreseen(file: SpecFile) -> list[Finding]:
+    """What publishing would refuse or warn of, whatever the table, and ``check`` cannot know."""
+    from incrowd.checking import Finding, weak_promises
+    from incrowd.release import promised
+
+    try:
+        known = promised(file)
+    except IncrowdError as error:
+        return [Finding("wrong", None, f"release: {error}")]
+    said = weak_promises(file.spec.release)
+    weak = weak_promises(file.spec.release, known.epsilon, known.delta)
+    return [Finding("doubtful", None, f"release: {one}") for one in weak if one not in said]
 
 
 @app.command()
@@ -331,6 +348,7 @@ def verify(
         if not problems:
             sealed = read_certificate(folder)
             known["randomness"] = sealed.randomness
+            known["format"] = sealed.format or 1
             known["signed_by"] = sealed.signature.public_key if sealed.signature else None
         showing.print_json(known)
         return int(bool(problems))

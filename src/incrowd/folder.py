@@ -32,7 +32,7 @@ def fill_both(public: Path, private: Path) -> Iterator[tuple[Path, Path]]:
                 yield draft, hidden
             appeared = True
     except BaseException:
-        if appeared:
+        if appeared and not public.exists():
             shutil.rmtree(private, ignore_errors=True)
         raise
 

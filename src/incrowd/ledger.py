@@ -21,6 +21,7 @@ from pathlib import Path
 from incrowd.errors import IncrowdError, Refusal, check_at_least_zero, check_fraction
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Composition, Event, Sampled, as_dict, from_dict
+from incrowd.privacy.rounding import rounded
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -115,6 +116,16 @@ class Ledger:
         with self._open() as database:
             return self._spends(database)
 
+    def as_before(self, event: Event) -> Event:
+        """An event as the table's others are: sampled, where all of them are at one rate."""
+        rates = {
+            part.rate if isinstance(part, Sampled) else None
+            for spend in self.spends()
+            for part in _parts(spend.event)
+        }
+        rate = rates.pop() if len(rates) == 1 else None
+        return event if rate is None else Sampled(event, rate)
+
     def spent(self, more: Iterable[Event] = ()) -> float:
         """The epsilon of all spends, and of some more events, at the budget's delta."""
         events = [*(spend.event for spend in self.spends()), *more]
@@ -151,9 +162,9 @@ class Ledger:
             )
         if known not in (None, unit):
             raise BudgetError(
-                f"The releases under '{self.path.name}' protect {known}, and this one would "
-                f"protect {unit}: they do not add up. Keep a ledger for each, of a table that is "
-                "published in one way only. Nothing was released."
+                f"The releases under '{self.path.name}' protect {known}, not {unit}: they do not "
+                "add up. Publish a table with one unit only, and keep its ledger for that. Nothing "
+                "was released."
             )
 
     def _refuse(self, database: sqlite3.Connection, asked: list[Event]) -> None:
@@ -165,15 +176,16 @@ class Ledger:
             if math.isinf(total):
                 raise BudgetError(
                     f"The budget of '{self.path.name}' does not allow it: at delta = "
-                    f"{budget.delta:g} no epsilon is enough for this release and the {len(past)} "
-                    "before it, each of which uses up some of delta whatever epsilon is. Give the "
-                    "release a smaller 'delta'. Nothing was released."
+                    f"{budget.delta:g} no epsilon is enough for it together with what is booked "
+                    f"({len(past)} release(s)), since each uses up some of delta whatever epsilon "
+                    "is. Give the release a smaller 'delta'. Nothing was released."
                 )
             raise BudgetError(
                 f"The budget of '{self.path.name}' does not allow it: with this release epsilon "
-                f"would be {total:.4g} at delta = {budget.delta:g}, and {budget.epsilon:g} is "
-                f"allowed. {spent:.4g} is spent by {len(past)} release(s), so "
-                f"{max(budget.epsilon - spent, 0):.4g} is left. Nothing was released."
+                f"would be {rounded('epsilon', total, 4)} at delta = {budget.delta:g}, and "
+                f"{budget.epsilon:g} is allowed. {rounded('epsilon', spent, 4)} is spent by "
+                f"{len(past)} release(s), so {rounded('left', max(budget.epsilon - spent, 0), 4)} "
+                "is left. Nothing was released."
             )
 
     def key(self) -> bytes:

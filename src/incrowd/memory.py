@@ -26,32 +26,31 @@ class Memory:
         state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
         self._folder = state / "incrowd"
         self.key, self.usable = b"", True
-        try:
-            with self._open() as database:
-                query = "SELECT value FROM about WHERE name = 'key'"
-                self.key = bytes.fromhex(database.execute(query).fetchone()[0])
-        except (OSError, sqlite3.Error):
-            self.usable = False
+        rows = self._ask("SELECT value FROM about WHERE name = 'key'")
+        if rows:
+            self.key = bytes.fromhex(rows[0][0])
 
     def earlier(self, fingerprint: str, *, ledger: str = WITHOUT_LEDGER) -> bool:
         """Whether a table was released in a way that this ledger does not count.
 
         Without a ledger, that is any release of it.
         """
-        if not self.usable:
-            return False
-        with self._open() as database:
-            query = "SELECT ledger FROM released WHERE fingerprint = ?"
-            ledgers = {row[0] for row in database.execute(query, (fingerprint,))}
+        rows = self._ask("SELECT ledger FROM released WHERE fingerprint = ?", fingerprint)
+        ledgers = {row[0] for row in rows}
         return bool(ledgers if ledger == WITHOUT_LEDGER else ledgers - {ledger})
 
     def remember(self, fingerprint: str, *, ledger: str = WITHOUT_LEDGER) -> None:
         """Remember that a table is released, under a ledger or under none."""
-        if not self.usable:
-            return
-        with self._open() as database:
-            statement = "INSERT OR IGNORE INTO released VALUES (?, ?)"
-            database.execute(statement, (fingerprint, ledger))
+        self._ask("INSERT OR IGNORE INTO released VALUES (?, ?)", fingerprint, ledger)
+
+    def _ask(self, statement: str, *values: str) -> list[tuple[str, ...]]:
+        """What the memory answers; nothing where it cannot be used."""
+        try:
+            with self._open() as database:
+                return database.execute(statement, values).fetchall()
+        except (OSError, sqlite3.Error):
+            self.usable = False
+            return []
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:

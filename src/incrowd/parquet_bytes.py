@@ -85,7 +85,31 @@ def claims(path: Path) -> list[Claim]:
         raise BytesError(message) from error
 
 
-def _check(content: bytes) -> list[Claim]:
+def refuse_heavy(path: Path) -> None:
+    """Refuse a Parquet file, whatever else it holds, that would take far more than its size."""
+    content = path.read_bytes()
+    try:
+        file, start = _footer(content)
+        _bound(file, len(content))
+        for group in file[4]:
+            for chunk in group[1]:
+                at, end = _begin(chunk[3]), _begin(chunk[3]) + chunk[3][7]
+                read = 0
+                while at < min(end, start):
+                    reader = _Reader(content, at, start)
+                    page = reader.structure()
+                    read += page[2]
+                    at = reader.at + page[3]
+                if read > max(_LARGEST, _RATIO * len(content)):
+                    raise _FoundError("would take far more memory than its size tells")
+    except _FoundError as problem:
+        raise BytesError(f"The file '{path.name}' {problem}.") from problem
+    except (IndexError, KeyError, TypeError, ValueError, OverflowError) as error:
+        raise BytesError(f"The file '{path.name}' is no Parquet file.") from error
+
+
+def _footer(content: bytes) -> tuple[Fields, int]:
+    """What a file says of itself, and where it begins to."""
     if content[:4] != _MAGIC or content[-4:] != _MAGIC or len(content) < 12:
         raise _FoundError("does not begin and end as Parquet does")
     size = int.from_bytes(content[-8:-4], "little")
@@ -96,6 +120,21 @@ def _check(content: bytes) -> list[Claim]:
     file = footer.structure()
     if footer.at != footer.end:
         raise _FoundError("holds bytes after its footer")
+    return file, start
+
+
+def _bound(file: Fields, size: int) -> None:
+    """Refuse what claims more rows, or more memory, than a file of its size can be trusted with."""
+    if file[3] > _ROWS_PER_BYTE * size:
+        raise _FoundError("claims more rows than a file of its size can be trusted with")
+    memory = sum(chunk[3][6] for group in file[4] for chunk in group[1])
+    if memory > max(_LARGEST, _RATIO * size):
+        raise _FoundError("would take far more memory than its size tells")
+
+
+def _check(content: bytes) -> list[Claim]:
+    file, start = _footer(content)
+    _bound(file, len(content))
     _only(file, _FILE, "file")
     if not _CREATED_BY.fullmatch(file[6].decode()):
         raise _FoundError("was not written by a known writer, or says more than its version")
@@ -104,15 +143,11 @@ def _check(content: bytes) -> list[Claim]:
     groups = file[4]
     if sum(group[3] for group in groups) != file[3]:
         raise _FoundError("says of its rows what its parts do not add up to")
-    if file[3] > _ROWS_PER_BYTE * len(content):
-        raise _FoundError("claims more rows than a file of its size can be trusted with")
     chunks = [
         (number, group[3], chunk)
         for number, group in enumerate(groups)
         for chunk in _chunks(group, columns)
     ]
-    if sum(chunk[3][6] for *_, chunk in chunks) > max(_LARGEST, _RATIO * len(content)):
-        raise _FoundError("would take far more memory than its size tells")
     at, found = 4, []
     for group, rows, chunk in chunks:
         at, entries = _pages(content, at, chunk[3], rows, start)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import decimal
 import math
 from dataclasses import dataclass
 from html import escape
@@ -21,6 +20,7 @@ from incrowd.errors import (
 )
 from incrowd.privacy.binomial import Definition
 from incrowd.privacy.events import LARGEST_K
+from incrowd.privacy.rounding import rounded
 from incrowd.privacy.solver import solver_for
 
 
@@ -293,16 +293,3 @@ class _Task:
                 + ". Use a larger epsilon or delta, or a smaller beta."
             )
         return int(k)
-
-
-def rounded(name: str, value: float, digits: int) -> str:
-    """A parameter with so many significant digits, never better than it is.
-
-    beta is rounded down and everything else up, so that what is shown holds.
-
-    >>> rounded("epsilon", 0.18298860, 3), rounded("beta", 0.25377, 4), rounded("delta", 1e-6, 3)
-    ('0.183', '0.2537', '1e-06')
-    """
-    way = decimal.ROUND_FLOOR if name == "beta" else decimal.ROUND_CEILING
-    exact = decimal.Context(prec=digits, rounding=way).create_decimal(repr(value))
-    return f"{float(exact):.{digits}g}"

@@ -33,6 +33,7 @@ from incrowd.certificate import (
     SYSTEM,
     Certificate,
     Data,
+    Guarantee,
     SchemeColumn,
     Slice,
     sha256_of,
@@ -118,7 +119,7 @@ def publish(
     step: Step = lambda _: None,
     progress: Progress = lambda _done, _all: None,
 ) -> Release:
-    """Publish a table, into a folder that does not exist yet.
+    """Publish a table, into a folder that does not exist yet or is empty.
 
     ``table`` is whatever :func:`incrowd.engine.source.open_table` takes, or None for the one
     that the spec names; ``spec`` is a file, its path, or its content. What only the curator may
@@ -155,7 +156,7 @@ def publish(
     source = open_table(file.spec.table, folder=file.folder) if table is None else open_table(table)
     _refuse_unfit(file.spec, source)
     with (
-        _Spend() as spent,
+        _Spend(output) as spent,
         fill_both(output, curator) as (draft, private),
         ThreadPoolExecutor(3) as workers,
     ):
@@ -180,7 +181,9 @@ def publish(
         _write_curator(private, certificate, made)
         step("appear")
         recognised.remember()
-    warnings += (*weak_promises(file.spec.release), *made.warnings)
+    known = certificate.guarantee
+    warnings += tuple(weak_promises(file.spec.release, known.epsilon, known.delta))
+    warnings += made.warnings
     tables = tuple(product.data for product in made.products)
     return Release(
         certificate, made.evaluation, tables, warnings, output, curator, spent.booked,
@@ -192,6 +195,7 @@ def publish(
 class _Spend:
     """Whether the spend of a release is booked; whatever ends the release after that says so."""
 
+    output: Path
     booked: bool = False
 
     def __enter__(self) -> _Spend:
@@ -199,7 +203,8 @@ class _Spend:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None and self.booked:
-            error.add_note("The spend is booked and counts, and nothing was released.")
+            what = "the release is there" if self.output.exists() else "nothing was released"
+            error.add_note(f"The spend is booked and counts, and {what}.")
 
 
 def _unit(spec: Spec) -> str:
@@ -222,13 +227,9 @@ def _method(file: SpecFile, ledger: Ledger | None) -> Method:
     return KEpsilon(file)
 
 
-def refusal(file: SpecFile) -> str:
-    """Why a release by this spec would be refused, whatever the table; nothing if it would not."""
-    try:
-        _method(file, None)
-    except IncrowdError as error:
-        return str(error)
-    return ""
+def promised(file: SpecFile) -> Guarantee:
+    """What a release by this spec would promise; raises if it would be refused by any table."""
+    return _method(file, None).guarantee()
 
 
 def _refuse_unfit(spec: Spec, table: Table) -> None:

@@ -38,10 +38,10 @@ from incrowd.specfile import SpecFile
 SEARCH_SHARE = 0.05
 ROUNDS = 2
 SIDE_BY_SIDE = (
-    "This release is cut locally: fine and coarse labels stand side by side in a column, and which "
-    "rows are shown finely may follow their other columns. What holds among the rows of one label "
-    "need not hold in the table. Do not compare labels of different fineness, and train no model "
-    "on them; 'scheme: search' has one level for each column."
+    "This release is cut locally: fine and coarse labels may stand side by side in a column, and "
+    "which rows are shown finely may follow their other columns. What holds among the rows of one "
+    "label need not hold in the table. Do not compare labels of different fineness, and train no "
+    "model on them; 'scheme: search' has one level for each column."
 )
 POWERS = {"rows": 1, "balanced": 2, "detail": 3}
 

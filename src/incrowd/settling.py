@@ -15,10 +15,11 @@ from typing import Any
 
 from incrowd.errors import IncrowdError, UnsolvableError
 from incrowd.pairing import RATES, Budget, paired
-from incrowd.planning import plan, rounded
+from incrowd.planning import plan
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import LARGEST_K, SafeRelease
 from incrowd.privacy.randomness import realised
+from incrowd.privacy.rounding import rounded
 from incrowd.privacy.sampling import Guarantee, allowed
 from incrowd.privacy.selection import payable
 from incrowd.privacy.solver import OnSample

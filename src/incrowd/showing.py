@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TextIO
 
 from incrowd import planning
+from incrowd.privacy.rounding import rounded
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,15 +38,16 @@ def promise(certificate: Certificate) -> str:
         noise = f" and epsilon = {epsilon_:g}" if isinstance(epsilon_, float) else ""
         noise += f", delta = {delta_:g}" if isinstance(delta_, float) else ""
         return f"{known.kind} with k = {certificate.k}{noise}, which is NOT differential privacy."
-    epsilon = planning.rounded("epsilon", known.epsilon, 4)
-    return f"({epsilon}, {planning.rounded('delta', known.delta, 3)})-differential privacy."
+    epsilon = rounded("epsilon", known.epsilon, 4)
+    return f"({epsilon}, {rounded('delta', known.delta, 3)})-differential privacy."
 
 
 def chosen(certificate: Certificate) -> str:
     """What a search has chosen for the one table: k and beta, and levels where there are any."""
     known, words = certificate.parameters, ""
     if "search_epsilon" in known:
-        words = f"Chosen: k = {certificate.k}, beta = {known['beta']}. "
+        several = len(certificate.events[-1].get("events", ())) > 1
+        words = f"{'Chosen:' if several else 'With'} k = {certificate.k}, beta = {known['beta']}. "
     elif certificate.method == "safe":
         return ""
     levels = [
@@ -122,26 +124,32 @@ def emptiness(release: Release) -> str:
         "Published, but empty: do not repeat"
     )  # fmt: skip
     costs = " it unchanged." if release.certificate.method != "safe" else (
-        " it unchanged. Each try spends the budget again, and that nothing was shown is told by "
-        "this one already."
+        " it unchanged. Each try spends the budget again, and this one has told already that "
+        "nothing could be shown."
     )  # fmt: skip
     return f"{booked}{costs} The folder is {release.folder}."
 
 
 def advice(outcome: Outcome) -> str:
     """What to tell the curator when little survives; the figures are in the private report."""
-    if outcome.rows_released and outcome.likely_share > 0.5:
-        return ""
+    if outcome.likely_share > 0.5:
+        return "" if outcome.rows_released else (
+            f"Nothing survived, by chance: {outcome.likely_share:.0%} of the rows lie in cells "
+            "that survive more often than not."
+        )  # fmt: skip
     little = "Little" if outcome.rows_released else "Nothing"
     words = f"{little} survived: most rows lie in cells smaller than the crowd that is needed."
     better = [f"'{hint.column}'" for hint in outcome.advice if hint.helps(outcome)][:2]
     if better:
-        words += f" A coarser level of {' or '.join(better)} would change that;"
+        words += (
+            f" A coarser level of {' or '.join(better)} would change that, and the private report "
+            "says how much;"
+        )
     else:
         words += " One coarser level of a single column would not change that;"
     return (
-        f"{words} fewer columns, a larger table or a larger budget would. The private report says "
-        "how much. Levels must not be chosen by looking at the data."
+        f"{words} so may fewer columns, a larger table or a larger budget. Levels must not be "
+        "chosen by looking at the data."
     )
 
 

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from incrowd import planning, showing
+from incrowd import showing
 from incrowd.errors import IncrowdError, ParameterError
+from incrowd.privacy.rounding import rounded
 from incrowd.showing import say as print  # noqa: A004 - names and values come from anywhere
 
 
@@ -87,7 +88,8 @@ def show(
     allowed, spends, spent = book.budget(), book.spends(), book.spent()
     further = None
     if k is not None and beta is not None:
-        further = book.spent([SafeRelease(parsed("k", k), parsed("beta", beta))])
+        event = SafeRelease(parsed("k", k), parsed("beta", beta))
+        further = book.spent([book.as_before(event)])
     elif spends:
         further = book.spent([spends[-1].event])
     if as_json:
@@ -112,12 +114,13 @@ def show(
     print(f"Budget  epsilon = {allowed.epsilon:g} at delta = {allowed.delta:g}{since}")
     if book.unit() is not None:
         print(f"Unit    {book.unit()}")
-    print(f"Spent   epsilon = {planning.rounded('epsilon', spent, 4)} by {len(spends)} release(s)")
-    print(f"Left    epsilon = {max(allowed.epsilon - spent, 0):.4g}")
+    print(f"Spent   epsilon = {rounded('epsilon', spent, 4)} by {len(spends)} release(s)")
+    left = rounded("left", max(allowed.epsilon - spent, 0.0), 4)
+    print(f"Left    epsilon = {left}")
     if further is not None:
         what = f"k = {k}, beta = {beta}" if k and beta else "the last one's parameters"
         fits = "fits" if further <= allowed.epsilon else "does not fit"
-        total = "inf" if math.isinf(further) else planning.rounded("epsilon", further, 4)
+        total = "inf" if math.isinf(further) else rounded("epsilon", further, 4)
         print(f"A further release with {what} would bring it to {total}, which {fits}.")
 
 

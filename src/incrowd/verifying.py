@@ -34,7 +34,7 @@ from incrowd.evaluating import COUNT, read_shown
 from incrowd.formulas import unescaped
 from incrowd.hierarchy import ROOT, from_rows
 from incrowd.measure.cover import Reader
-from incrowd.parquet_bytes import claims
+from incrowd.parquet_bytes import claims, refuse_heavy
 from incrowd.spec import Hierarchies, Mask
 from incrowd.statements import RULES, rules_of
 from incrowd.values import BOOLEANS, canonical, iso_day, number, reading_order
@@ -47,7 +47,7 @@ def verify(folder: Path | str, *, key: str | None = None) -> list[str]:
 
     Nothing but the folder is needed. A certificate can be checked, but only a signature tells
     who wrote it: ``key`` is the public key that must have signed, in hexadecimal or as the path
-    of a PEM file. Without it, a signature that was taken away cannot be missed.
+    of a PEM file. Without it, nobody can notice that a signature was taken away.
     """
     folder = Path(folder)
     signer = None if key is None else public_key(key)
@@ -133,9 +133,12 @@ def _strangers(folder: Path, certificate: Certificate) -> list[str]:
                 "The folder holds 'curator', which is private and covered by no guarantee. Take it "
                 "out before the folder is handed out."
             )
-        regular = path.is_dir() if name == "scheme" else _is_file(path)
-        if not name.startswith("curator") and (
-            name not in known or path.is_symlink() or not regular
+        elif name.startswith("curator/"):
+            continue
+        elif (
+            name not in known
+            or path.is_symlink()
+            or not (path.is_dir() if name == "scheme" else _is_file(path))
         ):
             found.append(f"'{name}' is not covered by the certificate.")
     return found
@@ -154,6 +157,8 @@ def _data(folder: Path, certificate: Certificate) -> list[str]:
     release, found = certificate.table.release, []
     if certificate.format is not None:
         found += _hidden(folder / release.file)
+    elif release.file.endswith(".parquet"):
+        refuse_heavy(folder / release.file)
     table = open_table(folder / release.file, empty=True, delimiter=",")
     if release.formulas:
         table = table.respelled(unescaped)

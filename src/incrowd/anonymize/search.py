@@ -3,7 +3,7 @@
 **Score.** A scheme x with crowd size k and sampling rate beta scores the sum over its cells of
 w(cell) psi(rows of the cell). The weight w, from 0 to W, is the detail that the cell's labels
 keep; it depends on the scheme alone. psi is a ramp: 0 up to a = 0.7 k / beta rows, then
-steeper than a cell that surely survives, until it meets B rows per row (B stands for beta).
+steeper than a cell that surely survives, until it meets the line B c, where B stands for beta.
 So it is close to the number of rows that will be released, but never jumps.
 
 **Sensitivity.** Adding a row raises one cell by one, hence its psi by 0 to D, D the ramp's

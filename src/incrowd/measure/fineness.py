@@ -57,8 +57,8 @@ class Selected:
     def __str__(self) -> str:
         return (
             f"{self.released:.0%} of the {self.rows:,} rows shown as '{self.label}' have "
-            f"'{self.value}' in '{self.other}', of such rows in the table {self.original:.0%} (all "
-            f"values together are apart by {self.distance:.2f} of 1 at least)"
+            f"'{self.value}' in '{self.other}', of such rows in the table {self.original:.0%} "
+            f"(total variation distance at least {self.distance:.2f})"
         )
 
 

@@ -14,7 +14,7 @@ def statement(method: str, facts: Facts) -> str:
     (parameters,) = facts.tables
     if method == "k-anonymity":
         return k_anonymity(parameters, facts.unit)
-    return k_epsilon(parameters, facts.noisy, facts.unit)
+    return k_epsilon(parameters, facts.noisy, facts.unit) + _confident(parameters)
 
 
 def safe(facts: Facts) -> str:
@@ -170,9 +170,13 @@ def k_epsilon(parameters: Parameters, columns: Sequence[str], unit: str) -> str:
             "the file, an extreme value in particular. A class in which all values are equal gets "
             "no noise and shows that value."
         )
-    if isinstance(confidence, float):
-        words += (
-            f" Rows were suppressed whose released value would have pointed, with confidence "
-            f"{confidence!r}, to fewer than k members of their class."
-        )
     return words
+
+
+def _confident(known: Parameters) -> str:
+    if "confidence" not in known:
+        return ""
+    return (
+        f" Rows were suppressed whose released value would have pointed, with confidence "
+        f"{known['confidence']!r}, to fewer than k members of their class."
+    )

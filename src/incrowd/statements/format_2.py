@@ -16,9 +16,9 @@ _SEEDED = (
     "would hold: "
 )
 _PUBLIC = (
-    " The curator asserts that the choice of columns, and the values, ranges and groups that are "
-    "listed for them, are public knowledge and do not depend on the table; nothing in this folder "
-    "can prove that."
+    " The curator asserts that the choice of columns, and of levels, weights and files as far as "
+    "no mechanism named here has chosen them, and the values, ranges and groups that are listed, "
+    "are public knowledge and do not depend on the table; nothing in this folder can prove that."
 )
 
 
@@ -31,6 +31,7 @@ def statement(method: str, facts: Facts) -> str:
         words = k_anonymity(facts.tables[0], facts.unit) + _left_out(facts)
     else:
         words = k_epsilon(facts.tables[0], facts.noisy, facts.unit) + _left_out(facts)
+        words += _confident(facts.tables[0])
     words += _side_by_side(facts.local)
     return f"{_SEEDED}{words}" if facts.seeded else words
 
@@ -43,6 +44,16 @@ def _people(facts: Facts) -> str:
 
 def _left_out(facts: Facts) -> str:
     return " Rows without an id were left out." if facts.without_id else ""
+
+
+def _confident(known: Parameters) -> str:
+    if "confidence" not in known:
+        return ""
+    return (
+        " Rows were suppressed whose released value would have pointed, with confidence "
+        f"{known['confidence']!r}, to some but fewer than k members of their class, and then "
+        "classes that were left with fewer than k rows."
+    )
 
 
 def _population(known: Parameters) -> str:
@@ -62,7 +73,7 @@ def _side_by_side(columns: tuple[str, ...]) -> str:
         return ""
     listed = ", ".join(f"'{name}'" for name in columns)
     return (
-        f" Fine and coarse labels stand side by side in: {listed}. How fine a row's label is may "
-        "go with its other values, so that what is true of the rows with a fine label need not be "
-        "true of all people it fits: compare rows by what their labels have in common."
+        f" Labels of different fineness may stand side by side in: {listed}. How fine a label is "
+        "may go with the row's other values, so that what is true of the rows with a fine label "
+        "need not be true of all people it fits: compare rows by what their labels have in common."
     )
