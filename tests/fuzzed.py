@@ -13,7 +13,7 @@ NAMES = (
     "\\frac{1}{2}", "{braces}", "%s %d", "it's", 'say "hi"', "semi;colon", "comma,name",
     "tab\there", "dot.ted", "UPPER", "a/b", "..", "C:\\x", "rtl \u202e", "level 1", "count",
     "number", "draw", "id", "_incrowd", "null", "true", "39", "-1", " padded ", "new\nline",
-    "#hash", "* star", "&amp;", "^_^",
+    "#hash", "* star", "&amp;", "^_^", "^a$", "^.*$", "*", "code", "value", "place",
 )  # fmt: skip
 
 

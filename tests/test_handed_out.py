@@ -68,6 +68,32 @@ def test_what_is_private_cannot_lie_in_what_is_handed_out(tmp_path: Path, inside
     assert not (tmp_path / "out").exists()
 
 
+def test_links_do_not_lead_what_is_private_into_what_is_handed_out(tmp_path: Path) -> None:
+    book = Ledger(tmp_path / "ledger")
+    book.set_budget(epsilon=9, delta=1e-6)
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "parent").symlink_to(tmp_path)
+    for output, curator in (
+        ("link", "c"), ("out", "link"), ("out", "x/../out/c"), ("out", "parent/out/c"),
+        ("out", "parent/out"), ("out/..", "c"),
+    ):  # fmt: skip
+        with pytest.raises(IncrowdError):
+            made(tmp_path / output, curator=tmp_path / curator, ledger=book)
+    assert book.spends() == []
+    assert {path.name for path in tmp_path.iterdir()} <= {"ledger", "link", "parent", "state"}
+
+
+def test_what_cannot_be_recognised_is_refused_before_the_spend(tmp_path: Path) -> None:
+    """A column of objects has no bytes to be told by; it is left out, not failed on later."""
+    book = Ledger(tmp_path / "ledger")
+    book.set_budget(epsilon=9, delta=1e-6)
+    odd = TABLE.with_columns(pl.Series("o", [object()] * len(TABLE), dtype=pl.Object))
+    columns = {**SPEC["columns"], "o": {"role": "drop"}}
+    release = made(tmp_path / "out", odd, spec={"columns": columns}, ledger=book)
+    assert release.booked
+    assert len(book.spends()) == 1
+
+
 def test_a_curators_folder_that_exists_is_refused_before_the_spend(tmp_path: Path) -> None:
     book = Ledger(tmp_path / "ledger")
     book.set_budget(epsilon=1, delta=1e-6)

@@ -9,7 +9,7 @@ import incrowd
 
 ROOT = Path(incrowd.__file__).parent
 LAYERS = [
-    {"errors", "values", "quoting", "folder", "memory", "parquet_bytes"},
+    {"errors", "values", "quoting", "folder", "memory"},
     {"spec", "hierarchy"},
     {"specfile", "builders", "privacy", "anonymize", "measure", "formulas"},
     {"engine", "statements", "ledger"},

@@ -192,6 +192,36 @@ def test_one_person_many_rows(tmp_path: Path) -> None:
         assert got.evaluation.rows_original == 2
 
 
+@pytest.mark.parametrize("name", ["^p$", "^.*$", "*", "p", "code", "count", "value"])
+@pytest.mark.parametrize("kind", ["memory", "parquet", "csv"])
+def test_a_name_is_a_name_and_no_pattern(tmp_path: Path, name: str, kind: str) -> None:
+    """Taken for a pattern, the id would be another column, and one person be 200."""
+    table = pl.DataFrame(
+        {
+            name: ["ann"] * 200 + [f"q{i}" for i in range(119)],
+            "row": list(range(319)),
+            "v": ["x"] * 200 + ["y"] * 119,
+        }
+    )
+    source: Any = table
+    if kind != "memory":
+        source = tmp_path / f"t.{kind}"
+        table.write_parquet(source) if kind == "parquet" else table.write_csv(source)
+    spec = {
+        "unit": {"id": name},
+        "columns": {
+            name: {"role": "quasi", "hierarchy": {"flat": {"values": ["ann"]}}},
+            "row": {"role": "drop"},
+            "v": {"role": "quasi", "hierarchy": {"flat": {"values": ["x", "y"]}}},
+        },
+        "release": {"k": 10, "beta": 0.5, "epsilon": 1, "levels": {name: 1, "v": 0}},
+    }
+    release = publish(source, spec, output=tmp_path / "out")
+    assert release.evaluation.rows_original == 120
+    assert verify(tmp_path / "out") == []
+    assert set(release.data["v"]) == {"y"}
+
+
 def test_a_table_that_is_a_sample_itself(voters: pl.DataFrame, tmp_path: Path) -> None:
     plain = released(voters, tmp_path / "plain", USUAL.replace("delta", "keep: 0.5, delta"))
     sampled = released(

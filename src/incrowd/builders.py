@@ -240,7 +240,8 @@ def read_rows(path: Path, delimiter: str | None = None, *, ours: bool = False) -
     In a file of ``ours`` a value may look like rows of its own.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        # Of ours every character counts, a mark at the beginning and line ends among them.
+        text = path.read_bytes().decode() if ours else path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise HierarchyError(f"The hierarchy '{path.name}' is not UTF-8 text.") from error
     except OSError as error:
@@ -276,5 +277,9 @@ def write_rows(hierarchy: Hierarchy, delimiter: str = ";") -> str:
     if len(delimiter) != 1 or delimiter in '\r\n"':
         raise ParameterError("delimiter", "be a single character", delimiter)
     buffer = io.StringIO()
-    csv.writer(buffer, delimiter=delimiter, lineterminator="\n").writerows(hierarchy.rows())
+    usual = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
+    careful = csv.writer(buffer, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    for row in hierarchy.rows():
+        # A line end of old is not quoted by itself, and would end the row.
+        (careful if any("\r" in text for text in row) else usual).writerow(row)
     return buffer.getvalue()

@@ -7,6 +7,7 @@ its own hash, and signed if the curator has a key.
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import json
 import re
@@ -31,6 +32,7 @@ from incrowd.privacy.events import from_dict
 from incrowd.statements import Facts, check_parameters, format_1, format_2, told
 
 FILE = "certificate.json"
+_MOST_CHOICES = 100  # a search chooses among seven pairs; to account for many takes long
 FORMAT: Literal[2] = 2
 SYSTEM: Literal["system"] = "system"
 SEEDED: Literal["seeded: not private"] = "seeded: not private"
@@ -117,8 +119,8 @@ class Data(_Part):
 class Signature(_Part):
     """An Ed25519 signature of the certificate without it, in hexadecimal."""
 
-    public_key: str
-    value: str
+    public_key: Hash
+    value: Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
 
 
 class Slice(_Part):
@@ -137,9 +139,9 @@ class Certificate(_Part):
     """
 
     format: Literal[2] | None = None
-    incrowd: Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+[a-z0-9.]{0,12}$")]
+    incrowd: Annotated[str, Field(pattern=r"^[0-9]{1,4}\.[0-9]{1,4}\.[0-9]{1,4}[a-z0-9.]{0,12}$")]
     method: Literal["safe", "k-anonymity", "k-epsilon"]
-    date: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+    date: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
     guarantee: Guarantee
     parameters: dict[str, float | str]
     events: list[dict[str, Any]]
@@ -167,7 +169,8 @@ class Certificate(_Part):
         return self
 
     @model_validator(mode="after")
-    def _unit(self) -> Certificate:
+    def _plausible(self) -> Certificate:
+        dt.date.fromisoformat(self.date)
         of_people = self.format is not None and self.guarantee.unit == "one person"
         if self.guarantee.without_id and not of_people:
             raise ValueError("'without_id' belongs to the unit 'one person' of format 2")
@@ -258,6 +261,7 @@ class Certificate(_Part):
             without_id=known.without_id,
             local=tuple(sorted(local)),
             noisy=tuple(self.noisy),
+            kept=tuple(sorted(self.kept)),
             seeded=self.randomness == SEEDED,
         )
         words = format_1.statement if self.format is None else format_2.statement
@@ -271,6 +275,8 @@ class Certificate(_Part):
     def _safe(self) -> list[str]:
         """What is wrong with the guarantee of a safe release."""
         found, known = [], self.guarantee
+        if max(map(_longest, self.events), default=0) > _MOST_CHOICES:
+            return ["The events have more choices than a release has."]
         events = [from_dict(event) for event in self.events]
         known_by_events = told(events)
         tables = [table.parameters for table in self.tables]
@@ -344,6 +350,16 @@ class Certificate(_Part):
         except (InvalidSignature, ValueError):
             return False
         return True
+
+
+def _longest(event: object) -> int:
+    """The most choices that a part of an event is one of, as it is written."""
+    if not isinstance(event, dict):
+        return 0
+    parts = event.get("events", [event.get("event")])
+    listed = parts if isinstance(parts, list) else []
+    own = len(listed) if event.get("kind") == "one of" else 0
+    return max([own, *map(_longest, listed)])
 
 
 def sha256_of(path: Path) -> str:

@@ -336,13 +336,17 @@ def verify(
         str | None,
         typer.Option(help="Who must have signed: a public key in hexadecimal, or a PEM file."),
     ] = None,
+    least_format: Annotated[
+        str, number("Say no to certificates of an older format, which are checked less closely.")
+    ] = "1",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """Check a release from its folder alone; exit status 1 if anything does not hold."""
     from incrowd.verifying import read_certificate
     from incrowd.verifying import verify as check_release
 
-    problems = check_release(folder, key=key)
+    least = int(check_whole("least-format", parsed("least-format", least_format)))
+    problems = check_release(folder, key=key, least_format=least)
     if as_json:
         known: dict[str, Any] = {"ok": not problems, "problems": problems}
         if not problems:

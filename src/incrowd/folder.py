@@ -19,7 +19,7 @@ def fill_both(public: Path, private: Path) -> Iterator[tuple[Path, Path]]:
     What is published is never there without its private part. Where the public one cannot
     appear, the private one goes again.
     """
-    public, private = public.absolute(), private.absolute()
+    public, private = _resolved(public), _resolved(private)
     if private.is_relative_to(public) or public.is_relative_to(private):
         raise IncrowdError(
             f"'{private}' is private and must not lie in the folder that is handed out, nor hold "
@@ -45,7 +45,7 @@ def fill(folder: Path, *, replacing: Sequence[str] = (), mode: int = 0o755) -> I
     step. A folder that holds nothing but names of ``replacing`` is an earlier result and
     makes room. Anything else in the way is refused before any work is done.
     """
-    folder = folder.absolute()
+    folder = _resolved(folder)
     _refuse_foreign(folder, replacing)
     prefix = f".{folder.name}.draft-"
     try:
@@ -67,6 +67,13 @@ def fill(folder: Path, *, replacing: Sequence[str] = (), mode: int = 0o755) -> I
         raise IncrowdError(f"Cannot write '{folder}': {error.strerror}.") from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def _resolved(folder: Path) -> Path:
+    """Where a folder really lies, whatever links lead there; a link itself is refused."""
+    if folder.is_symlink():
+        raise IncrowdError(f"'{folder}' is a link. Name a folder; nothing was written.")
+    return folder.resolve()
 
 
 def _refuse_foreign(folder: Path, replacing: Sequence[str]) -> None:

@@ -39,9 +39,21 @@ class Memory:
         ledgers = {row[0] for row in rows}
         return bool(ledgers if ledger == WITHOUT_LEDGER else ledgers - {ledger})
 
-    def remember(self, fingerprint: str, *, ledger: str = WITHOUT_LEDGER) -> None:
-        """Remember that a table is released, under a ledger or under none."""
-        self._ask("INSERT OR IGNORE INTO released VALUES (?, ?)", fingerprint, ledger)
+    def remember(self, fingerprint: str, *, ledger: str = WITHOUT_LEDGER) -> bool:
+        """Remember that a table is released, under a ledger or under none.
+
+        The answer is that of :meth:`earlier`; of two who ask at once, one is told of the other.
+        """
+        query = "SELECT ledger FROM released WHERE fingerprint = ?"
+        insert = "INSERT OR IGNORE INTO released VALUES (?, ?)"
+        try:
+            with self._open() as database:
+                known = {row[0] for row in database.execute(query, (fingerprint,))}
+                database.execute(insert, (fingerprint, ledger))
+        except (OSError, sqlite3.Error):
+            self.usable = False
+            return False
+        return bool(known if ledger == WITHOUT_LEDGER else known - {ledger})
 
     def _ask(self, statement: str, *values: str) -> list[tuple[str, ...]]:
         """What the memory answers; nothing where it cannot be used."""

@@ -129,6 +129,11 @@ def published(spec: Spec, *roles: str) -> dict[str, Column]:
     """The columns of some roles; refuses names that no file can have."""
     columns = {name: column for name, column in spec.columns.items() if column.role in roles}
     for name in columns:
+        if "\0" in name or name.startswith("\ufeff"):
+            raise IncrowdError(
+                f"The name of the column {name!r} holds a character that no text file keeps. "
+                "Rename it."
+            )
         if len(quote(name, safe=" ")) > 200:
             raise IncrowdError(f"The name of the column '{name[:40]}...' is too long for a file.")
     guessed = [name for name, entries in spec.unconfirmed.items() if "role" in entries]

@@ -141,7 +141,7 @@ def publish(
         weakref.finalize(release, shutil.rmtree, home, ignore_errors=True)
         return release
     output, file = Path(output), taken(spec)
-    beside = output.absolute().with_name(f"{output.absolute().name}.curator")
+    beside = output.resolve().with_name(f"{output.resolve().name}.curator")
     curator = beside if curator is None else Path(curator)
     ledger = Ledger(Path(ledger)) if isinstance(ledger, str | Path) else ledger
     bits = bits or SystemRandomness()
@@ -166,6 +166,7 @@ def publish(
         step("count")
         counted = method.count(source)
         refuse_outside(counted.counted if isinstance(counted, Rows) else counted)
+        recognised.wait()
         step("book")
         if ledger is not None:
             ledger.book(spend, unit=_unit(file.spec))
@@ -180,7 +181,7 @@ def publish(
         step("report")
         _write_curator(private, certificate, made)
         step("appear")
-        recognised.remember()
+        warnings += recognised.remember(warnings, accounted=bool(method.events))
     known = certificate.guarantee
     warnings += tuple(weak_promises(file.spec.release, known.epsilon, known.delta))
     warnings += made.warnings
@@ -262,6 +263,11 @@ class _Recognised:
             self._ours = workers.submit(table.fingerprint, key)
         self._mark = workers.submit(table.fingerprint, self._memory.key)
 
+    def wait(self) -> None:
+        """Have the fingerprints, or whatever prevents them, before anything is booked."""
+        for mark in filter(None, (self._ours, self._mark)):
+            mark.result()
+
     def warnings(self, bits: Randomness, *, accounted: bool) -> tuple[str, ...]:
         """What to tell the curator."""
         found = []
@@ -279,9 +285,11 @@ class _Recognised:
             )
         return tuple(found)
 
-    def remember(self) -> None:
-        """Remember that the table is released."""
-        self._memory.remember(self._mark.result(), ledger=self._name)
+    def remember(self, warned: tuple[str, ...], *, accounted: bool) -> tuple[str, ...]:
+        """Remember that the table is released; a release that came in between is told of."""
+        said = self._earlier(accounted)
+        late = self._memory.remember(self._mark.result(), ledger=self._name)
+        return (said,) if late and said not in warned else ()
 
     def _changed(self) -> bool:
         if self._ledger is None or self._ours is None:

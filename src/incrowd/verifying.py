@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 import stat
 import tempfile
@@ -17,7 +18,7 @@ from pydantic import ValidationError
 from incrowd.anonymize.diversity import Distinct, Entropy, Protected, Rule
 from incrowd.anonymize.frequency import Counts, Frequencies, keys
 from incrowd.anonymize.recoding import Axis
-from incrowd.builders import read_rows
+from incrowd.builders import read_rows, write_rows
 from incrowd.certificate import (
     FILE,
     Certificate,
@@ -28,13 +29,13 @@ from incrowd.certificate import (
 )
 from incrowd.engine import Coder, Table
 from incrowd.engine.parquet import chunks
+from incrowd.engine.parquet_bytes import claims, refuse_heavy
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
 from incrowd.evaluating import COUNT, read_shown
 from incrowd.formulas import unescaped
 from incrowd.hierarchy import ROOT, from_rows
 from incrowd.measure.cover import Reader
-from incrowd.parquet_bytes import claims, refuse_heavy
 from incrowd.spec import Hierarchies, Mask
 from incrowd.statements import RULES, rules_of
 from incrowd.values import BOOLEANS, canonical, iso_day, number, reading_order
@@ -42,12 +43,13 @@ from incrowd.values import BOOLEANS, canonical, iso_day, number, reading_order
 _LARGEST = 64 << 20
 
 
-def verify(folder: Path | str, *, key: str | None = None) -> list[str]:
+def verify(folder: Path | str, *, key: str | None = None, least_format: int = 1) -> list[str]:
     """Everything that is wrong with a release; an empty list says that it holds.
 
     Nothing but the folder is needed. A certificate can be checked, but only a signature tells
     who wrote it: ``key`` is the public key that must have signed, in hexadecimal or as the path
-    of a PEM file. Without it, nobody can notice that a signature was taken away.
+    of a PEM file. Without it, nobody can notice that a signature was taken away. Certificates of
+    format 1 are checked less closely; ``least_format=2`` says no to them.
     """
     folder = Path(folder)
     signer = None if key is None else public_key(key)
@@ -60,6 +62,8 @@ def verify(folder: Path | str, *, key: str | None = None) -> list[str]:
     found = [
         *_signer(certificate, signer), *certificate.problems(), *_strangers(folder, certificate),
     ]  # fmt: skip
+    if (certificate.format or 1) < least_format:
+        found.append(f"The certificate is of format {certificate.format or 1}, not {least_format}.")
     intact = not found
     for path, digest in _files(certificate):
         if not _is_file(folder / path):
@@ -168,7 +172,8 @@ def _data(folder: Path, certificate: Certificate) -> list[str]:
     if sorted(table.columns) != sorted(expected):
         return [f"The data have the columns {', '.join(table.columns)}, not those of the scheme."]
     for name in names:
-        allowed = _allowed(folder, name, certificate.table.scheme[name])
+        scheme = certificate.table.scheme[name]
+        allowed = _allowed(folder, name, scheme, strict=certificate.format is not None)
         starred = {ROOT} if certificate.parameters.get("suppressed") == "starred" else set()
         shown = [value for value in table.values(name) if value not in starred]
         strange = sorted(str(value) for value in shown if not allowed(value))
@@ -188,8 +193,8 @@ def _data(folder: Path, certificate: Certificate) -> list[str]:
             f"{small} class(es) are smaller than k = {k}; the smallest has {sizes.min()} row(s)."
         )
     found += _broken_rules(table, certificate)
-    if certificate.format is not None and not _is_ordered(table):
-        found.append("The rows are not in the order of what they show.")
+    if certificate.format is not None:
+        found += _oddities(table, certificate)
     rows = sum(sizes.tolist()) + stars
     counted = (rows, len(sizes), int(sizes.min()) if len(sizes) else 0)
     if counted != (release.rows, release.classes, release.smallest_class):
@@ -229,9 +234,40 @@ def _hidden(path: Path) -> list[str]:
     return []
 
 
-def _is_ordered(table: Table) -> bool:
+def _oddities(table: Table, certificate: Certificate) -> list[str]:
+    """What a release does not have, and a reader would not notice."""
+    found = []
+    weighted = certificate.table.release.form == "weighted"
+    names = [name for name in table.columns if not (weighted and name == COUNT)]
+    if not _is_ordered(table, names):
+        found.append("The rows are not in the order of what they show.")
+    for name in certificate.noisy:
+        odd = [value for value in table.values(name) if not _is_plain(value)]
+        if odd:
+            found.append(f"'{odd[0]}' in column '{name}' is not written as a release writes it.")
+    if certificate.parameters.get("suppressed") == "starred" and table.rows():
+        quasi = tuple(certificate.table.scheme)
+        shown = read_shown(table, (*quasi, *certificate.kept), weighted=weighted)
+        marks = [np.array([label == ROOT for label in shown.labels[at]])[codes]
+                 for at, codes in enumerate(shown.frequencies.codes.T[: len(quasi)])]  # fmt: skip
+        starred = shown.frequencies.codes[np.all(marks, axis=0)]
+        for at, name in enumerate(certificate.kept, len(quasi)):
+            if any(shown.labels[at][code] is not None for code in np.unique(starred[:, at])):
+                found.append(f"Rows that stand for suppressed ones show something in '{name}'.")
+    return found
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a noisy value is written in the one way that a release has."""
+    if not isinstance(value, str):
+        return value is None or not isinstance(value, dt.datetime)
+    if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
+        return True
+    return value in (canonical(value), f"{canonical(value)}.0")
+
+
+def _is_ordered(table: Table, names: list[str]) -> bool:
     """Whether rows stand in the order of what they show, so that the order tells nothing."""
-    names = [name for name in table.columns if name != COUNT]
 
     def coder(name: str) -> Coder:
         listed = sorted(table.values(name), key=reading_order)
@@ -319,14 +355,21 @@ def _refuse_bad_counts(table: Table, names: list[str]) -> None:
         raise IncrowdError("a class stands in several rows of a weighted release")
 
 
-def _allowed(folder: Path, name: str, column: SchemeColumn) -> Callable[[object], bool]:
-    """Which values a column may show: at its level, or, recoded locally, anything readable."""
+def _allowed(
+    folder: Path, name: str, column: SchemeColumn, *, strict: bool
+) -> Callable[[object], bool]:
+    """Which values a column may show: at its level, or, recoded locally, anything readable.
+
+    If ``strict``, a label must be the one that a release writes, and so must the scheme.
+    """
     if column.file is not None:
         # As it is written: older releases list True where a newer one lists true.
         rows = read_rows(folder / column.file, ";", ours=True)
         hierarchy = from_rows(rows, other=column.other, exact=True)
+        if strict and write_rows(hierarchy).encode() != (folder / column.file).read_bytes():
+            raise IncrowdError(f"the scheme of '{name}' is not written as a release writes it")
         if column.level is None:
-            return _readable(Reader(name, Axis(hierarchy, bool(column.ordered))))
+            return _readable(Axis(hierarchy, bool(column.ordered)), name, strict=strict)
         labels = set(hierarchy.labels[column.level])
         return lambda value: value in labels
     declared = Hierarchies.model_validate(column.rule)
@@ -338,16 +381,22 @@ def _allowed(folder: Path, name: str, column: SchemeColumn) -> Callable[[object]
         raise IncrowdError("a column has neither a listed hierarchy nor a known rule")
     if column.level == 1:
         return lambda value: value == ROOT
-    return lambda value: canonical(value) == value or value in BOOLEANS  # as older ones have it
+    older = () if strict else BOOLEANS
+    return lambda value: canonical(value) == value or value in older
 
 
-def _readable(reader: Reader) -> Callable[[object], bool]:
+def _readable(axis: Axis, name: str, *, strict: bool) -> Callable[[object], bool]:
+    reader = Reader(name, axis)
+
     def allowed(value: object) -> bool:
         try:
-            reader.read(value)
+            places, _ = reader.read(value)
         except IncrowdError:
             return False
-        return True
+        if not strict or value in (axis.hierarchy.root, ROOT):
+            return True
+        ends = (np.array([end], dtype=np.int32) for end in (places.min(), places.max()))
+        return bool(axis.labels(*ends)[0][0] == value)
 
     return allowed
 

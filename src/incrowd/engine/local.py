@@ -26,17 +26,26 @@ class LocalTable:
     """A lazy frame. NaN counts as null; null is a value like any other.
 
     Values that would change on their way through Python are made plain at once: times to
-    the microsecond, and small floats as they are written.
+    the microsecond, and small floats as they are written. Polars takes some names for patterns
+    (``*``, ``^...$``), and would silently read other columns; inside, such columns have other
+    names.
     """
 
     def __init__(self, frame: pl.LazyFrame, origin: Path | None = None) -> None:
         self._origin = origin
+        self._columns = tuple(frame.collect_schema().names())
+        self._inner = _inner_names(self._columns)
+        frame = frame.rename({name: new for name, new in self._inner.items() if name != new})
         schema = frame.collect_schema()
         plainer = {name: _plainer(name, kind) for name, kind in schema.items()}
         changes = {name: change for name, change in plainer.items() if change is not None}
         self._frame = frame.with_columns(**changes) if changes else frame
-        self._changed = set(changes)
-        self._columns = tuple(schema.names())
+        self._changed = {name for name, inner in self._inner.items() if inner in changes}
+
+    @property
+    def _named(self) -> pl.LazyFrame:
+        """The frame with the names of the table, to be handed on and not to be asked by name."""
+        return self._frame.rename({new: name for name, new in self._inner.items() if name != new})
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -49,15 +58,16 @@ class LocalTable:
 
     def head(self, rows: int) -> Table:
         """The first rows."""
-        return LocalTable(self._frame.head(rows))
+        return LocalTable(self._named.head(rows))
 
     def values(self, column: str) -> Sequence[object]:
         """The distinct values of a column, null among them."""
         self._refuse_missing([column])
         if self._is_plain_parquet([column]):
             return parquet.values(self._origin, column)  # type: ignore[arg-type]
-        frame = self._frame.select(pl.col(column).unique()).collect(engine="streaming")
-        return frame.get_column(column).to_list()
+        inner = self._inner[column]
+        frame = self._frame.select(pl.col(inner).unique()).collect(engine="streaming")
+        return frame.get_column(inner).to_list()
 
     def tallies(self, columns: Sequence[str]) -> Iterator[Tally]:
         """Distinct tuples with counts.
@@ -67,6 +77,7 @@ class LocalTable:
         parts.
         """
         self._refuse_missing(columns)
+        columns = [self._inner[name] for name in columns]
         frame = self._frame.select(columns)
         if any(_mostly_repeats(frame, rows) for rows in _PROBES):
             yield _tally(frame, columns)
@@ -107,7 +118,7 @@ class LocalTable:
             .select(number)
         )
         index = _free_name(self._columns)
-        kept = self._frame.with_row_index(index).join(
+        kept = self._named.with_row_index(index).join(
             chosen.lazy().select(pl.col(number).alias(index)),
             on=index,
             how="semi",
@@ -123,8 +134,8 @@ class LocalTable:
     def _identified(self, column: str) -> pl.LazyFrame:
         """What each row has in a column, as one thing however it is written."""
         self._refuse_missing([column])
-        identity = pl.col(column)
-        kind = self._frame.collect_schema()[column]
+        identity = pl.col(self._inner[column])
+        kind = self._frame.collect_schema()[self._inner[column]]
         if kind == pl.String or isinstance(kind, pl.Categorical | pl.Enum):
             identity = _canonical(identity.cast(pl.String))
         return self._frame.select(identity.alias("id"))
@@ -134,16 +145,18 @@ class LocalTable:
         self._refuse_missing(columns)
         if self._is_plain_parquet(columns):
             return parquet.ascending(self._origin, columns, coders)  # type: ignore[arg-type]
-        frame = self._frame.select(columns).collect(engine="streaming")
+        frame = self._frame.select([self._inner[name] for name in columns])
+        held = frame.collect(engine="streaming")
         codes = []
         for name in columns:
-            distinct = frame.select(pl.col(name).unique())
-            places = pl.Series("code", coders[name](distinct.get_column(name).to_list()))
-            found = frame.select(name).join(
-                distinct.with_columns(places), on=name, how="left", nulls_equal=True,
+            own = held.get_column(self._inner[name]).alias("value")
+            distinct = own.unique()
+            places = pl.Series("place", coders[name](distinct.to_list()))
+            found = own.to_frame().join(
+                pl.DataFrame([distinct, places]), on="value", how="left", nulls_equal=True,
                 maintain_order="left",
             )  # fmt: skip
-            codes.append(found.get_column("code").to_numpy())
+            codes.append(found.get_column("place").to_numpy())
         return parquet.in_order(codes)
 
     def recoded(self, recodings: Mapping[str, Recoding]) -> Table:
@@ -152,29 +165,36 @@ class LocalTable:
         schema = self._frame.collect_schema()
         shown = []
         for name, recoding in recodings.items():
-            raw = pl.Series(recoding.values, dtype=schema[name])
+            inner = self._inner[name]
+            raw = pl.Series(recoding.values, dtype=schema[inner])
             if raw.n_unique() < len(raw):
                 raise TableError(f"The recoding of '{name}' has a value twice.")
             labels = pl.Series(recoding.labels, dtype=pl.String)
             # Strict: a value that the recoding does not know is an error, never a null.
-            shown.append(pl.col(name).replace_strict(raw, labels, return_dtype=pl.String))
+            label = pl.col(inner).replace_strict(raw, labels, return_dtype=pl.String)
+            shown.append(label.alias(name))
         return LocalTable(self._frame.select(shown))
 
     def keeping(self, columns: Sequence[str], classes: Sequence[Sequence[str | None]]) -> Table:
         """The rows whose values in these columns are among the classes."""
         self._refuse_missing(columns)
+        inner = [self._inner[name] for name in columns]
         kept = pl.LazyFrame(
-            {name: [row[at] for row in classes] for at, name in enumerate(columns)},
-            schema=dict.fromkeys(columns, pl.String),
+            {name: [row[at] for row in classes] for at, name in enumerate(inner)},
+            schema=dict.fromkeys(inner, pl.String),
         )
-        return LocalTable(self._frame.join(kept, on=list(columns), how="semi", nulls_equal=True))
+        joined_ = self._frame.join(kept, on=inner, how="semi", nulls_equal=True)
+        return LocalTable(
+            joined_.rename({new: name for name, new in self._inner.items() if name != new})
+        )
 
     def respelled(self, spell: Callable[[str], str]) -> Table:
         """The table with every text and every name written in another way; each text once."""
         changes = []
-        for name, kind in self._frame.collect_schema().items():
-            column = pl.col(name)
-            if kind == pl.String:
+        schema = self._frame.collect_schema()
+        for name, inner in self._inner.items():
+            column = pl.col(inner)
+            if schema[inner] == pl.String:
                 texts = self.values(name)
                 changed = {old: new for old in texts if old and (new := spell(str(old))) != old}
                 column = column.replace(changed) if changed else column
@@ -183,10 +203,11 @@ class LocalTable:
 
     def write(self, path: Path) -> None:
         """Write Parquet, CSV or Arrow by the ending of the name; whole or not at all."""
+        frame = self._named
         sinks: dict[str, Callable[[Path], object]] = {
-            ".parquet": self._frame.sink_parquet,
-            ".csv": self._frame.sink_csv,
-            ".arrow": self._frame.sink_ipc,
+            ".parquet": frame.sink_parquet,
+            ".csv": frame.sink_csv,
+            ".arrow": frame.sink_ipc,
         }
         if path.suffix not in sinks:
             raise TableError(
@@ -196,7 +217,7 @@ class LocalTable:
 
     def frame(self) -> pl.DataFrame:
         """The rows as a data frame of the engine's own kind."""
-        return self._frame.collect(engine="streaming")
+        return self._named.collect(engine="streaming")
 
     def fingerprint(self, key: bytes) -> str:
         """A keyed hash of the file, or of the rows of a table in memory."""
@@ -207,7 +228,9 @@ class LocalTable:
                     digest.update(chunk)
         else:
             buffer = io.BytesIO()
-            self._frame.collect(engine="streaming").write_ipc(buffer)
+            kinds = self._frame.collect_schema()
+            plain = [name for name, kind in kinds.items() if kind != pl.Object]
+            self._frame.select(plain).collect(engine="streaming").write_ipc(buffer)
             digest.update(buffer.getbuffer())
         return digest.hexdigest()
 
@@ -222,9 +245,10 @@ class LocalTable:
         for name in columns:
             if name not in self._columns:
                 raise TableError(f"The table has no column '{name}'.")
-            if schema[name].is_nested() or schema[name] in (pl.Binary, pl.Object):
+            kind = schema[self._inner[name]]
+            if kind.is_nested() or kind in (pl.Binary, pl.Object):
                 raise TableError(
-                    f"The column '{name}' holds {schema[name]}, not single values. Drop it, or "
+                    f"The column '{name}' holds {kind}, not single values. Drop it, or "
                     "make columns of its parts."
                 )
 
@@ -246,9 +270,9 @@ def _plainer(name: str, kind: pl.DataType) -> pl.Expr | None:
     """How a column is made plain, if it must be."""
     column = pl.col(name)
     if kind == pl.Float32:  # 0.7 is 0.7, not 0.699999988079071
-        return column.cast(pl.String).cast(pl.Float64).fill_nan(None)
+        return column.cast(pl.String).cast(pl.Float64).fill_nan(None) + 0.0
     if kind.is_float():
-        return column.fill_nan(None)
+        return column.fill_nan(None) + 0.0  # there is one zero
     if kind == pl.Time:
         return column.cast(pl.String)
     if isinstance(kind, pl.Duration):
@@ -335,13 +359,15 @@ class _Released(LocalTable):
     ) -> None:
         columns: dict[str, Any] = {name: codes for name, (_, codes) in coded.items()}
         columns |= plain
+        inner = _inner_names(order)
         shown = []
         for name, (known, _) in coded.items():
             texts = pl.Series(known, dtype=_kind(known), strict=False)
             places = list(range(len(known)))
-            shown.append(pl.col(name).replace_strict(places, texts, return_dtype=texts.dtype))
-        frame = pl.LazyFrame({name: columns[name] for name in order}).with_columns(shown)
-        super().__init__(frame)
+            label = pl.col(inner[name]).replace_strict(places, texts, return_dtype=texts.dtype)
+            shown.append(label)
+        frame = pl.LazyFrame({inner[name]: columns[name] for name in order}).with_columns(shown)
+        super().__init__(frame.rename({new: name for name, new in inner.items() if name != new}))
         self._coded, self._plain, self._order = coded, plain, order
 
     def write(self, path: Path) -> None:
@@ -350,6 +376,15 @@ class _Released(LocalTable):
             super().write(path)
             return
         _whole(path, lambda draft: parquet.write(draft, self._coded, self._plain, self._order))
+
+
+def _inner_names(names: Sequence[str]) -> dict[str, str]:
+    """Names that Polars takes as they are, for names that it might take for patterns."""
+    found: dict[str, str] = {}
+    for name in names:
+        pattern = name == "*" or (name.startswith("^") and name.endswith("$"))
+        found[name] = _free_name([*names, *found.values()]) if pattern else name
+    return found
 
 
 def _mostly_repeats(frame: pl.LazyFrame, rows: int) -> bool:

@@ -93,7 +93,8 @@ class Facts:
     """What the words of a certificate follow from.
 
     ``tables`` holds the parameters of each table, ``shared`` those of all. ``local`` names the
-    columns that show fine and coarse labels side by side, ``noisy`` those with noise.
+    columns that may show fine and coarse labels side by side, ``noisy`` those with noise,
+    ``kept`` those that are shown as they are.
     """
 
     tables: list[Parameters]
@@ -104,6 +105,7 @@ class Facts:
     without_id: str | None = None
     local: tuple[str, ...] = ()
     noisy: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
     seeded: bool = False
 
 

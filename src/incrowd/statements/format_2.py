@@ -32,7 +32,7 @@ def statement(method: str, facts: Facts) -> str:
     else:
         words = k_epsilon(facts.tables[0], facts.noisy, facts.unit) + _left_out(facts)
         words += _confident(facts.tables[0])
-    words += _side_by_side(facts.local)
+    words += _kept(facts.kept) + _side_by_side(facts.local)
     return f"{_SEEDED}{words}" if facts.seeded else words
 
 
@@ -66,6 +66,13 @@ def _population(known: Parameters) -> str:
         "somebody who is known to be in the table it is weaker. The curator asserts that everybody "
         f"was in the table with probability {known['already_sampled']!r}, independently."
     )
+
+
+def _kept(columns: tuple[str, ...]) -> str:
+    if not columns:
+        return ""
+    listed = ", ".join(f"'{name}'" for name in columns)
+    return f" Shown as they are, and not generalised: {listed}."
 
 
 def _side_by_side(columns: tuple[str, ...]) -> str:

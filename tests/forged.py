@@ -1,0 +1,134 @@
+"""Parquet files taken apart and put together again with something more in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+Field = list[Any]  # number, type, value
+Structure = list[Field]
+
+
+def decoded(content: bytes, at: int) -> tuple[Structure, int]:
+    """A structure of Thrift's compact protocol with the types of its fields."""
+    found: Structure = []
+    last = 0
+    while (head := content[at]) != 0:
+        at += 1
+        last += head >> 4
+        assert head >> 4
+        value, at = _value(content, at, head & 15)
+        found.append([last, head & 15, value])
+    return found, at + 1
+
+
+def _whole(content: bytes, at: int) -> tuple[int, int]:
+    found = shift = 0
+    while True:
+        found |= (content[at] & 127) << shift
+        shift, at = shift + 7, at + 1
+        if content[at - 1] < 128:
+            return found, at
+
+
+def _value(content: bytes, at: int, kind: int) -> tuple[Any, int]:
+    if kind in (1, 2):
+        return kind == 1, at
+    if kind in (4, 5, 6):
+        return _whole(content, at)
+    if kind == 8:
+        size, at = _whole(content, at)
+        return content[at : at + size], at + size
+    if kind == 9:
+        size, inner = content[at] >> 4, content[at] & 15
+        at += 1
+        if size == 15:
+            size, at = _whole(content, at)
+        listed = []
+        for _ in range(size):
+            value, at = _value(content, at, inner)
+            listed.append(value)
+        return (inner, listed), at
+    return decoded(content, at)
+
+
+def encoded(structure: Structure) -> bytes:
+    """The bytes of a structure."""
+    made, last = b"", 0
+    for number, kind, value in structure:
+        kind = (1 if value else 2) if kind in (1, 2) else kind
+        made += bytes([(number - last) << 4 | kind]) + _bytes(kind, value)
+        last = number
+    return made + b"\0"
+
+
+def _varint(value: int) -> bytes:
+    made = b""
+    while value > 127:
+        made, value = made + bytes([value & 127 | 128]), value >> 7
+    return made + bytes([value])
+
+
+def _bytes(kind: int, value: Any) -> bytes:
+    if kind in (1, 2):
+        return b""
+    if kind in (4, 5, 6):
+        return _varint(value)
+    if kind == 8:
+        return _varint(len(value)) + bytes(value)
+    if kind == 9:
+        inner, listed = value
+        size = len(listed)
+        head = bytes([size << 4 | inner]) if size < 15 else bytes([0xF0 | inner]) + _varint(size)
+        return head + b"".join(_bytes(inner, one) for one in listed)
+    return encoded(value)
+
+
+def field(structure: Structure, number: int) -> Field:
+    return next(one for one in structure if one[0] == number)
+
+
+def with_footer(content: bytes, change: Callable[[Structure], None]) -> bytes:
+    """A file whose footer was changed."""
+    start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    footer, _ = decoded(content, start)
+    change(footer)
+    made = encoded(footer)
+    return content[:start] + made + len(made).to_bytes(4, "little") + content[-4:]
+
+
+Pages = list[tuple[Structure, bytes]]  # headers, and what is in the pages, unpacked
+
+
+def with_pages(content: bytes, change: Callable[[Pages], None]) -> bytes:
+    """A file of one column in one part, whose pages were changed; sizes and places fit again."""
+    start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    at, pages = 4, []
+    while at < start:
+        header, at = decoded(content, at)
+        size = field(header, 3)[2] >> 1
+        unpacked = pa.decompress(
+            content[at : at + size], field(header, 2)[2] >> 1, "zstd", asbytes=True
+        )
+        pages.append((header, unpacked))
+        at += size
+    change(pages)
+    body, unpacked_size, places = b"PAR1", 0, []
+    for header, unpacked in pages:
+        packed = pa.compress(unpacked, "zstd", asbytes=True)
+        field(header, 2)[2], field(header, 3)[2] = len(unpacked) << 1, len(packed) << 1
+        places.append(len(body))
+        body += encoded(header) + packed
+        unpacked_size += len(encoded(header)) + len(unpacked)
+    footer, _ = decoded(content, start)
+    group = field(footer, 4)[2][1][0]
+    data = field(field(group, 1)[2][1][0], 3)[2]
+    field(data, 6)[2], field(data, 7)[2] = unpacked_size << 1, (len(body) - 4) << 1
+    field(group, 2)[2], field(group, 6)[2] = unpacked_size << 1, (len(body) - 4) << 1
+    if len(places) > 1:
+        field(data, 9)[2] = places[1] << 1
+        field(field(data, 13)[2][1][1], 3)[2] = (len(places) - 1) << 1
+    made = encoded(footer)
+    return body + made + len(made).to_bytes(4, "little") + b"PAR1"
