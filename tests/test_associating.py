@@ -170,7 +170,7 @@ def test_the_report_lists_them_apart(people: pl.DataFrame, tmp_path: Path) -> No
     assert isinstance(made.evaluation, Sliced)
     silent = [one for one in made.evaluation.associations if one.silent is not None]
     assert [(one.first, one.second) for one in silent] == [("b", "c"), ("c", "d"), ("e", "z")]
-    page = (tmp_path / "out" / "curator" / "report.html").read_text()
+    page = (tmp_path / "out.curator" / "report.html").read_text()
     assert "Together in a table that shows nothing of one, and so lost as well: " in page
     assert "b, c (slice 2)" in page
 

@@ -337,8 +337,8 @@ def test_numbers_that_are_none_carry_nothing(tmp_path: Path) -> None:
 def test_starred_rows_show_nothing_else(tmp_path: Path) -> None:
     file = parse(
         "columns: {a: {role: quasi, hierarchy: {flat: {values: [x, y, z]}}}, "
-        "s: {role: sensitive}}\nrelease: {method: k-anonymity, k: 5, suppressed: starred, suppression: 0.1, format: csv, "
-        "levels: {a: 0}}"
+        "s: {role: sensitive}}\nrelease: {method: k-anonymity, k: 5, suppressed: starred, "
+        "suppression: 0.1, format: csv, levels: {a: 0}}"
     )
     table = people().select(a=pl.when(pl.int_range(pl.len()) >= 3).then("a"), s=pl.lit("p"))
     publish(table, file, output=tmp_path / "out", bits=PinnedRandomness(1))

@@ -81,7 +81,7 @@ PROBLEMS = [
     (GOOD.replace("length: 5", "length: 5, alphabet: 0123456789"), "valid string; got 123456789"),
     (
         GOOD.replace("one row per person", "{idd: zip}"),
-        "unit: must be 'one row per person' or",
+        "unit: must be 'one row per person', {id: COLUMN} or",
     ),
     *(
         (GOOD.replace("epsilon: 1.0", f"slices: {given}"), message)

@@ -202,8 +202,8 @@ def test_check_counts_people() -> None:
     file = spec("unit: {id: id}\ncolumns: {id: {role: identifier}, x: {role: drop}}")
     said = [str(finding) for finding in check(file, table)]
     assert said == [
-        "id: some rows have no id; together they count as one person",
-        "id: 3 people in 4 rows",
+        "id: 1 rows have no id. Give them one, or leave them out: unit: {id: id, without_id: drop}",
+        "id: 2 people in 4 rows",
     ]
 
 

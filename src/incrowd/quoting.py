@@ -87,12 +87,13 @@ def _line_end(units: Units, start: int, end: int, newline: int) -> int:
 
     What decides about a quote is the units beside it, so that none may be cut off.
     """
-    near = end
-    while start < near and end < len(units):
-        near = max(near - (1 << 16), start)
-        ends = np.flatnonzero(units[near:end] == newline)
+    far = end
+    while start < far and end < len(units):
+        near = max(far - (1 << 16), start)
+        ends = np.flatnonzero(units[near:far] == newline)
         if len(ends):
             return near + int(ends[-1]) + 1
+        far = near
     return end
 
 

@@ -166,9 +166,11 @@ def test_every_release_by_cuts_carries_the_warning(tmp_path: Path) -> None:
         bits=SeededRandomness(1),
     )  # fmt: skip
     assert SIDE_BY_SIDE in cut.warnings
-    page = (tmp_path / "cut" / "curator" / "report.html").read_text()
+    page = (tmp_path / "cut.curator" / "report.html").read_text()
     assert "What holds among the rows of one label" in page
-    assert "side by side" not in (tmp_path / "cut" / "certificate.json").read_text()
+    certificate = (tmp_path / "cut" / "certificate.json").read_text()
+    assert "Labels of different fineness may stand side by side in:" in certificate
+    assert "total variation" not in certificate  # what was measured is for the curator alone
     for scheme in ("search", "auto"):
         made = publish(
             uneven(), cut_spec(f"{budget}, scheme: {scheme}"), output=tmp_path / scheme,
@@ -180,7 +182,7 @@ def test_every_release_by_cuts_carries_the_warning(tmp_path: Path) -> None:
         bits=SeededRandomness(1),
     )  # fmt: skip
     assert sliced.warnings.count(SIDE_BY_SIDE) == 1
-    assert "What holds among" in (tmp_path / "slices" / "curator" / "report.html").read_text()
+    assert "What holds among" in (tmp_path / "slices.curator" / "report.html").read_text()
 
 
 def test_local_recoding_of_classes_is_looked_at_too(tmp_path: Path) -> None:

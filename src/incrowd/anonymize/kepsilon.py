@@ -207,7 +207,7 @@ def confident(
     base = np.full(len(radii), _LIMITS.max, dtype=np.int64)
     np.minimum.at(base, members, originals)  # counted from there, no step is lost in a float
     known, shown = originals - base[members], (released - base[members]).astype(np.float64)
-    reach = radii[members]
+    reach = np.floor(radii[members])  # values are whole, so sums with it are exact
     found = within(members, known, shown - reach, shown + reach)
     return np.asarray((found == 0) | (found >= k))
 
