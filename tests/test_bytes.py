@@ -20,13 +20,13 @@ from incrowd.release import publish
 from incrowd.report import curator
 from incrowd.verifying import verify
 
-LEVELS = "levels: {zip: 2, kind: 0, age: 1}"
-FIXED = "levels: {zip: [2, 2], kind: [0, 0], age: [1, 1]}"
+LEVELS = "levels: {zip: 2, kind: 0, age: 1, tail: 1}"
+FIXED = "levels: {zip: [2, 2], kind: [0, 0], age: [1, 1], tail: [1, 1]}"
 METHODS = {
     "safe": f"epsilon: 1, delta: 1.0e-6, scheme: fixed, keep: 0.5, {LEVELS}",
     "safe, searched": f"epsilon: 1, delta: 1.0e-6, scheme: search, keep: 0.5, {FIXED}",
     "safe, sliced": f"epsilon: 1, delta: 1.0e-6, scheme: fixed, keep: 0.5, {LEVELS}, "
-    "slices: [[zip, kind], [kind, age]]",
+    "slices: [[zip, kind], [zip, age, tail]]",
     "safe, sampled before": f"epsilon: 1, delta: 1.0e-6, scheme: fixed, already_sampled: 0.5, "
     f"keep: 0.5, {LEVELS}",
     "k-anonymity": f"method: k-anonymity, k: 5, suppression: 0.1, {LEVELS}",
@@ -46,6 +46,7 @@ columns:
   zip: {role: quasi, hierarchy: {mask: {length: 5}}}
   kind: {role: quasi, hierarchy: flat}
   age: {role: quasi, hierarchy: {intervals: {from: 0, to: 99, widths: [25, 50]}}}
+  tail: {role: quasi, hierarchy: {mask: {length: 2, hide: left}}}
   income: {role: noisy, bounds: [0, 500]}
 """
 
@@ -77,16 +78,24 @@ def people() -> pl.DataFrame:
             "zip": draw.choice(["20000", "70000"], rows),
             "kind": draw.choice(["m", "q"], rows),
             "age": draw.integers(0, 50, rows),
+            "tail": draw.choice(["10", "21"], rows),
             "income": draw.integers(100, 300, rows),
         }
     )
 
 
 STRANGERS = [
-    {"id": 5000, "zip": "45678", "kind": "m", "age": 12, "income": 499},  # between the others
-    {"id": 5000, "zip": "00001", "kind": "a", "age": 99, "income": 1},  # before them
-    {"id": 5000, "zip": None, "kind": None, "age": None, "income": None},
-    {"id": 5000, "zip": "elsewhere", "kind": "z", "age": 400, "income": 200},
+    {
+        "id": 5000,
+        "zip": "45678",
+        "kind": "m",
+        "age": 12,
+        "tail": "01",
+        "income": 499,
+    },  # between the others
+    {"id": 5000, "zip": "00001", "kind": "a", "age": 99, "tail": "01", "income": 1},  # before them
+    {"id": 5000, "zip": None, "kind": None, "age": None, "tail": None, "income": None},
+    {"id": 5000, "zip": "elsewhere", "kind": "z", "age": 400, "tail": "9", "income": 200},
 ]
 
 
