@@ -16,11 +16,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from incrowd.engine.thrift import Fields, Reader
 from incrowd.errors import IncrowdError
 
 _MAGIC = b"PAR1"
@@ -55,8 +55,6 @@ _NAMES = {
     ("chunk data", 12): "statistics",
     ("chunk data", 14): "a Bloom filter",
 }
-
-Fields = dict[int, Any]
 
 
 class BytesError(IncrowdError):
@@ -105,7 +103,7 @@ def refuse_heavy(path: Path) -> None:
                 at, end = _begin(chunk[3]), _begin(chunk[3]) + chunk[3][7]
                 read = 0
                 while at < min(end, start):
-                    reader = _Reader(content, at, start)
+                    reader = Reader(content, at, start)
                     page = reader.structure()
                     read += page[2]
                     at = reader.at + page[3]
@@ -125,7 +123,7 @@ def _footer(content: bytes) -> tuple[Fields, int]:
     start = len(content) - 8 - size
     if start < 4 or size > _LARGEST_FOOTER:
         raise _FoundError("has a footer that is too long")
-    footer = _Reader(content, start, len(content) - 8)
+    footer = Reader(content, start, len(content) - 8)
     file = footer.structure()
     if footer.at != footer.end:
         raise _FoundError("holds bytes after its footer")
@@ -271,7 +269,7 @@ def _pages(
     last, held, seen, read, entries = at + data[7], 0, 0, 0, 0
     coded = 11 in data
     while at < last:
-        reader = _Reader(content, at, last)
+        reader = Reader(content, at, last)
         page = reader.structure()
         _only(page, _PAGE, "page")
         read += reader.at - at + page[2]
@@ -347,7 +345,7 @@ def _runs(page: bytes, at: int, end: int, width: int, count: int, *, ones: bool)
     """Walk so many numbers in runs of equal ones or packed groups of eight; how many are 1."""
     left, found = count, 0
     while left > 0:
-        reader = _Reader(page, at, end)
+        reader = Reader(page, at, end)
         head = reader.whole()
         at = reader.at
         if head & 1:
@@ -405,73 +403,3 @@ def _only(fields: Fields, known: dict[int, type], what: str) -> None:
     if strange:
         name = _NAMES.get((what, strange[0]), f"field {strange[0]} of a {what}")
         raise _FoundError(f"holds {name}, which no release has")
-
-
-class _Reader:
-    """Reads structures of Thrift's compact protocol, each number in its shortest form."""
-
-    def __init__(self, content: bytes, at: int, end: int) -> None:
-        self.content, self.at, self.end = content, at, end
-
-    def structure(self, depth: int = 0) -> Fields:
-        """Fields by their number; each may occur once, in rising order."""
-        if depth > 8:
-            raise ValueError("too deep")
-        found: Fields = {}
-        last = 0
-        while (head := self._byte()) != 0:
-            number = last + (head >> 4) if head >> 4 else self._signed()
-            if number <= last:
-                raise ValueError("fields out of order")
-            found[number] = self._value(head & 15, depth)
-            last = number
-        return found
-
-    def _byte(self) -> int:
-        if self.at >= self.end:
-            raise ValueError("cut off")
-        self.at += 1
-        return self.content[self.at - 1]
-
-    def whole(self) -> int:
-        """A number in its shortest form."""
-        found = shift = 0
-        while True:
-            byte = self._byte()
-            found |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                if (byte == 0 and shift > 7) or shift > 70:
-                    raise ValueError("a number that is longer than it needs to be")
-                return found
-
-    def _signed(self) -> int:
-        found = self.whole()
-        return found >> 1 ^ -(found & 1)
-
-    def _bytes(self) -> bytes:
-        length = self.whole()
-        if length > self.end - self.at:
-            raise ValueError("cut off")
-        self.at += length
-        return self.content[self.at - length : self.at]
-
-    def _value(self, kind: int, depth: int) -> Any:
-        match kind:
-            case 1 | 2:
-                return kind == 1
-            case 3:
-                return self._byte()
-            case 4 | 5 | 6:
-                return self._signed()
-            case 8:
-                return self._bytes()
-            case 9:
-                head = self._byte()
-                size = head >> 4 if head >> 4 < 15 else self.whole()
-                if size > self.end - self.at:
-                    raise ValueError("cut off")
-                return [self._value(head & 15, depth + 1) for _ in range(size)]
-            case 12:
-                return self.structure(depth + 1)
-        raise ValueError("a type that no release has")
