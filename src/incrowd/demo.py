@@ -6,6 +6,7 @@ from pathlib import Path
 from textwrap import fill
 
 from incrowd.errors import IncrowdError
+from incrowd.privacy.rounding import rounded
 from incrowd.release import publish
 from incrowd.samples import SPECS, sample
 from incrowd.verifying import verify
@@ -32,8 +33,11 @@ def demo(output: Path) -> int:
     print(f"   One of them: {', '.join(f'{name} {value}' for name, value in first.items())}")
     for reason in release.reasons:
         print(fill(reason, 96, initial_indent="   ", subsequent_indent="   "))
-    epsilon, delta = certificate.guarantee.epsilon, certificate.guarantee.delta
-    print(f"   That is ({epsilon:g}, {delta:.2g})-differential privacy, as its certificate states.")
+    epsilon, delta = (
+        rounded(name, float(getattr(certificate.guarantee, name)), 3)
+        for name in ("epsilon", "delta")
+    )
+    print(f"   That is ({epsilon}, {delta})-differential privacy, as its certificate states.")
     problems = verify(folder)
     for problem in problems:
         print(f"   WRONG {problem}")
