@@ -65,7 +65,7 @@ def ours(path: Path, _: Path) -> int:
     """From the file to codes of the hierarchies with counts."""
     from incrowd.engine.count import count
     from incrowd.engine.source import open_table
-    from incrowd.spec import Column
+    from incrowd.spec.model import Column
 
     columns = {
         name: Column.model_validate({"role": "quasi", "hierarchy": hierarchy})

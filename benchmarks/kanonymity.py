@@ -73,12 +73,12 @@ Answer = tuple[int, Callable[[], float | None]]
 
 def anonymize(job: Job, api: Any) -> Answer:
     """From the file to what every row shows, as the peers do."""
-    from incrowd.anonymize.frequency import merged
+    from incrowd.codes.frequency import merged
     from incrowd.engine.count import count_rows
     from incrowd.engine.source import open_table
-    from incrowd.evaluating import Shown, axes_of, evaluate
+    from incrowd.measure.evaluation import Shown, axes_of, evaluate
     from incrowd.privacy.randomness import SystemRandomness
-    from incrowd.spec import Column, Release
+    from incrowd.spec.model import Column, Release
 
     columns = {c: Column(role="quasi", hierarchy=hierarchy(job, c)) for c in job.columns}
     how = {"algorithm": job.algorithm, "k": job.k, "suppression": job.suppression}
@@ -97,7 +97,7 @@ def anonymize(job: Job, api: Any) -> Answer:
 
 def hierarchy(job: Job, column: str) -> Any:
     """A column's hierarchy as a spec declares it."""
-    from incrowd.spec import Hierarchies
+    from incrowd.spec.model import Hierarchies
 
     return Hierarchies.model_validate({"csv": job.hierarchies[column]})
 
@@ -180,8 +180,8 @@ def pycanon(job: Job, api: Any) -> Answer:
 
 # A function, the module that it is given, the algorithms, and what to install if not ours.
 WAYS: dict[str, tuple[Callable[[Job, Any], Answer], str, str, str]] = {
-    "incrowd": (anonymize, "incrowd.grouping", "ola mondrian", ""),
-    "incrowd publish": (publish, "incrowd.release", "ola mondrian", ""),
+    "incrowd": (anonymize, "incrowd.methods.k_anonymity.classes", "ola mondrian", ""),
+    "incrowd publish": (publish, "incrowd.tasks.publish", "ola mondrian", ""),
     "anjana": (anjana, "anjana.anonymity", "ola", "anjana"),
     "crowds": (crowds, "crowds.kanonymity.ola", "ola", "crowds"),
     "pycanon, check": (pycanon, "pycanon.anonymity", "ola", "pycanon"),

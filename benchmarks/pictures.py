@@ -18,11 +18,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from schemes import Subject, subjects
 
-from incrowd.anonymize.recoding import Axis
-from incrowd.builders import build, is_ordered
-from incrowd.comparing import evaluate
-from incrowd.measure.cover import Reader
-from incrowd.release import publish
+from incrowd.codes.axis import Axis
+from incrowd.measure.labels import Reader
+from incrowd.spec.build import build, is_ordered
+from incrowd.tasks.evaluate import evaluate
+from incrowd.tasks.publish import publish
 
 SCHEMES = {"fixed": "#8d99ae", "search": "#2a9d8f", "mondrian": "#0b4f8a"}
 

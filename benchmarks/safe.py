@@ -53,8 +53,8 @@ def by_hand(path: Path, folder: Path) -> int:
 
 def ours(path: Path, folder: Path) -> int:
     """The whole of `publish`."""
-    from incrowd.release import publish
-    from incrowd.specfile import parse
+    from incrowd.spec.file import parse
+    from incrowd.tasks.publish import publish
 
     return publish(path, parse(SPEC), output=folder / "release").certificate.table.release.rows
 

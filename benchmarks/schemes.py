@@ -22,12 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from incrowd.comparing import evaluate
-from incrowd.engine import Table
 from incrowd.engine.source import open_table
-from incrowd.release import publish
-from incrowd.samples import SPECS, sample
-from incrowd.specfile import SpecFile, parse, taken
+from incrowd.engine.table import Table
+from incrowd.spec.file import SpecFile, parse, taken
+from incrowd.tasks.evaluate import evaluate
+from incrowd.tasks.publish import publish
+from incrowd.tasks.sample import SPECS, sample
 
 STRONG = 0.2
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -16,16 +16,16 @@ from pathlib import Path
 
 import numpy as np
 
-from incrowd.anonymize.frequency import merged
 from incrowd.anonymize.lattice import Lattice, Rollups
-from incrowd.anonymize.search import ramp, search
+from incrowd.anonymize.safe_search import ramp, search
+from incrowd.codes.frequency import merged
+from incrowd.codes.hierarchy import from_rows
 from incrowd.engine.count import Counted, count
 from incrowd.engine.source import open_table
-from incrowd.hierarchy import from_rows
-from incrowd.pairing import paired
 from incrowd.privacy.events import SafeRelease
 from incrowd.privacy.randomness import SystemRandomness
-from incrowd.spec import Column
+from incrowd.privacy.split import paired
+from incrowd.spec.model import Column
 
 
 def adult(data: Path) -> Counted:

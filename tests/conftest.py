@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, settings
 
-from incrowd.samples import sample
+from incrowd.tasks.sample import sample
 
 settings.register_profile(
     "incrowd", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]

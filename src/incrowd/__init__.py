@@ -4,12 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from incrowd.errors import IncrowdError, ParameterError, UnsolvableError
-from incrowd.planning import Plan, plan
 from incrowd.privacy.accountant import Accountant, BasicAccountant
+from incrowd.privacy.amplification import Guarantee, allowed, amplified
 from incrowd.privacy.binomial import Definition, delta
 from incrowd.privacy.events import Composition, Mechanism, OneOf, SafeRelease, Sampled, Selection
 from incrowd.privacy.inverse import beta, crowd_size, epsilon
-from incrowd.privacy.sampling import Guarantee, allowed, amplified
+from incrowd.privacy.plan import Plan, plan
 from incrowd.privacy.smooth import Smooth, delta_sampling, expected_failures, smooth_bound
 
 __version__ = "0.1.0"
@@ -18,12 +18,12 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> Any:
     """Names that need tables are loaded when they are first used."""
     homes = {
-        "Ledger": "ledger",
-        "evaluate": "comparing",
-        "information_loss": "comparing",
+        "Ledger": "release.ledger",
+        "evaluate": "tasks.evaluate",
+        "information_loss": "tasks.evaluate",
         "linking_risk": "measure.linking",
-        "publish": "release",
-        "verify": "verifying",
+        "publish": "tasks.publish",
+        "verify": "release.verify",
     }
     if name not in homes:
         raise AttributeError(f"module 'incrowd' has no attribute '{name}'")
@@ -31,11 +31,11 @@ def __getattr__(name: str) -> Any:
 
 
 if TYPE_CHECKING:
-    from incrowd.comparing import evaluate, information_loss
-    from incrowd.ledger import Ledger
     from incrowd.measure.linking import linking_risk
-    from incrowd.release import publish
-    from incrowd.verifying import verify
+    from incrowd.release.ledger import Ledger
+    from incrowd.release.verify import verify
+    from incrowd.tasks.evaluate import evaluate, information_loss
+    from incrowd.tasks.publish import publish
 
 __all__ = [
     "Accountant",

@@ -1,5 +1,5 @@
 """``python -m incrowd`` is the command line."""
 
-from incrowd.cli import main
+from incrowd.ui.cli import main
 
 main()

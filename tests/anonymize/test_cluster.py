@@ -13,8 +13,8 @@ from scipy import stats
 from incrowd.anonymize import cluster as module
 from incrowd.anonymize.cluster import cluster, duplicate
 from incrowd.anonymize.mondrian import mondrian
-from incrowd.anonymize.recoding import Axis, Members, boxes, cost
-from incrowd.hierarchy import from_rows
+from incrowd.codes.axis import Axis, Members, boxes, cost
+from incrowd.codes.hierarchy import from_rows
 from incrowd.privacy.randomness import SeededRandomness, SystemRandomness
 
 FALSE_ALARM = 1e-6

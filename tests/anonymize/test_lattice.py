@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.anonymize import lattice as module
-from incrowd.anonymize.diversity import Closeness, Distinct, Entropy, Protected
-from incrowd.anonymize.frequency import Frequencies, merged
 from incrowd.anonymize.lattice import Classes, Lattice, Node, Rollups
+from incrowd.codes.frequency import Frequencies, merged
+from incrowd.codes.hierarchy import Hierarchy, from_rows
 from incrowd.errors import ParameterError
-from incrowd.hierarchy import Hierarchy, from_rows
+from incrowd.measure.diversity import Closeness, Distinct, Entropy, Protected
 
 Row = tuple[int, ...]
 Cell = tuple[int, ...]

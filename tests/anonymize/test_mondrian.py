@@ -12,10 +12,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.anonymize.diversity import Closeness, Distinct, Entropy, Protected, Rule
 from incrowd.anonymize.mondrian import Cut, mondrian
-from incrowd.anonymize.recoding import Axis, Members, boxes, positions
-from incrowd.hierarchy import from_rows
+from incrowd.codes.axis import Axis, Members, boxes, positions
+from incrowd.codes.hierarchy import from_rows
+from incrowd.measure.diversity import Closeness, Distinct, Entropy, Protected, Rule
 
 Point = tuple[int, ...]
 Class = list[int]

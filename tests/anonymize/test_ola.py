@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.anonymize.diversity import Closeness, Distinct, Entropy, Protected, Rule
-from incrowd.anonymize.frequency import Frequencies, merged
 from incrowd.anonymize.lattice import Lattice, Node, Rollups
 from incrowd.anonymize.ola import NoSchemeError, Separable, minimal, objective, optimal
+from incrowd.codes.frequency import Frequencies, merged
+from incrowd.codes.hierarchy import from_rows
 from incrowd.errors import Floats, ParameterError
-from incrowd.hierarchy import from_rows
+from incrowd.measure.diversity import Closeness, Distinct, Entropy, Protected, Rule
 from incrowd.measure.loss import LOSSES, LossName, entropy
 
 NULL, OUTSIDE = "null", "outside"

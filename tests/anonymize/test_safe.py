@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from incrowd.anonymize.frequency import Frequencies, merged
 from incrowd.anonymize.safe import safe
+from incrowd.codes.frequency import Frequencies, merged
 from incrowd.privacy import randomness
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import SafeRelease

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from incrowd.engine import Table
-from incrowd.engine.local import from_columns
+from incrowd.engine.local.table import from_columns
+from incrowd.engine.table import Table
 
 MakeTable = Callable[[Mapping[str, Sequence[object]]], Table]
 

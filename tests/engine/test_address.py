@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from incrowd.engine import TableError
 from incrowd.engine.address import take_apart, without_secrets
 from incrowd.engine.source import open_table
+from incrowd.engine.table import TableError
 
 SECRET = [  # an address with a password in it, and how it is shown
     ("postgresql://u:hunter2@h:5432/db#s.t", "postgresql://u@h:5432/db#s.t"),

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from adbc_driver_postgresql import dbapi
 
-from incrowd.engine import TableError
 from incrowd.engine.source import open_table
+from incrowd.engine.table import TableError
 
 
 def programs() -> Path | None:

@@ -11,10 +11,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from incrowd.engine import TableError
+from incrowd.codes.values import canonical
 from incrowd.engine import source as source_module
 from incrowd.engine.source import open_table
-from incrowd.values import canonical
+from incrowd.engine.table import TableError
 
 GOOD: dict[str, tuple[bytes, dict[str, list[str | None]]]] = {
     "plain.csv": (b"a,b\n1,2\n", {"a": ["1"], "b": ["2"]}),

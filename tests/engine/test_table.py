@@ -11,14 +11,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from incrowd.anonymize.frequency import between
-from incrowd.engine import Recoding, Table, TableError, Tally, local
+from incrowd.codes.frequency import between
+from incrowd.codes.hierarchy import Hierarchy
+from incrowd.codes.values import canonical
 from incrowd.engine.count import count
+from incrowd.engine.local import table as local
 from incrowd.engine.source import open_table
-from incrowd.hierarchy import Hierarchy
+from incrowd.engine.table import Recoding, Table, TableError, Tally
 from incrowd.privacy.randomness import SeededRandomness, SystemRandomness
-from incrowd.spec import Column
-from incrowd.values import canonical
+from incrowd.spec.model import Column
 
 MakeTable = Callable[[Mapping[str, Sequence[object]]], Table]
 

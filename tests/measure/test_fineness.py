@@ -9,15 +9,15 @@ import polars as pl
 import pytest
 from scipy.optimize import linprog
 
-from incrowd.anonymize.frequency import Frequencies, merged
+from incrowd.codes.frequency import Frequencies, merged
 from incrowd.engine.count import count
 from incrowd.engine.source import open_table
-from incrowd.evaluating import Shown, axes_of, covered, invented
+from incrowd.measure.evaluation import Shown, axes_of, covered, invented
 from incrowd.measure.fineness import Selected, _distance, _Pieces, _Shown, selected
+from incrowd.methods.safe.scheme import SIDE_BY_SIDE
 from incrowd.privacy.randomness import SeededRandomness
-from incrowd.release import publish
-from incrowd.schemes import SIDE_BY_SIDE
-from incrowd.specfile import SpecFile, parse
+from incrowd.spec.file import SpecFile, parse
+from incrowd.tasks.publish import publish
 
 SPEC = """
 columns:

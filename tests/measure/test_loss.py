@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.builders import build
+from incrowd.codes.hierarchy import Hierarchy, from_rows
 from incrowd.errors import Floats
-from incrowd.hierarchy import Hierarchy, from_rows
 from incrowd.measure.loss import (
     LOSSES,
     average_class_size,
@@ -24,7 +23,8 @@ from incrowd.measure.loss import (
     precision,
     separable,
 )
-from incrowd.spec import Column
+from incrowd.spec.build import build
+from incrowd.spec.model import Column
 
 TREE = [("a", "AB", "*"), ("b", "AB", "*"), ("c", "CDE", "*"), ("d", "CDE", "*"), ("e", "CDE", "*")]
 VALUES = [*"abcde", None, "stranger"]

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.anonymize.frequency import Frequencies, merged
+from incrowd.codes.frequency import Frequencies, merged
 from incrowd.engine.source import open_table
-from incrowd.evaluating import evaluate_tables
 from incrowd.measure import risk as module
-from incrowd.measure.cover import Cover
+from incrowd.measure.evaluation import evaluate_tables
+from incrowd.measure.labels import Cover
 from incrowd.measure.risk import Risk, histogram, risk, uniques
-from incrowd.release import publish
-from incrowd.specfile import parse
+from incrowd.spec.file import parse
+from incrowd.tasks.publish import publish
 
 Row = tuple[object, ...]
 Fits = Callable[[object, object], bool]

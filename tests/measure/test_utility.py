@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import contingency
 
-from incrowd.anonymize.frequency import Frequencies, merged
+from incrowd.codes.frequency import Frequencies, merged
 from incrowd.errors import Floats, IncrowdError, ParameterError
 from incrowd.measure import utility
 from incrowd.measure.utility import (

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from incrowd.anonymize import kepsilon
+from incrowd.anonymize import k_epsilon as kepsilon
 from incrowd.engine.count import Rows, count_rows
 from incrowd.errors import IncrowdError
 from incrowd.measure.linking import linking_risk
-from incrowd.noisy import NoisyRows
+from incrowd.methods.k_epsilon.method import NoisyRows
 from incrowd.papers import paper_b, paper_b_data, paper_b_figures
 from incrowd.papers.paper_b import Layout
 from incrowd.papers.paper_b_data import QUICK, Cell, DataSet, Grouped, Numbers

@@ -10,13 +10,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from dp_accounting.pld import pld_pmf
-from exact import neighbours
 from hypothesis import example, given
 from hypothesis import strategies as st
+from support.exact import neighbours
 
 from incrowd.errors import Floats
-from incrowd.privacy import inverse, loss
+from incrowd.privacy import inverse
+from incrowd.privacy import pld as loss
 from incrowd.privacy.accountant import Accountant, BasicAccountant, _leaves
+from incrowd.privacy.amplification import allowed, amplified
 from incrowd.privacy.events import (
     Composition,
     Event,
@@ -26,7 +28,6 @@ from incrowd.privacy.events import (
     Selection,
 )
 from incrowd.privacy.profile import Profile, of_safe_release, sampled
-from incrowd.privacy.sampling import allowed, amplified
 
 RELEASE = SafeRelease(k=20, beta=0.1)
 Pair = tuple[Sequence[float], Sequence[float]]

@@ -8,9 +8,9 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from exact import mp_directions, mp_tail, neighbours
 from hypothesis import given
 from hypothesis import strategies as st
+from support.exact import mp_directions, mp_tail, neighbours
 
 from incrowd.papers.paper_a import table_1
 from incrowd.privacy.binomial import delta, log_absent, log_present

@@ -12,8 +12,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from incrowd.privacy import loss
+from incrowd.privacy import pld as loss
 from incrowd.privacy.accountant import Accountant, BasicAccountant
+from incrowd.privacy.amplification import allowed, amplified
 from incrowd.privacy.binomial import delta, log_absent, round_up
 from incrowd.privacy.events import (
     Composition,
@@ -25,7 +26,6 @@ from incrowd.privacy.events import (
     Selection,
 )
 from incrowd.privacy.profile import of_guarantee, of_safe_release, sampled
-from incrowd.privacy.sampling import allowed, amplified
 
 mp = mpmath.mpf
 

@@ -5,8 +5,8 @@ import random
 
 import mpmath
 import numpy as np
-from exact import mp_tail
 from scipy import stats
+from support.exact import mp_tail
 
 from incrowd.errors import Floats
 from incrowd.privacy.tails import log_excess, log_pmf, log_shortfall, log_survival

@@ -16,11 +16,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.anonymize.frequency import Counts
 from incrowd.anonymize.mondrian import mondrian
-from incrowd.anonymize.recoding import Axis, Members
+from incrowd.codes.axis import Axis, Members
+from incrowd.codes.frequency import Counts
+from incrowd.codes.hierarchy import Codes
 from incrowd.errors import Floats
-from incrowd.hierarchy import Codes
 from incrowd.privacy.randomness import Randomness, below
 
 _BLOCK_ROWS = 4096

@@ -15,11 +15,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.anonymize.diversity import Protected
-from incrowd.anonymize.frequency import Counts, Frequencies
-from incrowd.anonymize.frequency import keys as named
+from incrowd.codes.frequency import Counts, Frequencies
+from incrowd.codes.frequency import keys as named
+from incrowd.codes.hierarchy import Codes, Hierarchy
 from incrowd.errors import Floats, ParameterError
-from incrowd.hierarchy import Codes, Hierarchy
+from incrowd.measure.diversity import Protected
 
 Node = tuple[int, ...]
 Mask = npt.NDArray[np.bool_]

@@ -23,11 +23,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.anonymize.diversity import Protected, satisfied
-from incrowd.anonymize.frequency import Counts
-from incrowd.anonymize.recoding import Axis, Members
+from incrowd.codes.axis import Axis, Members
+from incrowd.codes.frequency import Counts
+from incrowd.codes.hierarchy import Codes
 from incrowd.errors import Floats
-from incrowd.hierarchy import Codes
+from incrowd.measure.diversity import Protected, satisfied
 
 Cut = Literal["balanced", "median"]
 Places = npt.NDArray[np.int64]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from incrowd.anonymize.frequency import Frequencies
+from incrowd.codes.frequency import Frequencies
 from incrowd.privacy.randomness import Randomness, thinned
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.anonymize.frequency import Frequencies
-from incrowd.builders import build, is_open
-from incrowd.engine import Coder, Table
-from incrowd.hierarchy import Hierarchy
-from incrowd.spec import Column
-from incrowd.values import canonical, number
+from incrowd.codes.frequency import Frequencies
+from incrowd.codes.hierarchy import Hierarchy
+from incrowd.codes.values import canonical, number
+from incrowd.engine.table import Coder, Table
+from incrowd.spec.build import build, is_open
+from incrowd.spec.model import Column
 
 
 @dataclass(frozen=True, eq=False)

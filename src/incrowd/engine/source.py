@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from incrowd.engine import Table, TableError
+from incrowd.codes.quotes import LONGEST, Units, find_fault
 from incrowd.engine.address import is_address, take_apart, without_secrets
-from incrowd.engine.local import LocalTable
-from incrowd.quoting import LONGEST, Units, find_fault
+from incrowd.engine.local.table import LocalTable
+from incrowd.engine.table import Table, TableError
 
 _IN_MEMORY_BYTES = 1 << 29
 _BLOCK_BYTES = LONGEST

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.anonymize.frequency import Counts, Frequencies, merged
+from incrowd.codes.frequency import Counts, Frequencies, merged
+from incrowd.codes.hierarchy import Codes
 from incrowd.errors import Floats
-from incrowd.hierarchy import Codes
-from incrowd.measure.cover import Cover
+from incrowd.measure.labels import Cover
 
 NOTABLE = 0.1  # a distance beyond chance from which a column is named
 _FALSE_ALARM = 1e-3

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.anonymize.kepsilon import Noise, Steps
-from incrowd.anonymize.recoding import Members
+from incrowd.anonymize.k_epsilon import Noise, Steps
+from incrowd.codes.axis import Members
 from incrowd.errors import Floats
 from incrowd.privacy.randomness import Counts
 

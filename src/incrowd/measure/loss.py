@@ -14,9 +14,9 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from incrowd.anonymize.frequency import Counts
+from incrowd.codes.frequency import Counts
+from incrowd.codes.hierarchy import Hierarchy
 from incrowd.errors import Floats
-from incrowd.hierarchy import Hierarchy
 
 LossName: TypeAlias = Literal["normalised", "precision", "entropy", "discernibility", "class-size"]
 LOSSES: tuple[LossName, ...] = get_args(LossName)

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.anonymize.frequency import keys
-from incrowd.anonymize.kepsilon import Steps
-from incrowd.hierarchy import Codes
-from incrowd.measure.cover import Cover
+from incrowd.anonymize.k_epsilon import Steps
+from incrowd.codes.frequency import keys
+from incrowd.codes.hierarchy import Codes
+from incrowd.measure.labels import Cover
 from incrowd.measure.linking import Estimate
 from incrowd.measure.risk import label_at
 

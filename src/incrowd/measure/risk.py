@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.anonymize.frequency import Counts, Frequencies, keys
+from incrowd.codes.frequency import Counts, Frequencies, keys
+from incrowd.codes.hierarchy import Codes
 from incrowd.errors import Floats
-from incrowd.hierarchy import Codes
-from incrowd.measure.cover import Cover
+from incrowd.measure.labels import Cover
 
 _CELLS = 500_000_000  # so many comparisons of a class with a tuple are made
 _FEWEST = 100  # but so many classes are looked at in any case

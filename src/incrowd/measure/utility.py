@@ -15,9 +15,9 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.anonymize.frequency import Counts, Frequencies, merged
+from incrowd.codes.frequency import Counts, Frequencies, merged
+from incrowd.codes.hierarchy import Codes
 from incrowd.errors import Floats, IncrowdError, ParameterError, check_choice, check_whole, single
-from incrowd.hierarchy import Codes
 
 Masks = npt.NDArray[np.bool_]
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incrowd.folder import fill
+from incrowd.privacy.amplification import allowed, amplified
 from incrowd.privacy.binomial import delta
-from incrowd.privacy.sampling import allowed, amplified
 from incrowd.privacy.smooth import expected_failures
+from incrowd.release.folder import fill
 
 if TYPE_CHECKING:
     from incrowd.papers.paper_a_figures import Figure
@@ -110,7 +110,7 @@ def reproduce(folder: Path, progress: Callable[[str], None] = lambda _: None) ->
 
 
 def _page(figures: Sequence[Figure]) -> str:
-    from incrowd.report.page import render
+    from incrowd.release.page import render
 
     cells = table_1()
     return render(

@@ -18,19 +18,19 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from incrowd.anonymize import kepsilon
-from incrowd.anonymize.kepsilon import Noise, Steps
-from incrowd.anonymize.recoding import Boxes, boxes, positions
+from incrowd.anonymize import k_epsilon as kepsilon
+from incrowd.anonymize.k_epsilon import Noise, Steps
+from incrowd.codes.axis import Boxes, boxes, positions
 from incrowd.engine.count import Rows, count_rows
 from incrowd.errors import Floats
-from incrowd.evaluating import axes_of
-from incrowd.folder import fill
-from incrowd.grouping import Classes, lattice_of
+from incrowd.measure.evaluation import axes_of
 from incrowd.measure.linking import Estimate, linking_risk, repeated
-from incrowd.noisy import NoisyRows, expected_error, noisy_rows
+from incrowd.methods.k_anonymity.classes import Classes, lattice_of
+from incrowd.methods.k_epsilon.method import NoisyRows, expected_error, noisy_rows
 from incrowd.papers import paper_b_data as paper
 from incrowd.papers.paper_b_data import DataSet, Grid, grouping, release_of, seeded, shown
-from incrowd.spec import Column, Release
+from incrowd.release.folder import fill
+from incrowd.spec.model import Column, Release
 
 if TYPE_CHECKING:
     from incrowd.papers.paper_a_figures import Figure
@@ -383,7 +383,7 @@ def _page(
     figures: Sequence[Figure],
     found: Sequence[paper.Finding],
 ) -> str:
-    from incrowd.report.page import render
+    from incrowd.release.page import render
 
     own = {(x.data, x.k): x for x in numbers.grouped if x.algorithm == "ola"}
     return render(

@@ -17,20 +17,20 @@ from typing import Any
 
 import numpy as np
 
-from incrowd.anonymize import kepsilon
-from incrowd.anonymize.kepsilon import Noise, Steps
-from incrowd.anonymize.recoding import Members
-from incrowd.engine import Table
+from incrowd.anonymize import k_epsilon as kepsilon
+from incrowd.anonymize.k_epsilon import Noise, Steps
+from incrowd.codes.axis import Members
 from incrowd.engine.count import Rows
+from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
-from incrowd.evaluating import axes_of
-from incrowd.grouping import Classes, classes
+from incrowd.measure.evaluation import axes_of
 from incrowd.measure.linking import Estimate
-from incrowd.noisy import NoisyRows, noisy_rows
+from incrowd.methods.k_anonymity.classes import Classes, classes
+from incrowd.methods.k_epsilon.method import NoisyRows, noisy_rows
 from incrowd.privacy.noise import laplace
 from incrowd.privacy.randomness import Randomness, SeededRandomness
-from incrowd.samples import _height, sample
-from incrowd.spec import Column, Release
+from incrowd.spec.model import Column, Release
+from incrowd.tasks.sample import _height, sample
 
 SEED = 1
 ALGORITHMS = ("ola", "mondrian")
@@ -157,7 +157,7 @@ def _data_set(
 
 def _adult(path: Path, rows: int | None) -> Table:
     """The real Adult table, with heights drawn by sex and age from a fixed seed."""
-    from incrowd.engine.local import from_columns
+    from incrowd.engine.local.table import from_columns
     from incrowd.engine.source import open_table
 
     table = open_table(path)

@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.errors import Floats, ParameterError, check_at_least_zero, check_fraction
-from incrowd.privacy import loss
+from incrowd.privacy import pld as loss
+from incrowd.privacy.amplification import amplified
 from incrowd.privacy.binomial import SMALLEST
 from incrowd.privacy.events import (
     Composition,
@@ -31,9 +32,8 @@ from incrowd.privacy.events import (
     Selection,
 )
 from incrowd.privacy.inverse import bracket
-from incrowd.privacy.loss import Losses
+from incrowd.privacy.pld import Losses
 from incrowd.privacy.profile import Profile, of_guarantee, of_safe_release, sampled, worst
-from incrowd.privacy.sampling import amplified
 
 
 class Accountant:

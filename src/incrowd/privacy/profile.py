@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from incrowd.errors import Floats
+from incrowd.privacy.amplification import inner_epsilon, outer_epsilon
 from incrowd.privacy.binomial import log_absent, log_present, round_up
-from incrowd.privacy.sampling import inner_epsilon, outer_epsilon
 
 _UP = 1 + 1e-14  # more than a product of a few factors is off by
 

@@ -1,0 +1,260 @@
+"""Choosing a scheme for a safe release from the table, privately and nearly for free.
+
+**Score.** A scheme x with crowd size k and sampling rate beta scores the sum over its cells of
+w(cell) psi(rows of the cell). The weight w, from 0 to W, is the detail that the cell's labels
+keep; it depends on the scheme alone. psi is a ramp: 0 up to a = 0.7 k / beta rows, then
+steeper than a cell that surely survives, until it meets the line B c, where B stands for beta.
+So it is close to the number of rows that will be released, but never jumps.
+
+**Sensitivity.** Adding a row raises one cell by one, hence its psi by 0 to D, D the ramp's
+slope, and the score by 0 to W D. All are whole numbers, so nothing is lost to rounding.
+
+**Search.** The noise of every candidate is drawn first; the candidate with the largest noisy
+score is then found exactly, without scoring those that cannot be it. For x finer than y a row's
+cell is no larger at x than at y, and psi(c) / c never falls as c grows; so the score of x is at
+most the sum over rows of w_x(row) psi(c_y) / c_y, and the detail behind w_x(row) is at most what
+the best part of the row's group at y keeps in each column: a sum over columns that is known once y
+is scored. (A power of the detail is bounded by the detail times the largest detail, so often.)
+Passing over candidates changes the time that it takes and nothing else. (Who can measure that time
+learns something; keep it to yourself.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from incrowd.anonymize.lattice import Lattice, Node, Rollups
+from incrowd.codes.hierarchy import Codes
+from incrowd.errors import Floats
+from incrowd.measure.loss import normalised
+from incrowd.privacy.randomness import Counts, Randomness
+from incrowd.privacy.selection import one_sided_noise
+
+W = 1 << 10
+_UNIT = 1 << 10
+_FROM, _TO = 0.7, 1.7  # the ramp begins and ends at these multiples of the crowd k / beta
+_FEW = 16  # so many open candidates are rather scored than bounded more closely
+_BATCH = 32  # so many nodes are scored before it is looked again which may still win
+_SLACK = 1 + 1e-6  # bounds are sums of floats; they must not fall below the truth
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """psi(c) = min(max(0, D (c - a)), B c) for a crowd size and a sampling rate."""
+
+    k: int
+    beta: float
+    a: int
+    b: int
+    d: int
+
+    def of(self, rows: Counts) -> Counts:
+        """psi of each number of rows."""
+        return np.minimum(np.maximum(self.d * (rows - self.a), 0), self.b * rows)
+
+
+def ramp(k: int, beta: float) -> Ramp:
+    """The ramp of a crowd size and a sampling rate."""
+    level = max(round(beta * _UNIT), 1)
+    steep = int(np.ceil(level * _TO / (_TO - _FROM)))
+    return Ramp(k, beta, int(_FROM * k / beta), level, steep)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The scheme and the pair that were chosen, and how many schemes were scored for it."""
+
+    levels: Node
+    ramp: Ramp
+    scored: int
+
+
+def search(
+    rollups: Rollups,
+    lattice: Lattice,
+    ramps: Sequence[Ramp],
+    *,
+    epsilon: Fraction,
+    power: int,
+    weights: Floats,
+    bits: Randomness,
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+) -> Chosen:
+    """A scheme of the lattice with one of the ramps, by report noisy max: epsilon-private.
+
+    ``power`` raises the detail that counts: 1 weighs rows by their detail, so that the score
+    is what normalised loss leaves; more prefers fewer rows of more detail.
+    """
+    sensitivity = W * max(one.d for one in ramps)
+    drawn = one_sided_noise(
+        len(ramps) * lattice.size, sensitivity=sensitivity, epsilon=epsilon, bits=bits
+    )
+    noise = drawn.reshape(len(ramps), *lattice.shape)
+    state = _State(_Detail(rollups, lattice, power, weights), lattice, ramps, noise)
+    state.climb()
+    while nodes := state.open_nodes(progress):
+        for node in nodes:
+            if state.may_win(node):
+                state.score(node)
+    return state.chosen()
+
+
+def weighed(detail: Floats, power: int) -> Counts:
+    """w for each detail: its power, from 0 to W, cut to a whole number.
+
+    By multiplications alone, which give the same float for the same detail wherever it stands
+    (and details are summed column by column, for the same reason): a cell's weight must be the
+    same in two tables that differ elsewhere.
+    """
+    within = np.clip(detail, 0, 1)
+    raised = within
+    for _ in range(power - 1):
+        raised = raised * within
+    return np.floor(raised * W).astype(np.int64)
+
+
+class _Detail:
+    """The detail that cells keep, and sums of it over rows."""
+
+    def __init__(self, rollups: Rollups, lattice: Lattice, power: int, weights: Floats) -> None:
+        self.rollups, self._lattice, self._power = rollups, lattice, power
+        shares = weights / weights.sum()
+        self._kept = [
+            [share * (1 - cost) for cost in normalised(hierarchy)]
+            for share, hierarchy in zip(shares, rollups.hierarchies, strict=True)
+        ]
+        spans = list(enumerate(zip(lattice.low, lattice.high, strict=True)))
+        grid = lattice.summed(
+            [
+                [float(self._kept[at][level].max()) for level in range(low, high + 1)]
+                for at, (low, high) in spans
+            ]
+        )
+        self.cells = lattice.summed(
+            [np.log2(rollups.widths(at)[low : high + 1]) for at, (low, high) in spans]
+        )
+        self._most = grid ** (power - 1)
+        self._best = grid**power
+        self._parts: dict[tuple[int, int], list[Floats]] = {}
+
+    def weights(self, codes: Codes, node: Node) -> Counts:
+        """w of each cell of a node, a whole number from 0 to W."""
+        detail = np.zeros(len(codes))
+        for at, level in enumerate(node):
+            detail += self._kept[at][level][codes[:, at]]
+        return weighed(detail, self._power)
+
+    def rough_bounds(self, node: Node, total: int) -> Floats:
+        """Upper bounds of the scores of all finer nodes, whose psi add up to so much at most."""
+        return self._best[self._lattice.finer(node)] * (float(total) * W * _SLACK)
+
+    def bounds(self, codes: Codes, node: Node, psi: Counts) -> Floats:
+        """Closer ones, from psi of each cell: detail by detail, column by column."""
+        sums = []
+        for at, level in enumerate(node):
+            parts = self._best_parts(at, level)
+            held = np.bincount(codes[:, at], weights=psi, minlength=len(parts[0]))
+            sums.append([float((best * held).sum()) for best in parts])
+        return self._lattice.summed(sums) * self._most[self._lattice.finer(node)] * (W * _SLACK)
+
+    def _best_parts(self, at: int, level: int) -> list[Floats]:
+        """For each finer level, the most that a part of each group of this level keeps."""
+        if (at, level) not in self._parts:
+            groups = self.rollups.hierarchies[at].groups
+            width = len(self.rollups.hierarchies[at].labels[level])
+            found = []
+            for finer in range(self._lattice.low[at], level + 1):
+                best = np.zeros(width)
+                np.maximum.at(best, groups[level], self._kept[at][finer][groups[finer]])
+                found.append(best)
+            self._parts[at, level] = found
+        return self._parts[at, level]
+
+
+class _State:
+    """The best noisy score so far, and which candidates may still beat it."""
+
+    def __init__(
+        self, detail: _Detail, lattice: Lattice, ramps: Sequence[Ramp], noise: npt.NDArray[np.int64]
+    ) -> None:
+        self._detail, self._lattice, self._ramps, self._noise = detail, lattice, ramps, noise
+        self._bound = np.full(noise.shape, np.inf)
+        self._closed = np.zeros(noise.shape, dtype=bool)
+        self._best: tuple[int, Node, Ramp] | None = None
+        self._scored = 0
+
+    def _open_at(self, places: tuple[slice | int, ...]) -> npt.NDArray[np.bool_]:
+        """Which candidates, among some places, are not scored and may reach the best so far."""
+        unseen = ~self._closed[places]
+        if self._best is None:
+            return unseen
+        return unseen & (self._bound[places] >= self._best[0] - self._noise[places])
+
+    def open_nodes(self, progress: Callable[[int, int], None]) -> list[Node]:
+        """The coarsest nodes that may still win, for what they bound; none when none may."""
+        open_ = self._open_at(())
+        progress(int(open_.size - open_.sum()), open_.size)
+        places = np.flatnonzero(open_.any(axis=0))
+        coarse = self._detail.cells.ravel()[places]
+        if len(places) > _BATCH:
+            first = np.argpartition(coarse, _BATCH)[:_BATCH]
+            places, coarse = places[first], coarse[first]
+        order = np.argsort(coarse, kind="stable")
+        return [self._lattice.at(int(place)) for place in places[order]]
+
+    def may_win(self, node: Node) -> bool:
+        """Whether a node, with any ramp, may still win."""
+        return bool(self._open_at((slice(None), *self._lattice.place(node))).any())
+
+    def climb(self) -> None:
+        """A good candidate at once: from the top, always to the best node near by."""
+        self.score(self._lattice.high)
+        before = None
+        while self._best is not None and self._best[1] != before:
+            before = self._best[1]
+            for node in self._lattice.near(before):
+                if self.may_win(node):
+                    self.score(node)
+
+    def score(self, node: Node) -> None:
+        """Score a node for every ramp that may win with it, and bound what is finer."""
+        self._scored += 1
+        keys, sizes = self._detail.rollups.cells(node)
+        place, finer = self._lattice.place(node), self._lattice.finer(node)
+        psis = [one.of(sizes) for one in self._ramps]
+        cells: tuple[Codes, Counts] | None = None
+        for number, (one, psi) in enumerate(zip(self._ramps, psis, strict=True)):
+            here = self._bound[number][finer]
+            np.minimum(here, self._detail.rough_bounds(node, int(psi.sum())), out=here)
+            if self._open_at((number, *place)):
+                cells = cells or self._cells(node, keys)
+                total = int((cells[1] * psi).sum()) + int(self._noise[(number, *place)])
+                if self._best is None or self._wins(total, number, node):
+                    self._best = (total, node, one)
+            self._closed[(number, *place)] = True
+        for number, psi in enumerate(psis):
+            if int(self._open_at((number, *finer)).sum()) > _FEW:
+                cells = cells or self._cells(node, keys)
+                here = self._bound[number][finer]
+                np.minimum(here, self._detail.bounds(cells[0], node, psi), out=here)
+
+    def _cells(self, node: Node, keys: npt.NDArray[np.int64]) -> tuple[Codes, Counts]:
+        """The codes of the cells of a node, and what they keep."""
+        codes = self._detail.rollups.codes(node, keys)
+        return codes, self._detail.weights(codes, node)
+
+    def _wins(self, total: int, number: int, node: Node) -> bool:
+        """Whether a noisy score is the largest so far; of equal ones the first candidate wins."""
+        assert self._best is not None
+        if total != self._best[0]:
+            return total > self._best[0]
+        return (number, node) < (self._ramps.index(self._best[2]), self._best[1])
+
+    def chosen(self) -> Chosen:
+        assert self._best is not None
+        return Chosen(self._best[1], self._best[2], self._scored)

@@ -1,0 +1,180 @@
+"""Which columns to publish together, chosen privately: slices of columns that go together.
+
+**Score.** For columns X and Y of a table of n rows let f(x, y) = c(x, y) - c(x) c(y) / n, by how
+much the rows with x and y are more than independence would have, and
+
+    S = sum over x, y of min(max(0, f(x, y)), max(0, c(x, y) - t)),
+
+how many rows are where independence would not have them, counted only in cells of more than t
+rows: what is in smaller ones will not survive in a release. t is settled by the budget (see
+:mod:`incrowd.methods.safe.slices`), not by the table. S is 0 where X and Y are independent, or
+all cells small; for t = 0 it is up to n (1 - sum of squared shares), where one column decides
+the other.
+
+**Sensitivity.** Add a row (u, v), let p and q be the shares of u and of v before, and
+a = n (1 - p)(1 - q) / (n + 1) < 1. Then f rises by a at (u, v), falls by a in all at (u, y) for y
+other than v, falls by a in all at (x, v) for x other than u, and rises by a in all elsewhere; c
+rises by 1 at (u, v) and stays elsewhere. The summand does not fall as f and c rise, and moves by no
+more than the one of them that moves most. So it rises by 0 to 1 at (u, v), by a in all elsewhere at
+most, and falls by 2a in all at most: S moves by more than -2 and less than 2. (To an empty table
+the row adds nothing: f is 0.) Whole numbers floor(U S) then move by 2 U at most, and so does the
+mean, rounded down, of several. They may move either way, so a choice among them by report noisy max
+takes twice that for its sensitivity (see :mod:`incrowd.privacy.selection`).
+
+**Slices.** How many there are, and how many columns each has, is settled by numbers alone. First
+every column gets a place: a slice begins with the pair that scores most and takes in, one by one,
+the column whose mean score with its members is largest; the next slice begins with what is left.
+Further slices are made in the same way from all columns, each from a pair that does not stand
+together yet (if there is one), where pairs that do score nothing. Each of these is one choice; what
+is left for the last slice of the first kind is no choice. All of them look at the whole table, so
+they compose.
+
+Where there are so many slices as :func:`covering` needs for every two columns to stand together,
+nothing is chosen and nothing is spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+
+from incrowd.codes.frequency import Frequencies
+from incrowd.privacy.randomness import Counts, Randomness
+from incrowd.privacy.selection import select
+
+_UNIT = 1 << 10
+SENSITIVITY = 4 * _UNIT
+_DENSE = 1 << 20  # so many pairs of groups are summed in place
+
+
+def sizes(columns: int, most: int) -> list[int]:
+    """How many columns each slice has: at most so many (two or more), as equal as can be."""
+    number = -(-columns // most)
+    each, more = divmod(columns, number)
+    return [each + (at < more) for at in range(number)]
+
+
+def choices(columns: int, most: int, tables: int) -> int:
+    """How many private choices it takes to put so many columns into so many slices."""
+    *early, _ = sizes(columns, most)
+    return sum(size - 1 for size in early) + (tables - len(early) - 1) * (most - 1)
+
+
+def covering(columns: int, most: int) -> list[tuple[int, ...]]:
+    """Slices in which every two columns stand together, few if not the fewest."""
+    apart = ~np.eye(columns, dtype=bool)
+    found = []
+    while apart.any():
+        members = [int(at) for at in np.unravel_index(int(np.argmax(apart)), apart.shape)]
+        while len(members) < min(most, columns):
+            gains = apart[members].sum(axis=0)
+            gains[members] = -1
+            members.append(int(np.argmax(gains)))
+        apart[np.ix_(members, members)] = False
+        found.append(tuple(sorted(members)))
+    return found
+
+
+def dependence(frequencies: Frequencies, first: int, second: int, least: int = 0) -> int:
+    """floor(U S) of two columns, exactly; ``least`` is t, a whole number from 0."""
+    total = frequencies.total
+    if not total:
+        return 0
+    one, other = frequencies.codes[:, first].astype(np.int64), frequencies.codes[:, second]
+    width = int(other.max()) + 1
+    found, joint = _summed(one * width + other, frequencies.counts)
+    rows = _held(frequencies, first)[found // width]
+    columns = _held(frequencies, second)[found % width]
+    # Products reach n squared, which needs whole numbers of any size for tables of billions.
+    if total < 2**31:
+        apart = np.maximum(joint * total - rows * columns, 0)
+        above = int(np.minimum(apart, np.maximum(joint - least, 0) * total).sum())
+    else:
+        parts = zip(joint.tolist(), rows.tolist(), columns.tolist(), strict=True)
+        above = sum(min(max(c * total - x * y, 0), max(c - least, 0) * total) for c, x, y in parts)
+    return _UNIT * above // total
+
+
+def _held(frequencies: Frequencies, at: int) -> Counts:
+    """How many rows have each code of a column."""
+    codes, rows = _summed(frequencies.codes[:, at].astype(np.int64), frequencies.counts)
+    held = np.zeros(int(codes[-1]) + 1, dtype=np.int64)
+    held[codes] = rows
+    return held
+
+
+def _summed(places: Counts, counts: Counts) -> tuple[Counts, Counts]:
+    """The places that there are, and the sum of the counts at each."""
+    if int(places.max()) < _DENSE:
+        summed = np.zeros(int(places.max()) + 1, dtype=np.int64)
+        np.add.at(summed, places, counts)
+        found = np.flatnonzero(summed)
+        return found, summed[found]
+    order = np.argsort(places, kind="stable")
+    starts = np.flatnonzero(np.append(True, np.diff(places[order]) > 0))
+    return places[order][starts], np.add.reduceat(counts[order], starts)
+
+
+def slices(
+    frequencies: Frequencies,
+    most: int,
+    tables: int,
+    *,
+    epsilons: Sequence[Fraction],
+    bits: Randomness,
+    least: int = 0,
+) -> list[tuple[int, ...]]:
+    """So many slices of at most ``most`` columns: private at the sum of the epsilons.
+
+    There is one epsilon for each of :func:`choices`. What stands in cells of ``least`` rows or
+    fewer counts nothing; no data may decide that number.
+    """
+    columns = frequencies.codes.shape[1]
+    pairs = combinations(range(columns), 2)
+    score = {pair: dependence(frequencies, *pair, least) for pair in pairs}
+    budget = iter(epsilons)
+    found: list[tuple[int, ...]] = []
+    together: set[tuple[int, ...]] = set()
+
+    def grown(size: int, left: list[int]) -> tuple[int, ...]:
+        members: tuple[int, ...] = ()
+        while len(members) < size:
+            if members:
+                options = [(*members, column) for column in left if column not in members]
+                options = [x for x in options if tuple(sorted(x)) not in found] or options
+            else:
+                options = list(combinations(left, 2))
+                options = [pair for pair in options if pair not in together] or options
+            apart = {pair: 0 if pair in together else value for pair, value in score.items()}
+            values = np.array([_added(apart, members, option) for option in options], np.int64)
+            members = options[
+                select(values, sensitivity=SENSITIVITY, epsilon=next(budget), bits=bits)
+            ]
+        return tuple(sorted(members))
+
+    *early, _ = sizes(columns, most)
+    left = list(range(columns))
+    for size in early:
+        found.append(grown(size, left))
+        left = [column for column in left if column not in found[-1]]
+    found.append(tuple(left))
+    for part in found:
+        together.update(combinations(part, 2))
+    while len(found) < tables:
+        found.append(grown(most, list(range(columns))))
+        together.update(combinations(found[-1], 2))
+    return found
+
+
+def _added(
+    score: dict[tuple[int, int], int], members: tuple[int, ...], option: tuple[int, ...]
+) -> int:
+    """The mean score, rounded down, of a column with the members it joins; of a pair, its own."""
+    if not members:
+        return score[option]  # type: ignore[index]
+    added = option[-1]
+    total = sum(score[min(member, added), max(member, added)] for member in members)
+    return total // len(members)

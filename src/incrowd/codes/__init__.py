@@ -1,0 +1,1 @@
+"""A table as integers: values, hierarchies, distinct tuples with counts."""

@@ -1,0 +1,190 @@
+"""Columns as positions on a line, and boxes over them: what local recoding shows.
+
+Every column becomes an axis. Values that have an order keep it; values of a tree are laid
+out so that each of its groups is a run of neighbours. A class then is a box, from a lowest
+to a highest position on each axis, and shows the interval itself on an ordered axis, or the
+smallest group of the tree that holds the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from incrowd.codes.frequency import Counts
+from incrowd.codes.hierarchy import Codes, Hierarchy
+from incrowd.codes.values import number, span
+from incrowd.errors import Floats
+
+Members = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """A column laid out on a line. Null and what is outside the domain come last."""
+
+    hierarchy: Hierarchy
+    ordered: bool
+
+    @cached_property
+    def positions(self) -> Codes:
+        """The position of each code of level 0."""
+        places = np.empty(len(self._codes), dtype=np.int32)
+        places[self._codes] = np.arange(len(self._codes), dtype=np.int32)
+        return places
+
+    @cached_property
+    def _codes(self) -> Codes:
+        """The code of level 0 at each position."""
+        hierarchy = self.hierarchy
+        if not self.ordered:
+            return np.lexsort(hierarchy.groups).astype(np.int32)  # the top level counts most
+        numbers = [number(value) for value in hierarchy.values]
+        found = list(range(len(numbers)))
+        if all(x is not None for x in numbers):
+            found.sort(key=lambda code: numbers[code])  # type: ignore[arg-type, return-value]
+        return np.array([*found, hierarchy.null, hierarchy.outside], dtype=np.int32)
+
+    @cached_property
+    def _groups(self) -> npt.NDArray[np.int32]:
+        """The code at each level (rows) of each position (columns)."""
+        return np.stack([group[self._codes] for group in self.hierarchy.groups])
+
+    def levels(self, low: Codes, high: Codes) -> npt.NDArray[np.int64]:
+        """The lowest level whose groups hold each run; the number of levels where none does."""
+        found = np.zeros(len(low), dtype=np.int64)
+        for group in self._groups:
+            found += group[low] != group[high]
+        return found
+
+    def parts(self, positions: Codes, levels: npt.NDArray[np.int64]) -> Codes:
+        """The group of each position one level below the given one."""
+        return self._groups[np.maximum(levels - 1, 0), positions]
+
+    def runs(self, levels: npt.NDArray[np.int64], codes: Codes) -> tuple[Codes, Codes]:
+        """From where to where each group reaches, told by its level and code."""
+        first, last = self._ends
+        nodes = self._offsets[levels] + codes
+        return first[nodes], last[nodes]
+
+    @cached_property
+    def _ends(self) -> tuple[Codes, Codes]:
+        """The first and last position of each group, all levels counted through."""
+        first = np.full(self._offsets[-1], len(self._codes), dtype=np.int32)
+        last = np.full(self._offsets[-1], -1, dtype=np.int32)
+        places = np.arange(len(self._codes), dtype=np.int32)
+        for level, group in enumerate(self._groups):
+            np.minimum.at(first, self._offsets[level] + group, places)
+            np.maximum.at(last, self._offsets[level] + group, places)
+        return first, last
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether every group of values is a run of neighbours on this axis."""
+        values = len(self.hierarchy.values)
+        first, last = self._ends
+        for level, group in enumerate(self._groups[:-1]):
+            sizes = np.bincount(group[:values], minlength=len(self.hierarchy.labels[level]))
+            here = slice(self._offsets[level], self._offsets[level + 1])
+            if ((last[here] - first[here] + 1 != sizes) & (sizes > 0)).any():
+                return False
+        return True
+
+    def cost(self, low: Codes, high: Codes) -> Floats:
+        """The normalised loss of each run: 0 for a single value, 1 for everything."""
+        size = max(self.hierarchy.size - 1, 1)
+        if not self.ordered:
+            return self._tree_cost[self._nodes(low, high)]
+        mixed = (high >= self.hierarchy.null) & (low < high)
+        wide = np.where(mixed, 1.0, (high - low) / size)
+        alone = low == high
+        return np.where(alone, self._alone[low], wide)
+
+    @cached_property
+    def _alone(self) -> Floats:
+        """What a single position costs: nothing, but for what is outside and shown as the root."""
+        covered = self.hierarchy.covered(0)[self._codes]
+        return (covered - 1) / max(self.hierarchy.size - 1, 1)
+
+    @cached_property
+    def _offsets(self) -> npt.NDArray[np.int64]:
+        """Where the codes of each level begin, if all levels' codes are counted through."""
+        widths = [len(labels) for labels in self.hierarchy.labels]
+        return np.cumsum([0, *widths])
+
+    @cached_property
+    def _tree_cost(self) -> Floats:
+        covered = [self.hierarchy.covered(level) for level in range(self.hierarchy.height)]
+        costs = (np.concatenate(covered) - 1) / max(self.hierarchy.size - 1, 1)
+        return np.append(costs, 1.0)
+
+    def _nodes(self, low: Codes, high: Codes) -> npt.NDArray[np.int64]:
+        """The group that holds each run, counted through all levels; the last stands for none."""
+        levels = self.levels(low, high)
+        inside = np.minimum(levels, self.hierarchy.height - 1)
+        nodes = self._offsets[levels] + self._groups[inside, low]
+        return np.where(levels < self.hierarchy.height, nodes, self._offsets[-1])
+
+    def labels(self, low: Codes, high: Codes) -> tuple[list[str | None], Codes]:
+        """Distinct labels, and which of them each run shows."""
+        width = len(self._codes)
+        runs, at = np.unique(low.astype(np.int64) * width + high, return_inverse=True)
+        texts = self._texts((runs // width).astype(np.int32), (runs % width).astype(np.int32))
+        known: dict[str | None, int] = {}
+        places = np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int32)
+        return list(known), places[at]
+
+    def _texts(self, low: Codes, high: Codes) -> list[str | None]:
+        hierarchy = self.hierarchy
+        if not self.ordered:
+            names = [text for labels in hierarchy.labels for text in labels] + [hierarchy.root]
+            return [names[node] for node in self._nodes(low, high).tolist()]
+        texts: list[str | None] = []
+        for first, last in zip(low.tolist(), high.tolist(), strict=True):
+            if first == last:
+                texts.append(hierarchy.labels[0][hierarchy.groups[0][self._codes[first]]])
+            elif last >= hierarchy.null:
+                texts.append(hierarchy.root)
+            else:
+                ends = (hierarchy.values[self._codes[x]] for x in (first, last))
+                texts.append(span(*ends))
+        return texts
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """Classes: from where to where each reaches on each axis, and how many rows it has."""
+
+    low: Codes
+    high: Codes
+    sizes: Counts
+
+
+def positions(axes: Sequence[Axis], codes: Codes) -> Codes:
+    """Tuples of codes of level 0 as points."""
+    return np.column_stack([axis.positions[codes[:, at]] for at, axis in enumerate(axes)])
+
+
+def boxes(points: Codes, counts: Counts, members: Members) -> Boxes:
+    """The smallest box around each class; ``members`` numbers the class of each point from 0."""
+    order = np.argsort(members, kind="stable")
+    starts = np.flatnonzero(np.append(True, np.diff(members[order]) > 0))
+    ordered = points[order]
+    return Boxes(
+        np.minimum.reduceat(ordered, starts, axis=0),
+        np.maximum.reduceat(ordered, starts, axis=0),
+        np.add.reduceat(counts[order], starts),
+    )
+
+
+def cost(axes: Sequence[Axis], found: Boxes, weights: Floats | None = None) -> Floats:
+    """The normalised loss of a row of each class: the (weighted) mean over columns."""
+    shares = np.ones(len(axes)) if weights is None else weights
+    total = np.zeros(len(found.sizes))
+    for at, axis in enumerate(axes):
+        total += shares[at] * axis.cost(found.low[:, at], found.high[:, at])
+    return total / shares.sum()  # type: ignore[no-any-return]

@@ -1,0 +1,107 @@
+"""Noisy columns on a grid: values as whole numbers of steps, and back.
+
+Whole numbers have steps of 1, dates of a day, decimals of their declared precision. Values
+between two steps go to the nearer one.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from incrowd.codes.values import canonical, iso_day, number
+from incrowd.errors import IncrowdError
+from incrowd.spec.model import Column
+
+Steps = npt.NDArray[np.int64]
+_EPOCH = dt.date(1970, 1, 1)
+_FIRST, _LAST = (dt.date.min - _EPOCH).days, (dt.date.max - _EPOCH).days
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What a step of a noisy column is, and the declared bounds in steps."""
+
+    kind: Literal["number", "date"]
+    step: Decimal
+    bounds: tuple[int, int] | None
+
+    def values(self, steps: Steps) -> npt.NDArray[Any]:
+        """The values at some steps: whole numbers, decimals, or days."""
+        if self.kind == "date":
+            return np.clip(steps, _FIRST, _LAST).astype("datetime64[D]")
+        if self.step == self.step.to_integral_value():
+            whole = int(self.step)
+            most = np.iinfo(np.int64).max // whole
+            return np.clip(steps, -most, most) * whole
+        # The nearest float to each decimal, so that it is written as the decimal is.
+        digits = -int(self.step.as_tuple().exponent)
+        return np.round(steps * float(self.step), digits)
+
+    def clamped(self, steps: Steps) -> Steps:
+        """Steps moved into the declared bounds, where there are any."""
+        return steps if self.bounds is None else np.clip(steps, *self.bounds)
+
+
+def grid_of(name: str, column: Column, values: Sequence[object]) -> tuple[Grid, Steps]:
+    """The grid of a column and the step of each value; null is at step 0 (mask it).
+
+    Without a declared precision all values must be whole numbers, or dates.
+    """
+    texts = [canonical(value) for value in values]
+    days = [
+        isinstance(value, dt.date) or (number(text) is None and iso_day(text) is not None)
+        for value, text in zip(values, texts, strict=True)
+        if text is not None
+    ]
+    if days and all(days):
+        if column.precision is not None and column.precision % 1:
+            raise IncrowdError(f"The column '{name}' holds dates; its precision is in whole days.")
+        return _dates(name, column, texts)
+    step = column.precision or Decimal(1)
+    numbers = [None if text is None else number(text) for text in texts]
+    for text, found in zip(texts, numbers, strict=True):
+        if text is not None and found is None:
+            raise IncrowdError(f"'{text}' in the noisy column '{name}' is no number and no date.")
+        if found is not None and column.precision is None and found % 1:
+            raise IncrowdError(
+                f"The noisy column '{name}' holds {text}, which is no whole number. Declare its "
+                "'precision', such as 0.1."
+            )
+    return Grid("number", step, _bounds(column, step)), _steps(name, numbers, step)
+
+
+def _dates(name: str, column: Column, texts: Sequence[str | None]) -> tuple[Grid, Steps]:
+    found = [None if text is None else iso_day(text) for text in texts]
+    days = [None if day is None else Decimal((day - _EPOCH).days) for day in found]
+    if column.bounds is not None:
+        raise IncrowdError(
+            f"The noisy column '{name}' holds dates, whose bounds cannot be declared so far."
+        )
+    return Grid("date", Decimal(1), None), _steps(name, days, Decimal(1))
+
+
+def _bounds(column: Column, step: Decimal) -> tuple[int, int] | None:
+    if column.bounds is None:
+        return None
+    low, high = ((bound / step).to_integral_value(ROUND_HALF_EVEN) for bound in column.bounds)
+    return int(low), int(high)
+
+
+def _steps(name: str, numbers: Sequence[Decimal | None], step: Decimal) -> Steps:
+    steps = [
+        0 if x is None else int((x / step).to_integral_value(ROUND_HALF_EVEN)) for x in numbers
+    ]
+    for at, taken in enumerate(steps):
+        if not -(2**63) <= taken < 2**63:
+            raise IncrowdError(
+                f"{numbers[at]} in the noisy column '{name}' is beyond 64 bits at steps of {step}. "
+                "Declare a coarser 'precision'."
+            )
+    return np.array(steps, dtype=np.int64)

@@ -1,0 +1,208 @@
+"""Generalisation hierarchies: levels as integer codes.
+
+A hierarchy is a list of levels. Level 0 holds the values, each further level groups the
+groups of the one below, and mapping a column to a level is one array lookup. Codes of
+level 0 are 0 to m-1 for the m values of the domain, then m for null and m+1 for anything
+outside the domain. Null stays null until the top level, where it joins the root; a value
+outside the domain is shown as the declared ``other``, or as the root at every level.
+
+Everything is built from declarations, never from data, except in an *open* domain (a mask,
+or values that nobody listed): there codes are given to the values met, and only the rule
+that maps a value to its groups is declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from incrowd.codes.values import canonical
+from incrowd.errors import IncrowdError
+
+Codes = npt.NDArray[np.int32]
+ROOT = "*"
+
+
+class HierarchyError(IncrowdError):
+    """A hierarchy that cannot be one; the text names the values at fault."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """Levels over a closed domain.
+
+    ``groups[l][i]`` is the code at level l of the value with code i, and ``labels[l]`` names
+    the codes of level l. ``locate`` finds the value of the domain that a raw value stands
+    for. ``size`` is the number of leaves that losses are measured against. In an ``open``
+    domain the values are those met, and nothing that a release rests on may depend on them:
+    there the rule tells how many values a code covers.
+    """
+
+    values: tuple[str, ...]
+    groups: tuple[Codes, ...]
+    labels: tuple[tuple[str | None, ...], ...]
+    size: int
+    open: bool = False
+    locate: Callable[[object], str | None] = canonical
+
+    @property
+    def height(self) -> int:
+        """The number of levels, the values included."""
+        return len(self.groups)
+
+    @property
+    def null(self) -> int:
+        """The code of null."""
+        return len(self.values)
+
+    @property
+    def outside(self) -> int:
+        """The code of everything outside the domain."""
+        return len(self.values) + 1
+
+    @cached_property
+    def _codes(self) -> dict[str | None, int]:
+        return {**{value: code for code, value in enumerate(self.values)}, None: self.null}
+
+    def encode(self, values: Iterable[object]) -> Codes:
+        """The level-0 codes of raw values."""
+        codes, outside, locate = self._codes, self.outside, self.locate
+        return np.fromiter((codes.get(locate(x), outside) for x in values), dtype=np.int32)
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """One row per value with its label at every level, as in an ARX file."""
+        return [
+            tuple(str(self.labels[level][self.groups[level][code]]) for level in range(self.height))
+            for code in range(len(self.values))
+        ]
+
+    def by_label(self, level: int) -> Codes:
+        """For each code of a level the first code with the same label: what a reader sees."""
+        first: dict[str | None, int] = {}
+        for code, label in enumerate(self.labels[level]):
+            first.setdefault(label, code)
+        return np.array([first[label] for label in self.labels[level]], dtype=np.int32)
+
+    def leaves(self, level: int) -> npt.NDArray[np.int64]:
+        """How many values of the domain each code of a level covers."""
+        covered = np.bincount(
+            self.groups[level][: len(self.values)], minlength=len(self.labels[level])
+        )
+        return np.maximum(covered, 1)
+
+    @property
+    def rooted(self) -> bool:
+        """Whether the top level is a single group."""
+        return len(self.labels[-1]) == 1
+
+    @property
+    def root(self) -> str:
+        """What stands for everything."""
+        return str(self.labels[-1][0]) if self.rooted else ROOT
+
+    def by_rule(self, level: int) -> float:
+        """How many values a code of an open domain counts for, where nobody has counted them.
+
+        Every level counts alike: a mask that hides h of n characters as h / n of its domain.
+        """
+        return 1 + (self.size - 1) * (level / (self.height - 1))
+
+    def covered(self, level: int) -> npt.NDArray[np.float64]:
+        """How many values each code of a level may stand for, met or not.
+
+        The root stands for all of them, and so does a value outside the domain where it is
+        shown as the root. In an open domain the rule tells, not the values met.
+        """
+        if level == self.height - 1 and self.rooted:
+            return np.array([float(self.size)])
+        covered = self.leaves(level).astype(np.float64)
+        if self.open:
+            covered[:-2] = self.by_rule(level)
+        if self.labels[level][-1] == self.root:
+            covered[-1] = self.size
+        return covered
+
+
+def from_rows(
+    rows: Sequence[Sequence[str]],
+    *,
+    other: str | None = None,
+    size: int | None = None,
+    exact: bool = False,
+) -> Hierarchy:
+    """A hierarchy from one row per value: the value, its label at level 1, and so on.
+
+    Values are taken in their canonical form, or as they are written if ``exact``.
+    Raises :class:`HierarchyError` if rows differ in length, a value occurs twice, or levels
+    do not nest.
+    """
+    if not rows:
+        raise HierarchyError("The hierarchy has no values.")
+    height = len(rows[0])
+    for number, row in enumerate(rows, start=1):
+        if len(row) != height:
+            raise HierarchyError(
+                f"Row {number} of the hierarchy ('{row[0] if row else ''}') has {len(row)} levels, "
+                f"but row 1 ('{rows[0][0]}') has {height}. Give every value the same number."
+            )
+    values = [row[0] if exact else canonical(row[0]) or "" for row in rows]
+    _refuse_twice(values)
+    columns = [values, *([row[level] for row in rows] for level in range(1, height))]
+    _refuse_unnested(values, columns)
+    return _numbered(values, columns, other=other, size=len(values) if size is None else size)
+
+
+def _refuse_twice(values: Sequence[str]) -> None:
+    seen: dict[str, int] = {}
+    for number, value in enumerate(values, start=1):
+        if value in seen:
+            raise HierarchyError(
+                f"The value '{value}' is in the hierarchy twice, in rows {seen[value]} and "
+                f"{number}. Remove one of them."
+            )
+        seen[value] = number
+
+
+def _refuse_unnested(values: Sequence[str], columns: Sequence[Sequence[str]]) -> None:
+    """Two values that are alike at a level must stay alike above it."""
+    for level in range(1, len(columns)):
+        parent: dict[str, tuple[str, str]] = {}
+        for value, child, above in zip(values, columns[level - 1], columns[level], strict=True):
+            first, label = parent.setdefault(child, (value, above))
+            if label != above:
+                raise HierarchyError(
+                    f"The levels do not nest: '{first}' and '{value}' are both '{child}' at level "
+                    f"{level - 1}, but '{label}' and '{above}' at level {level}."
+                )
+
+
+def _numbered(
+    values: Sequence[str], columns: Sequence[Sequence[str]], *, other: str | None, size: int
+) -> Hierarchy:
+    """Give codes to labels, in the order of their first value, with null and outside last.
+
+    Below the root, null and outside have codes of their own even where their label is that
+    of a group, so that each code has one parent.
+    """
+    groups: list[Codes] = []
+    labels: list[tuple[str | None, ...]] = []
+    top = len(columns) - 1
+    single = top > 0 and len(set(columns[top])) == 1
+    root = columns[top][0] if single else ROOT
+    for level, column in enumerate(columns):
+        numbers: dict[str, int] = {}
+        for label in column:
+            numbers.setdefault(label, len(numbers))
+        codes = np.fromiter((numbers[label] for label in column), np.int32, count=len(values))
+        if level == top and single:
+            groups.append(np.append(codes, [0, 0]).astype(np.int32))
+            labels.append(tuple(numbers))
+        else:
+            null = len(numbers)
+            groups.append(np.append(codes, [null, null + 1]).astype(np.int32))
+            labels.append((*numbers, None, root if other is None else other))
+    return Hierarchy(tuple(values), tuple(groups), tuple(labels), size)

@@ -1,0 +1,1 @@
+"""Tables on this machine, by Polars and Arrow."""

@@ -1,0 +1,246 @@
+"""Counting in a Parquet file by the codes that it holds already.
+
+Parquet stores a column as a dictionary of its values and small codes, group of rows by group
+of rows. Translating each dictionary once is far cheaper than looking at every value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from pyarrow import compute, parquet
+
+from incrowd.codes.frequency import Counts, Frequencies, joined, merged
+from incrowd.codes.hierarchy import Codes
+
+_BATCH_ROWS = 1 << 20
+_DENSE = 1 << 22  # so many cells are counted in place
+_AXES = 32  # and so many columns, since arrays have no more than 64 axes
+_WHOLE_DICTIONARY = 1 << 30  # a column is coded to its end, however many labels it has
+_PENDING = 1 << 23  # so many tuples wait before they are merged
+
+
+def values(path: Path, column: str) -> list[object]:
+    """The distinct values of a column, null among them."""
+
+    def held(group: int) -> dict[object, None]:
+        found: dict[object, None] = {}
+        for batch in _batches(path, [column], group):
+            part = _dictionary(batch.column(0))
+            codes = part.indices.drop_null().to_numpy(zero_copy_only=False)
+            used = np.flatnonzero(np.bincount(codes, minlength=len(part.dictionary)))
+            found.update(dict.fromkeys(part.dictionary.take(used).to_pylist()))
+            if part.null_count:
+                found[None] = None
+        return found
+
+    with ThreadPoolExecutor() as workers:
+        return list(dict.fromkeys(chain.from_iterable(workers.map(held, _groups(path)))))
+
+
+def count(
+    path: Path,
+    columns: Sequence[str],
+    coders: Mapping[str, Callable[[Sequence[object]], Codes]],
+) -> Frequencies:
+    """Distinct tuples of codes with counts; groups of rows are counted side by side."""
+    translate = {name: _Translator(coders[name]) for name in columns}
+
+    nothing = Frequencies(np.zeros((0, len(columns)), np.int32), np.zeros(0, np.int64))
+
+    def counted(group: int) -> Frequencies:
+        parts = [
+            _batch_frequencies([translate[name](batch.column(name)) for name in columns])
+            for batch in _batches(path, columns, group)
+            if len(batch)
+        ]
+        return parts[0] if len(parts) == 1 else joined([nothing, *parts])
+
+    total = nothing
+    waiting: list[Frequencies] = []
+    with ThreadPoolExecutor() as workers:
+        for part in workers.map(counted, _groups(path)):
+            waiting.append(part)
+            if sum(len(part) for part in waiting) > _PENDING:
+                total, waiting = joined([total, *waiting]), []
+    return joined([total, *waiting])
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """What a part of a file holds of one column: nulls, bytes of text, a dictionary's entries.
+
+    ``entries`` are those of the dictionary, ``used`` those that some row of the part has.
+    """
+
+    group: int
+    column: str
+    nulls: int
+    text: int
+    entries: list[object]
+    used: list[object]
+
+
+def chunks(path: Path) -> Iterator[Chunk]:
+    """Every part of every column of a file."""
+    names = parquet.read_schema(path).names
+    for group in _groups(path):
+        for name in names:
+            nulls = text = 0
+            entries: dict[object, None] = {}
+            used: dict[object, None] = {}
+            for batch in _batches(path, [name], group):
+                column = batch.column(0)
+                nulls += column.null_count
+                if not pa.types.is_dictionary(column.type):
+                    continue
+                known = column.dictionary
+                codes = column.indices.drop_null().to_numpy(zero_copy_only=False)
+                times = np.bincount(codes, minlength=len(known))
+                text += int(times @ compute.binary_length(known).to_numpy(zero_copy_only=False))
+                entries.update(dict.fromkeys(known.to_pylist()))
+                used.update(dict.fromkeys(known.take(np.flatnonzero(times)).to_pylist()))
+            yield Chunk(group, name, nulls, text, list(entries), list(used))
+
+
+def ascending(
+    path: Path,
+    columns: Sequence[str],
+    coders: Mapping[str, Callable[[Sequence[object]], Codes]],
+) -> bool:
+    """Whether the rows stand in the order of their codes, the first column first."""
+    translate = {name: _Translator(coders[name]) for name in columns}
+    last: list[Codes] = []
+    for group in _groups(path):
+        for batch in _batches(path, columns, group):
+            codes = [translate[name](batch.column(name)) for name in columns]
+            if last:
+                codes = [np.append(old, new) for old, new in zip(last, codes, strict=True)]
+            if not in_order(codes):
+                return False
+            last = [column[-1:] for column in codes]
+    return True
+
+
+def in_order(columns: Sequence[Codes]) -> bool:
+    """Whether tuples, one column of codes after the other, stand in ascending order."""
+    undecided = np.ones(max(len(columns[0]) - 1, 0), dtype=bool)
+    for column in columns:
+        if (column[1:] < column[:-1])[undecided].any():
+            return False
+        undecided &= column[1:] == column[:-1]
+    return True
+
+
+def write(
+    path: Path,
+    coded: Mapping[str, tuple[list[object], np.ndarray[Any, Any]]],
+    plain: Mapping[str, pl.Series],
+    order: Sequence[str],
+) -> None:
+    """Write columns of codes as columns of their labels, without spelling out each row.
+
+    The file holds the rows and nothing besides: no statistics, no schema of a library, no
+    indexes; dictionaries for text alone, of the labels that occur.
+    """
+    columns, texts = {}, []
+    for name in order:
+        if name in plain:
+            columns[name] = plain[name].to_arrow()
+        elif all(isinstance(label, str | None) for label in coded[name][0]):
+            columns[name] = _texts(*coded[name])
+            texts.append(name)
+        else:
+            labels, codes = coded[name]
+            columns[name] = pl.Series(labels, strict=False).gather(codes).to_arrow()
+    table = pa.table(columns)
+    with parquet.ParquetWriter(
+        path, table.schema, compression="zstd", store_schema=False, write_statistics=False,
+        use_dictionary=texts, dictionary_pagesize_limit=_WHOLE_DICTIONARY,
+    ) as writer:  # fmt: skip
+        if len(table):
+            writer.write_table(table)
+
+
+def _texts(labels: list[object], codes: np.ndarray[Any, Any]) -> Any:
+    known, places = list(labels), pl.Series(codes)
+    if None in known:  # null has no place in a dictionary
+        at = known.index(None)
+        known = [*known[:at], *known[at + 1 :]]
+        below = pl.when(places > at).then(places - 1).when(places < at).then(places)
+        places = pl.select(below).to_series().cast(places.dtype)
+    texts = pl.Series(known, dtype=pl.String).to_arrow().cast(pa.string())
+    return pa.DictionaryArray.from_arrays(places.to_arrow(), texts, safe=False)
+
+
+def _batch_frequencies(columns: list[Codes]) -> Frequencies:
+    """Frequencies of one batch: counted in place where there are few cells, else by sorting."""
+    widths = [int(column.max()) + 1 for column in columns]
+    cells = math.prod(widths)
+    if cells > _DENSE or len(widths) > _AXES:
+        stacked = np.column_stack(columns)
+        return merged(stacked, np.ones(len(stacked), dtype=np.int64))
+    keys = np.zeros(len(columns[0]), dtype=np.int32)
+    for column, width in zip(columns, widths, strict=True):
+        keys *= width
+        keys += column
+    dense: Counts = np.bincount(keys, minlength=cells)
+    used = np.flatnonzero(dense)
+    codes = np.column_stack(np.unravel_index(used, widths)).astype(np.int32)
+    return Frequencies(codes, dense[used].astype(np.int64))
+
+
+class _Translator:
+    """From a column of a batch to codes; every distinct value is coded once."""
+
+    def __init__(self, coder: Callable[[Sequence[object]], Codes]) -> None:
+        self._coder = coder
+        self._known: dict[object, int] = {}
+
+    def __call__(self, column: Any) -> Codes:
+        part = _dictionary(column)
+        distinct = [*part.dictionary.to_pylist(), None]
+        new = [value for value in distinct if value not in self._known]
+        if new:
+            self._known.update(zip(new, self._coder(new).tolist(), strict=True))
+        lookup = np.array([self._known[value] for value in distinct], dtype=np.int32)
+        indices = part.indices
+        if indices.null_count:
+            indices = indices.fill_null(len(distinct) - 1)
+        codes: Codes = np.take(lookup, indices.to_numpy(zero_copy_only=False), mode="clip")
+        return codes
+
+
+def _dictionary(column: Any) -> Any:
+    if pa.types.is_dictionary(column.type):
+        return column
+    if pa.types.is_string_view(column.type):
+        column = column.cast(pa.string())
+    return column.dictionary_encode()
+
+
+def _groups(path: Path) -> range:
+    return range(parquet.ParquetFile(path).metadata.num_row_groups)
+
+
+def _batches(path: Path, columns: Sequence[str], group: int) -> Iterator[Any]:
+    """One group of rows, in batches that fit in memory, with text as dictionaries."""
+    schema = parquet.read_schema(path)
+    texts = [name for name in columns if _is_text(schema.field(name).type)]
+    with parquet.ParquetFile(path, read_dictionary=texts) as file:
+        yield from file.iter_batches(
+            batch_size=_BATCH_ROWS, row_groups=[group], columns=list(columns), use_threads=False
+        )
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

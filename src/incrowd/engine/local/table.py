@@ -1,0 +1,435 @@
+"""Tables on this machine, by Polars. Larger than memory works: everything streams."""
+
+from __future__ import annotations
+
+import hmac
+import io
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from incrowd.codes.frequency import Counts, Frequencies, joined, merged
+from incrowd.codes.hierarchy import Codes
+from incrowd.codes.values import BLANKS, BOOLEANS, NUMERAL
+from incrowd.engine.local import parquet
+from incrowd.engine.table import Coder, Recoding, Table, TableError, Tally
+from incrowd.privacy.randomness import Randomness
+
+_PART_ROWS = 4_000_000
+_PROBES = (200_000, 2_000_000)
+
+
+class LocalTable:
+    """A lazy frame. NaN counts as null; null is a value like any other.
+
+    Values that would change on their way through Python are made plain at once: times to
+    the microsecond, and small floats as they are written. Polars takes some names for patterns
+    (``*``, ``^...$``), and would silently read other columns; inside, such columns have other
+    names.
+    """
+
+    def __init__(self, frame: pl.LazyFrame, origin: Path | None = None) -> None:
+        self._origin = origin
+        self._columns = tuple(frame.collect_schema().names())
+        self._inner = _inner_names(self._columns)
+        frame = frame.rename({name: new for name, new in self._inner.items() if name != new})
+        schema = frame.collect_schema()
+        plainer = {name: _plainer(name, kind) for name, kind in schema.items()}
+        changes = {name: change for name, change in plainer.items() if change is not None}
+        self._frame = frame.with_columns(**changes) if changes else frame
+        self._changed = {name for name, inner in self._inner.items() if inner in changes}
+
+    @property
+    def _named(self) -> pl.LazyFrame:
+        """The frame with the names of the table, to be handed on and not to be asked by name."""
+        return self._frame.rename({new: name for name, new in self._inner.items() if name != new})
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self._columns
+
+    def rows(self) -> int:
+        """The number of rows."""
+        return int(self._frame.select(pl.len()).collect(engine="streaming").item())
+
+    def head(self, rows: int) -> Table:
+        """The first rows."""
+        return LocalTable(self._named.head(rows))
+
+    def values(self, column: str) -> Sequence[object]:
+        """The distinct values of a column, null among them."""
+        self._refuse_missing([column])
+        if self._is_plain_parquet([column]):
+            return parquet.values(self._origin, column)  # type: ignore[arg-type]
+        inner = self._inner[column]
+        frame = self._frame.select(pl.col(inner).unique()).collect(engine="streaming")
+        return frame.get_column(inner).to_list()
+
+    def tallies(self, columns: Sequence[str]) -> Iterator[Tally]:
+        """Distinct tuples with counts.
+
+        One streaming pass where tuples repeat. Where hardly any do, even among millions of
+        rows, grouping the whole table would hold most of it in memory, so it is done in
+        parts.
+        """
+        self._refuse_missing(columns)
+        columns = [self._inner[name] for name in columns]
+        frame = self._frame.select(columns)
+        if any(_mostly_repeats(frame, rows) for rows in _PROBES):
+            yield _tally(frame, columns)
+            return
+        for start in range(0, self.rows(), _PART_ROWS):
+            yield _tally(frame.slice(start, _PART_ROWS), columns)
+
+    def count(self, columns: Sequence[str], coders: Mapping[str, Coder]) -> Frequencies:
+        """Distinct tuples of codes with counts; a coder gives raw values their codes.
+
+        A Parquet file keeps each column as codes of its own already; those are translated,
+        batch by batch. Elsewhere the table is grouped by raw values first.
+        """
+        self._refuse_missing(columns)
+        if self._is_plain_parquet(columns):
+            return parquet.count(self._origin, columns, coders)  # type: ignore[arg-type]
+        return joined(
+            _coded(tally, [coders[name] for name in columns]) for tally in self.tallies(columns)
+        )
+
+    def one_row_each(self, column: str, bits: Randomness) -> Table:
+        """One row, chosen at random, for each distinct value of a column.
+
+        Every row draws 64 random bits and the smallest wins. (Two rows of one person tie
+        with probability 2**-64.) The numbers of the chosen rows are held in memory, so that
+        the choice is made once, however often the table is read. An id means the same
+        however it is written. A row without one is not chosen: it would be nobody's, and
+        whether it is there would decide which other row without one is.
+        """
+        number, draw = "number", "draw"
+        people = self._identified(column).collect(engine="streaming")
+        chosen = (
+            people.with_row_index(number)
+            .with_columns(pl.Series(draw, bits.words(len(people)), dtype=pl.UInt64))
+            .filter(pl.col("id").is_not_null())
+            .group_by("id")
+            .agg(pl.col(number).get(pl.col(draw).arg_min()))
+            .select(number)
+        )
+        index = _free_name(self._columns)
+        kept = self._named.with_row_index(index).join(
+            chosen.lazy().select(pl.col(number).alias(index)),
+            on=index,
+            how="semi",
+            maintain_order="left",
+        )
+        return LocalTable(kept.drop(index))
+
+    def missing(self, column: str) -> int:
+        """How many rows have no value in a column."""
+        counted = self._identified(column).select(pl.col("id").null_count())
+        return int(counted.collect(engine="streaming").item())
+
+    def _identified(self, column: str) -> pl.LazyFrame:
+        """What each row has in a column, as one thing however it is written."""
+        self._refuse_missing([column])
+        identity = pl.col(self._inner[column])
+        kind = self._frame.collect_schema()[self._inner[column]]
+        if kind == pl.String or isinstance(kind, pl.Categorical | pl.Enum):
+            identity = _canonical(identity.cast(pl.String))
+        return self._frame.select(identity.alias("id"))
+
+    def ascending(self, columns: Sequence[str], coders: Mapping[str, Coder]) -> bool:
+        """Whether the rows stand in the order of their codes, the first column first."""
+        self._refuse_missing(columns)
+        if self._is_plain_parquet(columns):
+            return parquet.ascending(self._origin, columns, coders)  # type: ignore[arg-type]
+        frame = self._frame.select([self._inner[name] for name in columns])
+        held = frame.collect(engine="streaming")
+        codes = []
+        for name in columns:
+            own = held.get_column(self._inner[name]).alias("value")
+            distinct = own.unique()
+            places = pl.Series("place", coders[name](distinct.to_list()))
+            found = own.to_frame().join(
+                pl.DataFrame([distinct, places]), on="value", how="left", nulls_equal=True,
+                maintain_order="left",
+            )  # fmt: skip
+            codes.append(found.get_column("place").to_numpy())
+        return parquet.in_order(codes)
+
+    def recoded(self, recodings: Mapping[str, Recoding]) -> Table:
+        """The recoded columns and no others."""
+        self._refuse_missing(list(recodings))
+        schema = self._frame.collect_schema()
+        shown = []
+        for name, recoding in recodings.items():
+            inner = self._inner[name]
+            raw = pl.Series(recoding.values, dtype=schema[inner])
+            if raw.n_unique() < len(raw):
+                raise TableError(f"The recoding of '{name}' has a value twice.")
+            labels = pl.Series(recoding.labels, dtype=pl.String)
+            # Strict: a value that the recoding does not know is an error, never a null.
+            label = pl.col(inner).replace_strict(raw, labels, return_dtype=pl.String)
+            shown.append(label.alias(name))
+        return LocalTable(self._frame.select(shown))
+
+    def keeping(self, columns: Sequence[str], classes: Sequence[Sequence[str | None]]) -> Table:
+        """The rows whose values in these columns are among the classes."""
+        self._refuse_missing(columns)
+        inner = [self._inner[name] for name in columns]
+        kept = pl.LazyFrame(
+            {name: [row[at] for row in classes] for at, name in enumerate(inner)},
+            schema=dict.fromkeys(inner, pl.String),
+        )
+        joined_ = self._frame.join(kept, on=inner, how="semi", nulls_equal=True)
+        return LocalTable(
+            joined_.rename({new: name for name, new in self._inner.items() if name != new})
+        )
+
+    def respelled(self, spell: Callable[[str], str]) -> Table:
+        """The table with every text and every name written in another way; each text once."""
+        changes = []
+        schema = self._frame.collect_schema()
+        for name, inner in self._inner.items():
+            column = pl.col(inner)
+            if schema[inner] == pl.String:
+                texts = self.values(name)
+                changed = {old: new for old in texts if old and (new := spell(str(old))) != old}
+                column = column.replace(changed) if changed else column
+            changes.append(column.alias(spell(name)))
+        return LocalTable(self._frame.select(changes))
+
+    def write(self, path: Path) -> None:
+        """Write Parquet, CSV or Arrow by the ending of the name; whole or not at all."""
+        frame = self._named
+        sinks: dict[str, Callable[[Path], object]] = {
+            ".parquet": frame.sink_parquet,
+            ".csv": frame.sink_csv,
+            ".arrow": frame.sink_ipc,
+        }
+        if path.suffix not in sinks:
+            raise TableError(
+                f"Cannot write '{path.name}': the name must end in {', '.join(sinks)}."
+            )
+        _whole(path, sinks[path.suffix])
+
+    def frame(self) -> pl.DataFrame:
+        """The rows as a data frame of the engine's own kind."""
+        return self._named.collect(engine="streaming")
+
+    def fingerprint(self, key: bytes) -> str:
+        """A keyed hash of the file, or of the rows of a table in memory."""
+        digest = hmac.new(key, digestmod="sha256")
+        if self._origin is not None:
+            with self._origin.open("rb") as file:
+                while chunk := file.read(1 << 22):
+                    digest.update(chunk)
+        else:
+            buffer = io.BytesIO()
+            kinds = self._frame.collect_schema()
+            plain = [name for name, kind in kinds.items() if kind != pl.Object]
+            self._frame.select(plain).collect(engine="streaming").write_ipc(buffer)
+            digest.update(buffer.getbuffer())
+        return digest.hexdigest()
+
+    def _is_plain_parquet(self, columns: Sequence[str]) -> bool:
+        """Whether the columns can be taken from a Parquet file as they stand there."""
+        if self._origin is None or self._origin.suffix.lower() != ".parquet":
+            return False
+        return not self._changed & set(columns)
+
+    def _refuse_missing(self, columns: Sequence[str]) -> None:
+        schema = self._frame.collect_schema()
+        for name in columns:
+            if name not in self._columns:
+                raise TableError(f"The table has no column '{name}'.")
+            kind = schema[self._inner[name]]
+            if kind.is_nested() or kind in (pl.Binary, pl.Object):
+                raise TableError(
+                    f"The column '{name}' holds {kind}, not single values. Drop it, or "
+                    "make columns of its parts."
+                )
+
+
+def _whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Let a file appear only when it is written."""
+    draft = path.with_name(f".{path.name}.part")
+    try:
+        write(draft)
+        os.replace(draft, path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise TableError(f"Cannot write '{path}': {reason}.") from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _plainer(name: str, kind: pl.DataType) -> pl.Expr | None:
+    """How a column is made plain, if it must be."""
+    column = pl.col(name)
+    if kind == pl.Float32:  # 0.7 is 0.7, not 0.699999988079071
+        return column.cast(pl.String).cast(pl.Float64).fill_nan(None) + 0.0
+    if kind.is_float():
+        return column.fill_nan(None) + 0.0  # there is one zero
+    if kind == pl.Time:
+        return column.cast(pl.String)
+    if isinstance(kind, pl.Duration):
+        return column.dt.to_string("iso")
+    if kind == pl.Datetime("ns"):
+        return column.dt.cast_time_unit("us")
+    if isinstance(kind, pl.Datetime) and kind.time_unit == "ns":  # with a time zone
+        return column.dt.cast_time_unit("us")
+    return None
+
+
+def _canonical(column: pl.Expr) -> pl.Expr:
+    """What :func:`incrowd.codes.values.canonical` makes of text, for a column; nothing is null."""
+    text = column.str.strip_chars(BLANKS).replace(BOOLEANS)
+    numeral = text.str.contains(f"^({NUMERAL})$")
+    bare = text.str.strip_prefix("+")
+    short = bare.str.replace(r"0+$", "").str.replace(r"\.$", "").str.replace(r"^(-?)\.", "${1}0.")
+    short = pl.when(bare.str.contains(".", literal=True)).then(short).otherwise(bare)
+    short = pl.when(short.is_in(["-0", "-", ""])).then(pl.lit("0")).otherwise(short)
+    found = pl.when(numeral).then(short).otherwise(text)
+    return pl.when(text != "").then(found)
+
+
+def from_columns(columns: Mapping[str, Sequence[object] | np.ndarray[Any, Any]]) -> Table:
+    """A table held in memory, from its columns."""
+    return LocalTable(pl.LazyFrame(columns))
+
+
+def from_cells(
+    labels: Mapping[str, tuple[Sequence[object], Codes]],
+    counts: Counts,
+    *,
+    weighted: str | None = None,
+) -> Table:
+    """A table of cells: for each column its labels and each cell's code, and how many rows.
+
+    Rows are repeated as often as they count; or, with a name for the column of counts,
+    written once with it. Only labels that occur in some cell are held: a file's dictionary
+    must not tell of others.
+    """
+    coded = {}
+    for name, (texts, codes) in labels.items():
+        known, at = _used(texts, codes)
+        coded[name] = (known, at if weighted else np.repeat(at, counts))
+    plain = {weighted: pl.Series(counts)} if weighted else {}
+    return _Released(coded, plain, [*coded, *plain])
+
+
+def from_rows(
+    coded: Mapping[str, tuple[Sequence[object], Codes]],
+    plain: Mapping[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, np.dtype[np.bool_]]]],
+    order: Sequence[str],
+) -> Table:
+    """A table of rows: columns of labels by code, and plain columns with a mask of nulls."""
+    columns = {
+        name: pl.select(pl.when(~pl.Series(null)).then(pl.Series(values))).to_series()
+        for name, (values, null) in plain.items()
+    }
+    return _Released({name: _used(*known) for name, known in coded.items()}, columns, order)
+
+
+def _used(texts: Sequence[object], codes: Codes) -> tuple[list[object], Any]:
+    """The labels that occur, and small codes for them."""
+    used, at = np.unique(codes, return_inverse=True)
+    return [texts[code] for code in used.tolist()], at.astype(np.min_scalar_type(len(used)))
+
+
+def _kind(values: Sequence[object]) -> type[pl.DataType] | None:
+    """Text unless the values are of another kind."""
+    return pl.String if all(isinstance(x, str | None) for x in values) else None
+
+
+class _Released(LocalTable):
+    """A table to be handed out: columns of codes with few labels, and plain ones.
+
+    Parquet takes the codes as they are, and the file holds nothing besides.
+    """
+
+    def __init__(
+        self,
+        coded: Mapping[str, tuple[list[object], np.ndarray[Any, Any]]],
+        plain: Mapping[str, pl.Series],
+        order: Sequence[str],
+    ) -> None:
+        columns: dict[str, Any] = {name: codes for name, (_, codes) in coded.items()}
+        columns |= plain
+        inner = _inner_names(order)
+        shown = []
+        for name, (known, _) in coded.items():
+            texts = pl.Series(known, dtype=_kind(known), strict=False)
+            places = list(range(len(known)))
+            label = pl.col(inner[name]).replace_strict(places, texts, return_dtype=texts.dtype)
+            shown.append(label)
+        frame = pl.LazyFrame({inner[name]: columns[name] for name in order}).with_columns(shown)
+        super().__init__(frame.rename({new: name for name, new in inner.items() if name != new}))
+        self._coded, self._plain, self._order = coded, plain, order
+
+    def write(self, path: Path) -> None:
+        """Write Parquet, CSV or Arrow by the ending of the name; whole or not at all."""
+        if path.suffix != ".parquet":
+            super().write(path)
+            return
+        _whole(path, lambda draft: parquet.write(draft, self._coded, self._plain, self._order))
+
+
+def _inner_names(names: Sequence[str]) -> dict[str, str]:
+    """Names that Polars takes as they are, for names that it might take for patterns."""
+    found: dict[str, str] = {}
+    for name in names:
+        pattern = name == "*" or (name.startswith("^") and name.endswith("$"))
+        found[name] = _free_name([*names, *found.values()]) if pattern else name
+    return found
+
+
+def _mostly_repeats(frame: pl.LazyFrame, rows: int) -> bool:
+    """Whether a fifth of the first rows, or the table's end, comes before new tuples do."""
+    probe = frame.head(rows).collect(engine="streaming")
+    return len(probe) < rows or probe.n_unique() < 0.8 * rows
+
+
+def _coded(tally: Tally, coders: Sequence[Coder]) -> Frequencies:
+    columns = [coder(tally.values[at])[tally.codes[:, at]] for at, coder in enumerate(coders)]
+    return merged(np.column_stack(columns).astype(np.int32), tally.counts)
+
+
+def _tally(frame: pl.LazyFrame, columns: Sequence[str]) -> Tally:
+    """Group by codes of the texts rather than by the texts: they are compared far faster."""
+    count = _free_name(columns)
+    schema = frame.collect_schema()
+    texts = [name for name in columns if schema[name] == pl.String]
+    coded = frame.with_columns(
+        pl.col(name).cast(pl.Categorical(pl.Categories.random())) for name in texts
+    )
+    grouped = coded.group_by(columns).agg(pl.len().alias(count)).collect(engine="streaming")
+    values, codes = [], []
+    for name in columns:
+        distinct = grouped.select(pl.col(name).unique())
+        found = grouped.select(name).join(
+            distinct.with_row_index(count),
+            on=name,
+            how="left",
+            nulls_equal=True,
+            maintain_order="left",
+        )
+        values.append(distinct.get_column(name).to_list())
+        codes.append(found.get_column(count).to_numpy())
+    return Tally(
+        tuple(values),
+        np.column_stack(codes).astype(np.int32),
+        grouped.get_column(count).to_numpy().astype(np.int64),
+    )
+
+
+def _free_name(taken: Sequence[str]) -> str:
+    """A column name that is not in use."""
+    name = "_incrowd"
+    while name in taken:
+        name += "_"
+    return name

@@ -1,0 +1,449 @@
+"""A released table held against its original: loss, risk and utility, for the curator alone.
+
+It works on any file whose labels the spec's hierarchies explain, whoever made it. How rows
+that are not shown count is said at each figure; a row that shows ``*`` in every quasi column
+is not shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from incrowd.codes.axis import Axis
+from incrowd.codes.frequency import Frequencies, merged
+from incrowd.codes.hierarchy import ROOT, Codes
+from incrowd.codes.values import canonical
+from incrowd.engine.count import Counted, count
+from incrowd.engine.table import Table, TableError
+from incrowd.errors import Floats, IncrowdError, check_choice
+from incrowd.measure import utility
+from incrowd.measure.fineness import selected
+from incrowd.measure.labels import Cover, bins_of, cover, read_level
+from incrowd.measure.loss import average_class_size, discernibility, entropy_scale
+from incrowd.measure.noise import Noisiness
+from incrowd.measure.risk import Risk, risk
+from incrowd.privacy.randomness import SystemRandomness
+from incrowd.spec.build import is_ordered
+from incrowd.spec.model import Column, PersonId, Spec
+
+COUNT = "count"
+KEPT = Column.model_validate({"role": "sensitive", "hierarchy": "flat"})
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Other losses, the less the better.
+
+    ``precision`` is the mean of paper B's over columns and all original rows, 1 for a row
+    that is not shown; ``entropy`` is the share of bits lost (non-uniform entropy), all of
+    them for a row that is not shown; ``discernibility`` is the sum of squared class sizes
+    over the squared number of rows, a row not shown counting as if it were alike to all;
+    ``average_class_size`` leaves rows not shown out.
+    """
+
+    precision: float
+    entropy: float
+    discernibility: float
+    average_class_size: float | None
+
+
+@dataclass(frozen=True)
+class Utility:
+    """What can still be learnt, from the rows shown alone.
+
+    ``distance_by_column`` is the total variation distance of the distributions, 0 to 1;
+    ``association_error`` the mean difference of Cramér's V over pairs of columns;
+    ``query_error`` the median relative error of random range counts, taken as shares.
+    """
+
+    distance_by_column: dict[str, float]
+    associations: list[utility.Association]
+    association_error: float
+    query_error: float
+    query_error_mean: float
+    accuracy: utility.Accuracy | None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """All of it. ``loss`` is the normalised loss, comparable with ARX's; a row not shown is 1.
+
+    ``precision_by_column`` is over the rows shown. ``readings`` say how labels were read that
+    mean different things at different levels of their hierarchy.
+    """
+
+    rows_original: int
+    rows_released: int
+    suppressed: int
+    classes: int
+    smallest_class: int
+    loss: float
+    loss_by_column: dict[str, float]
+    precision_by_column: dict[str, float]
+    losses: Losses
+    risk: Risk
+    utility: Utility
+    noise: Noisiness | None = None
+    missing_columns: tuple[str, ...] = ()
+    readings: tuple[str, ...] = ()
+
+    @property
+    def share(self) -> float:
+        """Rows released, as a share of the rows of the table."""
+        return self.rows_released / max(self.rows_original, 1)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The evaluation as plain values, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """A released table as its readers see it: the labels of each column, and how many rows.
+
+    ``levels`` are those that the labels of each column belong to, None where that is open (as in
+    local recoding, and in files of which nothing is known); empty if it is for all columns.
+    """
+
+    labels: tuple[Sequence[object], ...]
+    frequencies: Frequencies
+    levels: tuple[int | None, ...] = ()
+
+
+def axes_of(counted: Counted, columns: dict[str, Column]) -> tuple[Axis, ...]:
+    """The columns laid out on lines."""
+    return tuple(
+        Axis(hierarchy, is_ordered(columns[name], hierarchy))
+        for name, hierarchy in zip(counted.names, counted.hierarchies, strict=True)
+    )
+
+
+def evaluate(
+    original: Counted,
+    axes: Sequence[Axis],
+    shown: Shown,
+    *,
+    kept: int = 0,
+    target: str | None = None,
+    held_out: Frequencies | None = None,
+    stars: bool = True,
+) -> Evaluation:
+    """Hold what is shown against the original, counted at level 0.
+
+    With ``stars``, rows that show ``*`` everywhere are taken not to be shown. The last
+    ``kept`` columns are shown as they are: they are no part of loss and risk, only of utility.
+    With a ``target`` column, a classifier is trained on the release and tested on original
+    rows: on ``held_out`` (codes of level 0), which the release has not seen, or on a part of
+    the original.
+    """
+    if target is not None:
+        check_choice("target", target, original.names)
+    points, held, covers = covered(original, axes, shown)
+    quasi = len(axes) - kept
+    whole = _without_stars(shown.frequencies, covers[:quasi]) if stars else shown.frequencies
+    released = merged(whole.codes[:, :quasi], whole.counts)
+    rows = original.frequencies.total
+    pair = _pair(original, axes, points, covers, whole)
+    points_ = np.column_stack(points[:quasi]).astype(np.int32)
+    fitting = merged(points_, original.frequencies.counts)
+    missing = max(rows - released.total, 0)
+    names, covers, held = original.names[:quasi], covers[:quasi], held[:quasi]
+    by_column = {
+        name: (_summed(released, at, found.loss) + missing) / max(rows, released.total, 1)
+        for at, (name, found) in enumerate(zip(names, covers, strict=True))
+    }
+    precisions = [_summed(released, at, found.precision) for at, found in enumerate(covers)]
+    return Evaluation(
+        rows_original=rows,
+        rows_released=released.total,
+        suppressed=missing,
+        classes=len(released),
+        smallest_class=int(released.counts.min()) if len(released) else 0,
+        loss=float(np.mean(list(by_column.values()))),
+        loss_by_column=by_column,
+        precision_by_column={
+            name: total / max(released.total, 1)
+            for name, total in zip(names, precisions, strict=True)
+        },
+        losses=_losses(released, covers, held, precisions, rows),
+        risk=risk(fitting, released, covers),
+        utility=_utility(
+            pair, quasi, target, None if held_out is None else _of_bins(axes, held_out)
+        ),
+    )
+
+
+def pair_of(original: Counted, axes: Sequence[Axis], shown: Shown) -> utility.Pair:
+    """The original and what is shown of it, as the measures of utility take them."""
+    points, _, covers = covered(original, axes, shown)
+    return _pair(original, axes, points, covers, shown.frequencies)
+
+
+def invented(original: Counted, axes: Sequence[Axis], shown: Shown) -> tuple[str, ...]:
+    """A warning that names the columns whose fineness follows other columns, if there are any."""
+    points, _, covers = covered(original, axes, shown)
+    found = selected(original.names, points, original.frequencies.counts, covers, shown.frequencies)
+    if not found:
+        return ()
+    listed = "; ".join(f"'{one.column}': {one}" for one in found)
+    words = (
+        "Which rows are shown finely follows other columns, so that labels tell what is not so in "
+        f"the table. {listed}."
+    )
+    return (words,)
+
+
+def _pair(
+    original: Counted,
+    axes: Sequence[Axis],
+    points: list[Codes],
+    covers: list[Cover],
+    released: Frequencies,
+) -> utility.Pair:
+    return utility.Pair(
+        original.names,
+        merged(_binned(axes, points), original.frequencies.counts),
+        released,
+        tuple(found.shares for found in covers),
+        tuple(axis.ordered for axis in axes),
+    )
+
+
+def covered(
+    original: Counted, axes: Sequence[Axis], shown: Shown
+) -> tuple[list[Codes], list[Floats], list[Cover]]:
+    """Where the tuples lie on each axis, the rows at each place, and what each label covers."""
+    points = [axis.positions[original.frequencies.codes[:, at]] for at, axis in enumerate(axes)]
+    held = [
+        np.bincount(
+            column, weights=original.frequencies.counts, minlength=len(axis.positions)
+        ).astype(float)
+        for column, axis in zip(points, axes, strict=True)
+    ]
+    covers = [
+        cover(name, axis, texts, rows, level)
+        for name, axis, texts, rows, level in zip(
+            original.names,
+            axes,
+            shown.labels,
+            held,
+            shown.levels or [None] * len(axes),
+            strict=True,
+        )
+    ]
+    return points, held, covers
+
+
+def _binned(axes: Sequence[Axis], points: Sequence[Codes]) -> Codes:
+    columns = [bins_of(axis)[column] for axis, column in zip(axes, points, strict=True)]
+    return np.column_stack(columns).astype(np.int32)
+
+
+def _of_bins(axes: Sequence[Axis], frequencies: Frequencies) -> Frequencies:
+    points = [axis.positions[frequencies.codes[:, at]] for at, axis in enumerate(axes)]
+    return merged(_binned(axes, points), frequencies.counts)
+
+
+def _without_stars(frequencies: Frequencies, covers: Sequence[Cover]) -> Frequencies:
+    """The rows that show something; all of them, as one class, where none does."""
+    stars = [found.starred[frequencies.codes[:, at]] for at, found in enumerate(covers)]
+    shown = np.flatnonzero(~np.all(stars, axis=0))
+    if not len(shown):
+        return frequencies
+    return Frequencies(frequencies.codes[shown], frequencies.counts[shown])
+
+
+def _summed(released: Frequencies, at: int, values: Floats) -> float:
+    return float((values[released.codes[:, at]] * released.counts).sum())
+
+
+def _losses(
+    released: Frequencies,
+    covers: Sequence[Cover],
+    held: Sequence[Floats],
+    precisions: Sequence[float],
+    rows: int,
+) -> Losses:
+    missing = max(rows - released.total, 0)
+    whole = max(rows, released.total, 1)
+    lost = []
+    for at, (found, values) in enumerate(zip(covers, held, strict=True)):
+        floor, ceiling = entropy_scale(values)
+        bits = _summed(released, at, np.log2(np.maximum(found.rows, 1))) + missing * ceiling
+        spread = (ceiling - floor) * whole
+        lost.append(max((bits - floor * whole) / spread, 0.0) if spread > 0 else 0.0)
+    size = average_class_size(released.counts)
+    return Losses(
+        precision=float(np.mean([(total + missing) / whole for total in precisions])),
+        entropy=float(np.mean(lost)),
+        discernibility=discernibility(released.counts, missing, whole),
+        average_class_size=size if np.isfinite(size) else None,
+    )
+
+
+def _utility(
+    whole: utility.Pair, quasi: int, target: str | None, held_out: Frequencies | None
+) -> Utility:
+    """Everything but the accuracy is about the generalised columns alone."""
+    pair = utility.Pair(
+        whole.names[:quasi],
+        merged(whole.original.codes[:, :quasi], whole.original.counts),
+        merged(whole.released.codes[:, :quasi], whole.released.counts),
+        whole.shares[:quasi],
+        whole.ordered[:quasi],
+    )
+    associations = utility.associations(pair)
+    queries = utility.queries(pair)
+    return Utility(
+        distance_by_column=utility.distances(pair),
+        associations=associations,
+        association_error=utility.mean_error(associations),
+        query_error=queries.median_error,
+        query_error_mean=queries.mean_error,
+        accuracy=None
+        if target is None
+        else utility.accuracy(whole, target=target, held_out=held_out),
+    )
+
+
+def evaluate_tables(
+    original: Table,
+    released: Table,
+    spec: Spec,
+    *,
+    folder: Path = Path(),
+    target: str | None = None,
+    held_out: Table | None = None,
+    levels: Mapping[str, int] | None = None,
+    step: Callable[[str], None] = lambda _: None,
+) -> Evaluation:
+    """Hold one table against another by the quasi columns of a spec.
+
+    ``levels`` are those that columns are known to be published at.
+    """
+    columns = quasi_columns(spec)
+    quasi = len(columns)
+    if target is not None and target not in columns:
+        columns[check_choice("target", target, spec.with_role("quasi", "sensitive"))] = KEPT
+    for table, name in ((original, "original"), (held_out, "held-out")):
+        missing = [column for column in columns if table and column not in table.columns]
+        if missing:
+            raise TableError(f"The {name} table has no column '{missing[0]}'.")
+    if not set(columns) & set(released.columns):
+        raise TableError("The released table has none of the quasi columns of the spec.")
+    if held_out is not None and target is None:
+        raise IncrowdError(
+            "A held-out table is for predicting a column: name it (--target COLUMN)."
+        )
+    step("count the original")
+    if isinstance(spec.unit, PersonId):
+        original = original.one_row_each(spec.unit.id, SystemRandomness())
+    counted = count(original, columns, folder=folder)
+    axes = axes_of(counted, columns)
+    step("read the release")
+    weighted = COUNT in released.columns and COUNT not in spec.columns
+    shown = read_shown(released, tuple(columns), weighted=weighted)
+    shown, readings = leveled(counted, shown, levels or {})
+    unseen = None
+    if held_out is not None:
+        # Codes of an open domain come from the original; what only the other has is outside.
+        coders = {
+            name: hierarchy.encode
+            for name, hierarchy in zip(counted.names, counted.hierarchies, strict=True)
+        }
+        unseen = held_out.count(counted.names, coders)
+    step("measure")
+    kept = len(columns) - quasi
+    found = evaluate(counted, axes, shown, kept=kept, target=target, held_out=unseen)
+    lacking = tuple(name for name in columns if name not in released.columns)
+    return replace(found, missing_columns=lacking, readings=readings)
+
+
+def leveled(
+    original: Counted, shown: Shown, known: Mapping[str, int]
+) -> tuple[Shown, tuple[str, ...]]:
+    """What is shown with the levels that it is read at, and what is to be said of that.
+
+    A level that is known counts where the labels of the column are labels of it, but for ``*``.
+    """
+    levels, said = [], []
+    for name, hierarchy, labels in zip(
+        original.names, original.hierarchies, shown.labels, strict=False
+    ):
+        level, words = known.get(name), ""
+        texts = {x if isinstance(x, str) else canonical(x) for x in labels} - {ROOT}
+        if level is None or level >= hierarchy.height or texts - {*hierarchy.labels[level]}:
+            level, words = read_level(name, hierarchy, labels)
+        levels.append(level)
+        said += [words] if words else []
+    return replace(shown, levels=tuple(levels)), tuple(said)
+
+
+def quasi_columns(spec: Spec) -> dict[str, Column]:
+    """The columns that are measured: those that are generalised."""
+    roles = ("quasi", "sensitive") if _safe(spec) else ("quasi",)
+    found = {
+        name: spec.columns[name]
+        for name in spec.with_role(*roles)
+        if spec.columns[name].hierarchy is not None
+    }
+    if not found:
+        raise IncrowdError("The spec has no quasi column: there is nothing to measure.")
+    return found
+
+
+def _safe(spec: Spec) -> bool:
+    return spec.release is not None and spec.release.method == "safe"
+
+
+def read_shown(table: Table, names: tuple[str, ...], *, weighted: bool) -> Shown:
+    """A released table by its labels; a column that it lacks shows nothing.
+
+    A weighted table says in its column ``count`` how many rows each of its rows stands for.
+    """
+    present = [name for name in names if name in table.columns]
+    labels = {name: list(table.values(name)) for name in present}
+    places = {name: {value: at for at, value in enumerate(labels[name])} for name in present}
+    counted = _counted(table, present, places, weighted=weighted)
+    columns = [
+        counted.codes[:, present.index(name)]
+        if name in present
+        else np.zeros(len(counted), dtype=np.int32)
+        for name in names
+    ]
+    return Shown(
+        tuple(labels.get(name, [ROOT]) for name in names),
+        merged(np.column_stack(columns).astype(np.int32), counted.counts),
+    )
+
+
+def _counted(
+    table: Table, names: list[str], places: dict[str, dict[object, int]], *, weighted: bool
+) -> Frequencies:
+    def coder(name: str) -> Callable[[Sequence[object]], Codes]:
+        # A reader of files may ask for null where there is none.
+        return lambda values: np.array([places[name].get(value, 0) for value in values], np.int32)
+
+    if not table.rows():
+        return Frequencies(np.zeros((0, len(names)), np.int32), np.zeros(0, np.int64))
+    coders = {name: coder(name) for name in names}
+    if not weighted:
+        return table.count(names, coders)
+    numbers = table.values(COUNT)
+    places[COUNT] = {value: at for at, value in enumerate(numbers)}
+    coders[COUNT] = coder(COUNT)
+    found = table.count([*names, COUNT], coders)
+    rows = found.counts * np.array([_whole(value) for value in numbers])[found.codes[:, -1]]
+    return replace(found, codes=found.codes[:, :-1], counts=rows)
+
+
+def _whole(value: object) -> int:
+    text = canonical(value) or ""
+    if not text.isdecimal() or not 0 < int(text) < 2**53:
+        raise TableError(f"'{value}' in the column '{COUNT}' is no number of rows.")
+    return int(text)

@@ -1,0 +1,309 @@
+"""What a published label covers: which values of the domain a row that shows it may have.
+
+Labels are read as a reader would: a group of the hierarchy, a value, an interval ("18-64",
+"[18, 64]", "[18, 65)", "low to high"), a set ("a,b", "{a, b}"), or the root. So tables that
+other tools made can be measured too.
+
+A hierarchy may use one label for two things, such as a group and the root. What was published by
+levels is read at its level; of a column of which nothing is known, :func:`read_level` finds the
+level that fits all its labels, and elsewhere such a label is read as the widest that it means.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from incrowd.codes.axis import Axis
+from incrowd.codes.hierarchy import ROOT, Hierarchy
+from incrowd.codes.values import canonical, number
+from incrowd.errors import Floats, IncrowdError
+
+Places = npt.NDArray[np.int64]
+MOST_BINS = 256
+_BRACKETS = re.compile(r"([\[\](])\s*([^,;]+?)\s*[,;]\s*([^,;]+?)\s*([\[\])])")
+_HALF_OPEN = re.compile(r"\s*(\[.*[)\[]|[(\]].*\]|\].*\[)\s*")
+_SPAN = re.compile(r"(\d+)-\d+")
+_JOINTS = (" to ", " - ", "..", "–", "~", "-")
+
+
+class LabelError(IncrowdError):
+    """A label that no reader of the hierarchy would understand."""
+
+
+def groups_of(hierarchy: Hierarchy) -> Iterator[tuple[int, str | None, Places]]:
+    """Every group of values with its level, label and codes; the lowest level first."""
+    values = len(hierarchy.values)
+    for level, labels in enumerate(hierarchy.labels):
+        groups = hierarchy.groups[level][:values]
+        order = np.argsort(groups, kind="stable")
+        ends = np.searchsorted(groups[order], np.arange(len(labels) + 1))
+        for code, label in enumerate(labels):
+            codes = order[ends[code] : ends[code + 1]]
+            if len(codes):
+                yield level, label, codes.astype(np.int64)
+
+
+def ambiguous(hierarchy: Hierarchy) -> dict[str, dict[int, int]]:
+    """Labels that cover different values at different levels: how many values at each of them."""
+    met: dict[str | None, dict[bytes, None]] = {}
+    sizes: dict[str | None, dict[int, int]] = {}
+    for level, label, codes in groups_of(hierarchy):
+        met.setdefault(label, {})[codes.tobytes()] = None
+        sizes.setdefault(label, {})[level] = len(codes)
+    return {label: sizes[label] for label, means in met.items() if label and len(means) > 1}
+
+
+def read_level(name: str, hierarchy: Hierarchy, labels: Sequence[object]) -> tuple[int | None, str]:
+    """The level at which to read a column with labels of two meanings, and what is to be said.
+
+    That is the lowest at which every label of the column is a label; where several fit and mean
+    different things, the one whose labels cover most. None where no label has two meanings, or
+    no level fits: then each is read by itself. ``*`` fits anywhere, as suppressed rows show it.
+    """
+    twice = ambiguous(hierarchy)
+    texts = {label if isinstance(label, str) else canonical(label) for label in labels}
+    met = sorted(text for text in texts if text in twice)
+    if not met:
+        return None, ""
+    texts -= {ROOT} if texts != {ROOT} else set()
+    fitting = [level for level, own in enumerate(hierarchy.labels) if texts <= set(own)]
+    # Where such a label is no group, it stands for what is outside the domain.
+    fitting = [level for level in fitting if all(level in twice[text] for text in met)] or fitting
+    if not fitting:
+        return None, (
+            f"In column '{name}', '{met[0]}' has different meanings at different levels of its "
+            "hierarchy, and no level fits all labels: it was read as the widest."
+        )
+    wide = {level: sum(twice[text].get(level, 0) for text in met) for level in fitting}
+    level = max(fitting, key=lambda level: (wide[level], -level))
+    if len(fitting) == 1:
+        return level, ""
+    listed = " and ".join(f"level {one}" for one in fitting)
+    return level, (
+        f"The labels of column '{name}' fit {listed}, where '{met[0]}' means different things: "
+        f"they were read at level {level}, the widest."
+    )
+
+
+class Reader:
+    """Reads the labels of one column; those of its ``level`` first, where that is known."""
+
+    def __init__(self, name: str, axis: Axis, level: int | None = None) -> None:
+        self._name, self._axis = name, axis
+        hierarchy = axis.hierarchy
+        values = len(hierarchy.values)
+        self._known: dict[str | None, tuple[Places, int]] = {}
+        own: dict[str | None, tuple[Places, int]] = {}
+        for at, label, codes in groups_of(hierarchy):
+            places = np.sort(axis.positions[codes].astype(np.int64))
+            self._learn(label, places, at)
+            if at == level:
+                own[label] = (places, at)
+        self._known |= own
+        everything = np.arange(values, dtype=np.int64)
+        for label in (hierarchy.root, ROOT):
+            self._known.setdefault(label, (everything, hierarchy.height - 1))
+        self._known.setdefault(None, (np.array([hierarchy.null]), 0))
+        other = hierarchy.labels[0][-1]
+        self._known.setdefault(other, (np.array([hierarchy.outside]), 0))
+
+    def _learn(self, label: str | None, places: Places, level: int) -> None:
+        """A label that stands for different groups is read as the widest of them."""
+        known = self._known.get(label)
+        if known is None or len(places) > len(known[0]):
+            self._known[label] = (places, level)
+
+    def read(self, label: object) -> tuple[Places, int | None]:
+        """The positions that a label covers, and its level where it is a group or a value."""
+        text = label if isinstance(label, str) else canonical(label)
+        for known in (text, canonical(text)):
+            if known in self._known:
+                return self._known[known]
+        code = self._value(label)
+        if code is not None:
+            return np.array([code]), 0
+        places = self._interval(text) if text is not None and self._axis.ordered else None
+        if places is None and text is not None and not _HALF_OPEN.fullmatch(text):
+            places = self._set(text)
+        if places is None or not len(places):
+            raise LabelError(
+                f"'{text}' in column '{self._name}' is no value, group, interval or set of its "
+                "hierarchy. Name the hierarchy that the table was made with."
+            )
+        return places, None
+
+    def width(self, places: Places) -> float:
+        """The width of what is covered, over the range of the domain."""
+        if int(places.max()) >= len(self._axis.hierarchy.values):
+            return 0.0
+        line = self._line
+        return float((line[int(places.max())] - line[int(places.min())]) / self._range)
+
+    @cached_property
+    def _line(self) -> list[Decimal]:
+        """Where the values lie on the axis: by number, or one after the other."""
+        return self._starts or [Decimal(x) for x in range(len(self._axis.hierarchy.values))]
+
+    @cached_property
+    def _range(self) -> Decimal:
+        return self._line[-1] - self._line[0] or Decimal(1)
+
+    def _value(self, label: object) -> int | None:
+        """The position of a value of the domain, or None."""
+        hierarchy = self._axis.hierarchy
+        text = label.strip() if isinstance(label, str) else label
+        if text in (None, ""):
+            return None
+        code = self._places.get(text) if isinstance(text, str) else None
+        if code is None:
+            (code,) = hierarchy.encode([label])
+        inside = code not in (hierarchy.outside, hierarchy.null)
+        return int(self._axis.positions[code]) if inside else None
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        """The code of each value as it is written in the hierarchy."""
+        return {value: code for code, value in enumerate(self._axis.hierarchy.values)}
+
+    @cached_property
+    def _starts(self) -> list[Decimal] | None:
+        """The values as numbers in the order of the axis, if they are; 5-9 counts as 5."""
+        values = self._axis.hierarchy.values
+        by_place: list[Decimal] = [Decimal(0)] * len(values)
+        for code, value in enumerate(values):
+            found = number(_SPAN.sub(r"\1", value))
+            if found is None:
+                return None
+            by_place[self._axis.positions[code]] = found
+        return by_place
+
+    def _interval(self, text: str) -> Places | None:
+        bracketed = _BRACKETS.fullmatch(text.strip())
+        if bracketed:
+            opens, first, last, closes = bracketed.groups()
+            return self._run(first, last, above=opens in "(]", below=closes in ")[")
+        for first, last in _split(text):
+            places = self._run(first, last)
+            if places is not None:
+                return places
+        return None
+
+    def _run(
+        self, first: str, last: str, *, above: bool = False, below: bool = False
+    ) -> Places | None:
+        """The positions from one value to another; without them where the interval is open."""
+        low, high = number(canonical(first)), number(canonical(last))
+        if self._starts is not None and low is not None and high is not None:
+            begin = (bisect_right if above else bisect_left)(self._starts, low)
+            end = (bisect_left if below else bisect_right)(self._starts, high)
+            return np.arange(begin, end, dtype=np.int64)
+        ends = [self._value(first), self._value(last)]
+        if ends[0] is None or ends[1] is None:
+            return None
+        return np.arange(ends[0] + above, ends[1] + 1 - below, dtype=np.int64)
+
+    def _set(self, text: str) -> Places | None:
+        parts = re.split(r"\s*[,;|]\s*", text.strip("{}[]() "))
+        places = [self._value(part.strip("'\" ")) for part in parts]
+        if len(places) < 2 or any(place is None for place in places):
+            return None
+        return np.unique(np.array(places, dtype=np.int64))
+
+
+def _split(text: str) -> Iterator[tuple[str, str]]:
+    """Ways to read a text as two ends with something between."""
+    for joint in _JOINTS:
+        start = text.find(joint, 1)
+        while start > 0:
+            ends = text[:start].strip(), text[start + len(joint) :].strip()
+            if all(ends):
+                yield ends
+            start = text.find(joint, start + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Cover:
+    """For each label of a column: its loss, its precision, and where its rows may lie.
+
+    ``loss`` is (a - 1) / (m - 1) for a of m values covered. ``precision`` is paper B's: the
+    level over the highest, or on an ordered column the width over the range. ``shares`` says
+    for each bin of values how likely a row is there, if it is uniform in what its label
+    covers. ``rows`` is how many original rows have a value that it covers. ``starred`` marks
+    the labels that tell nothing. A label fits the positions from ``low`` to ``high``, or those
+    of ``sets`` where it is none of a run; the root fits all.
+    """
+
+    labels: tuple[str | None, ...]
+    loss: Floats
+    precision: Floats
+    shares: Floats
+    rows: Floats
+    starred: npt.NDArray[np.bool_]
+    low: Places
+    high: Places
+    sets: dict[int, Places]
+
+
+def cover(
+    name: str, axis: Axis, labels: Sequence[object], held: Floats, level: int | None = None
+) -> Cover:
+    """Read all labels of a column; raises :class:`LabelError` for one that has no meaning.
+
+    ``held`` is how many original rows there are at each position, ``level`` the one that the
+    labels are known to belong to.
+    """
+    reader, bins = Reader(name, axis, level), bins_of(axis)
+    hierarchy = axis.hierarchy
+    size, top = max(hierarchy.size - 1, 1), max(hierarchy.height - 1, 1)
+    count, n = int(bins.max()) + 1, len(labels)
+    values = len(hierarchy.values)
+    loss, precision, rows = np.zeros(n), np.zeros(n), np.zeros(n)
+    low, high = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    sets: dict[int, Places] = {}
+    shares = np.zeros((n, count))
+    for at, label in enumerate(labels):
+        places, found = reader.read(label)
+        shares[at] = np.bincount(bins[places], minlength=count) / len(places)
+        low[at], high[at] = places.min(), places.max()
+        if high[at] - low[at] + 1 != len(places):
+            sets[at] = places
+        loss[at] = _covered(axis, places, found) / size
+        rows[at] = held[places].sum()
+        if axis.ordered:
+            precision[at] = reader.width(places)
+        else:
+            precision[at] = loss[at] if found is None else found / top
+        root = found == hierarchy.height - 1 and (hierarchy.rooted or label == ROOT)
+        if values > 1 and (root or len(places) == values == hierarchy.size):
+            loss[at], precision[at], rows[at] = 1.0, 1.0, held.sum()
+            low[at], high[at] = 0, values + 1
+    starred = np.array([label == ROOT for label in labels], dtype=bool)
+    texts = tuple(canonical(label) for label in labels)
+    return Cover(texts, loss, precision, shares, rows, starred, low, high, sets)
+
+
+def _covered(axis: Axis, places: Places, level: int | None) -> float:
+    """a - 1, by the rule where the domain is open."""
+    hierarchy = axis.hierarchy
+    if level is not None and hierarchy.open:
+        return hierarchy.by_rule(level) - 1
+    return float(len(places) - 1)
+
+
+def bins_of(axis: Axis) -> Places:
+    """The bin of each position: each its own, or neighbours together where there are many.
+
+    Null and what is outside the domain have bins of their own.
+    """
+    values = len(axis.hierarchy.values)
+    inner = min(values, MOST_BINS)
+    bins = np.arange(values, dtype=np.int64) * inner // values
+    return np.append(bins, [inner, inner + 1])

@@ -1,0 +1,177 @@
+"""What every method of publishing gives to the one that writes releases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+from urllib.parse import quote
+
+import numpy as np
+
+from incrowd.codes.frequency import Frequencies, merged
+from incrowd.codes.hierarchy import Codes, Hierarchy
+from incrowd.codes.values import reading_order
+from incrowd.engine.count import Counted, Rows
+from incrowd.engine.local.table import from_cells
+from incrowd.engine.table import Table, TableError
+from incrowd.errors import IncrowdError
+from incrowd.measure.evaluation import COUNT, Evaluation, Shown
+from incrowd.measure.outcome import Outcome
+from incrowd.measure.slices import Sliced
+from incrowd.privacy.events import Event
+from incrowd.privacy.randomness import Randomness
+from incrowd.release.certificate import Guarantee, NoisyColumn
+from incrowd.spec.model import Column, Spec
+
+Step: TypeAlias = Callable[[str], None]
+Progress: TypeAlias = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Recoded:
+    """How one column was generalised: to a level, or locally (then whether it is ordered)."""
+
+    column: Column
+    hierarchy: Hierarchy
+    level: int | None
+    ordered: bool | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """The rows of one table, the facts about them, and what only the curator may see."""
+
+    data: Table
+    rows: int
+    classes: int
+    smallest_class: int
+    scheme: dict[str, Recoded]
+    evaluation: Outcome | Evaluation
+    kept: tuple[str, ...] = ()
+    noisy: dict[str, NoisyColumn] = field(default_factory=dict)
+    parameters: dict[str, float | str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    shown: Shown | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """All that a method has made: one table or slices, and what is said of them together.
+
+    ``reasons`` tell why a scheme was used; they depend on no data.
+    """
+
+    products: tuple[Product, ...]
+    evaluation: Outcome | Evaluation | Sliced
+    parameters: dict[str, float | str] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the curator should know of the tables, each once."""
+        found = (warning for product in self.products for warning in product.warnings)
+        return tuple(dict.fromkeys(found))
+
+
+def alone(product: Product) -> Made:
+    """One table."""
+    return Made((product,), product.evaluation)
+
+
+class Method(Protocol):
+    """A way to publish. Making one refuses whatever can be refused without the table."""
+
+    @property
+    def events(self) -> list[Event]:
+        """What is spent of a privacy budget; nothing where there is no differential privacy."""
+        ...
+
+    def guarantee(self) -> Guarantee:
+        """What is promised, in numbers; the certificate finds the words."""
+        ...
+
+    def count(self, table: Table) -> Counted | Rows:
+        """The table as distinct tuples. Nothing is drawn."""
+        ...
+
+    def make(self, counted: Any, bits: Randomness, step: Step, progress: Progress) -> Made:
+        """The rows to be published, from what :meth:`count` has found."""
+        ...
+
+
+def protection(spec: Spec) -> dict[str, Any]:
+    """What the guarantee protects, as the certificate has it."""
+    if isinstance(spec.unit, str):
+        return {"unit": "one row"}
+    return {"unit": "one person", "without_id": "dropped" if spec.unit.without_id else None}
+
+
+def refuse_outside(counted: Counted) -> None:
+    """Refuse columns none of whose values is in the declared domain: a mistake, not data.
+
+    At the root nothing is shown of a column, whatever its values are.
+    """
+    for at, (name, hierarchy, level) in enumerate(
+        zip(counted.names, counted.hierarchies, counted.levels, strict=True)
+    ):
+        groups = len(hierarchy.labels[level]) - 2  # null, and what is outside
+        held = counted.frequencies.codes[:, at]
+        if groups > 0 and (held == groups + 1).any() and not (held < groups).any():
+            raise TableError(
+                f"No value of the column '{name}' is in its declared domain, so that nothing of "
+                "it would be shown. 'incrowd check' lists the values; correct the hierarchy, or "
+                "drop the column."
+            )
+
+
+def published(spec: Spec, *roles: str) -> dict[str, Column]:
+    """The columns of some roles; refuses names that no file can have."""
+    columns = {name: column for name, column in spec.columns.items() if column.role in roles}
+    for name in columns:
+        if "\0" in name or name.startswith("\ufeff"):
+            raise IncrowdError(
+                f"The name of the column {name!r} holds a character that no text file keeps. "
+                "Rename it."
+            )
+        if len(quote(name, safe=" ")) > 200:
+            raise IncrowdError(f"The name of the column '{name[:40]}...' is too long for a file.")
+    guessed = [name for name, entries in spec.unconfirmed.items() if "role" in entries]
+    if guessed:
+        raise IncrowdError(
+            f"The role of '{guessed[0]}' was guessed and nobody has confirmed it. Check every "
+            "role, then delete 'confirm'."
+        )
+    if spec.release is not None and spec.release.rows == "weighted" and COUNT in columns:
+        raise IncrowdError(f"A weighted release has a column '{COUNT}'; rename yours.")
+    return columns
+
+
+def cells(
+    labels: Mapping[str, Sequence[object]],
+    frequencies: Frequencies,
+    *,
+    weighted: bool,
+) -> Table:
+    """Cells as a table, in the order of what they show.
+
+    Codes may come from the values met in the table, suppressed ones among them, so their order
+    must not be seen.
+    """
+    shown, codes = {}, frequencies.codes.copy()
+    for at, (name, texts) in enumerate(labels.items()):
+        shown[name], rank = in_reading_order(texts)
+        codes[:, at] = rank[codes[:, at]]
+    merged_ = merged(codes, frequencies.counts)
+    columns = {
+        name: (texts, merged_.codes[:, at]) for at, (name, texts) in enumerate(shown.items())
+    }
+    return from_cells(columns, merged_.counts, weighted=COUNT if weighted else None)
+
+
+def in_reading_order(texts: Sequence[object]) -> tuple[list[object], Codes]:
+    """Labels in the order of a reader, and the place of each."""
+    order = sorted(range(len(texts)), key=lambda code: reading_order(texts[code]))
+    rank = np.empty(len(texts), dtype=np.int32)
+    rank[order] = np.arange(len(texts))
+    return [texts[code] for code in order], rank

@@ -1,0 +1,1 @@
+"""k-anonymous releases: classes of at least k rows that look alike."""

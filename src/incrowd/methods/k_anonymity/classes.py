@@ -1,0 +1,276 @@
+"""Rows put into classes of at least k, by the algorithm that a spec names.
+
+From rows counted at level 0 to classes, and from classes to what each row shows. What comes
+out is k-anonymous by its labels; that is counted again at the end, not assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from incrowd.anonymize.cluster import cluster, duplicate
+from incrowd.anonymize.lattice import Lattice, Rollups
+from incrowd.anonymize.mondrian import mondrian
+from incrowd.anonymize.ola import Progress, Scheme, minimal, optimal
+from incrowd.codes.axis import Axis, Members, boxes, positions
+from incrowd.codes.frequency import Frequencies, merged
+from incrowd.codes.hierarchy import Codes
+from incrowd.engine.count import Rows
+from incrowd.errors import Floats, IncrowdError
+from incrowd.measure import diversity
+from incrowd.measure.diversity import Protected
+from incrowd.privacy.randomness import Randomness
+from incrowd.spec.build import build
+from incrowd.spec.model import Column, Intervals, Order, Release
+
+SUPPRESSION = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """What the generalised columns show, for each distinct tuple of them.
+
+    ``members`` numbers the class of each tuple, and is -1 where it is suppressed.
+    ``levels`` are those of a full-domain scheme, None where recoding is local. ``published``,
+    under k-Duplication alone, is how often each tuple of all columns is published.
+    """
+
+    labels: tuple[list[str | None], ...]
+    codes: Codes
+    members: Members
+    levels: tuple[int, ...] | None
+    published: npt.NDArray[np.int64] | None = None
+
+    @property
+    def shown(self) -> npt.NDArray[np.bool_]:
+        """Which tuples are shown."""
+        return self.members >= 0
+
+
+def classes(
+    rows: Rows,
+    axes: Sequence[Axis],
+    columns: dict[str, Column],
+    release: Release,
+    *,
+    bits: Randomness,
+    progress: Progress = lambda _done, _all: None,
+) -> Classes:
+    """Put the rows into classes of at least k."""
+    k = release.k
+    if k is None:
+        raise IncrowdError("The spec must give 'k' under 'release'.")
+    total = rows.frequencies.total
+    if total < k:
+        raise IncrowdError(f"The table has {total} rows, fewer than k = {k}. Nothing was written.")
+    weights = np.array([columns[name].weight for name in rows.counted.names])
+    protected = _protected(rows, columns)
+    _refuse_hopeless(protected)
+    algorithm = release.algorithm or "ola"
+    if algorithm == "ola":
+        found = _full_domain(rows, release, k, weights, protected, progress)
+    elif protected and algorithm != "mondrian":
+        raise IncrowdError(
+            f"'diversity' and 'closeness' do not go with the algorithm '{algorithm}'. Use 'ola' or "
+            "'mondrian'."
+        )
+    elif algorithm == "duplicate":
+        found = _duplicated(rows, axes, k, weights, bits, progress)
+    else:
+        found = _local(rows, axes, release, k, weights, protected, progress)
+    _count_again(rows, found, k)
+    return found
+
+
+def suppressible(release: Release, total: int) -> int:
+    """How many rows may be suppressed."""
+    share = SUPPRESSION if release.suppression is None else release.suppression
+    return int(np.floor(share * total * (1 + 1e-12)))
+
+
+def lattice_of(rows: Rows, release: Release) -> Lattice:
+    """The schemes that the spec allows."""
+    heights = [hierarchy.height for hierarchy in rows.counted.hierarchies]
+    return lattice_between(rows.counted.names, heights, release.levels)
+
+
+def lattice_between(
+    names: Sequence[str], heights: Sequence[int], levels: Mapping[str, int | tuple[int, int]]
+) -> Lattice:
+    """The schemes within the levels that are fixed, or given as lowest and highest."""
+    low, high = [], []
+    for name, height in zip(names, heights, strict=True):
+        given = levels.get(name, (0, height - 1))
+        least, most = (given, given) if isinstance(given, int) else given
+        if most >= height:
+            raise IncrowdError(
+                f"Level {most} is asked for column '{name}', but its highest is {height - 1}."
+            )
+        low.append(least)
+        high.append(most)
+    return Lattice(tuple(low), tuple(high))
+
+
+def _full_domain(
+    rows: Rows,
+    release: Release,
+    k: int,
+    weights: Floats,
+    protected: Sequence[Protected],
+    progress: Progress,
+) -> Classes:
+    counted, quasi = rows.counted, len(rows.counted.names)
+    base = (
+        Frequencies(rows.frequencies.codes[:, :quasi], rows.frequencies.counts)
+        if protected
+        else counted.frequencies
+    )
+    rollups = Rollups(counted.hierarchies, base, protected)
+    search = {
+        "k": k,
+        "limit": suppressible(release, rows.frequencies.total),
+        "loss": release.loss or "normalised",
+        "weights": weights,
+        "progress": progress,
+    }
+    lattice = lattice_of(rows, release)
+    scheme: Scheme
+    if release.candidates == "minimal":
+        scheme = minimal(rollups, lattice, **search)[0]  # type: ignore[arg-type]
+    else:
+        scheme = optimal(rollups, lattice, **search)  # type: ignore[arg-type]
+    found = rollups.classes(scheme.levels, k=k)
+    assert found is not None
+    members = rollups.members(scheme.levels, found)
+    members = np.where(found.lost[members], -1, members)
+    if protected:  # one for each tuple of the generalised columns
+        members = members[np.searchsorted(rows.owner, np.arange(len(counted.frequencies)))]
+    labels, codes = [], []
+    for at, (hierarchy, level) in enumerate(zip(counted.hierarchies, scheme.levels, strict=True)):
+        by_label = hierarchy.by_label(level)
+        labels.append(list(hierarchy.labels[level]))
+        codes.append(by_label[hierarchy.groups[level][counted.frequencies.codes[:, at]]])
+    return Classes(tuple(labels), np.column_stack(codes), members, scheme.levels)
+
+
+def _local(
+    rows: Rows,
+    axes: Sequence[Axis],
+    release: Release,
+    k: int,
+    weights: Floats,
+    protected: Sequence[Protected],
+    progress: Progress,
+) -> Classes:
+    counted, quasi = rows.counted, len(rows.counted.names)
+    points = positions(axes, counted.frequencies.codes)
+    if release.algorithm == "cluster":
+        members = cluster(
+            axes, points, counted.frequencies.counts, k=k, weights=weights, progress=progress
+        )
+    elif protected:
+        whole = positions(axes, rows.frequencies.codes[:, :quasi])
+        by_row = mondrian(
+            axes, whole, rows.frequencies.counts,
+            k=k, weights=weights, cut=release.cut or "balanced", protected=protected,
+        )  # fmt: skip
+        members = by_row[np.searchsorted(rows.owner, np.arange(len(points)))]
+    else:
+        members = mondrian(
+            axes, points, counted.frequencies.counts,
+            k=k, weights=weights, cut=release.cut or "balanced",
+        )  # fmt: skip
+    found = boxes(points, counted.frequencies.counts, members)
+    labels, codes = [], []
+    for at, axis in enumerate(axes):
+        texts, places = axis.labels(found.low[:, at], found.high[:, at])
+        labels.append(texts)
+        codes.append(places[members])
+    return Classes(tuple(labels), np.column_stack(codes).astype(np.int32), members, None)
+
+
+def _duplicated(
+    rows: Rows,
+    axes: Sequence[Axis],
+    k: int,
+    weights: Floats,
+    bits: Randomness,
+    progress: Progress,
+) -> Classes:
+    counted = rows.counted
+    points = positions(axes, counted.frequencies.codes)
+    members = cluster(
+        axes, points, counted.frequencies.counts, k=k, weights=weights, progress=progress
+    )
+    labels = tuple(list(hierarchy.labels[0]) for hierarchy in counted.hierarchies)
+    codes = [
+        hierarchy.by_label(0)[hierarchy.groups[0][counted.frequencies.codes[:, at]]]
+        for at, hierarchy in enumerate(counted.hierarchies)
+    ]
+    published = duplicate(members[rows.owner], rows.frequencies.counts, bits)
+    return Classes(labels, np.column_stack(codes), members, (0,) * len(axes), published=published)
+
+
+def _protected(rows: Rows, columns: dict[str, Column]) -> list[Protected]:
+    """The sensitive columns with rules, coded in the order of their values."""
+    found = []
+    quasi = len(rows.counted.names)
+    for at, name in enumerate(rows.kept):
+        rules: list[diversity.Rule] = []
+        asked, close = columns[name].diversity, columns[name].closeness
+        if asked is not None and asked.distinct is not None:
+            rules.append(diversity.Distinct(asked.distinct))
+        if asked is not None and asked.entropy is not None:
+            rules.append(diversity.Entropy(asked.entropy))
+        if close is not None and close.equal is not None:
+            rules.append(diversity.Closeness(close.equal))
+        if close is not None and close.ordered is not None:
+            rules.append(diversity.Closeness(close.ordered, ordered=True))
+        if rules:
+            codes = _in_declared_order(columns[name], rows.kept[name])[
+                rows.frequencies.codes[:, quasi + at]
+            ]
+            overall = np.bincount(
+                codes, weights=rows.frequencies.counts, minlength=len(rows.kept[name])
+            )
+            found.append(Protected(codes, overall.astype(np.int64), tuple(rules), name))
+    return found
+
+
+def _in_declared_order(column: Column, values: Sequence[object]) -> Codes:
+    """The place of each value: as declared, where the column has an ordered hierarchy."""
+    places = np.arange(len(values), dtype=np.int32)
+    if column.hierarchy is None or not isinstance(column.hierarchy.declared, Intervals | Order):
+        return places
+    codes = build(column, folder=Path()).encode(values)
+    places[np.argsort(codes, kind="stable")] = np.arange(len(values), dtype=np.int32)
+    return places
+
+
+def _refuse_hopeless(protected: Sequence[Protected]) -> None:
+    """Refuse what not even the whole table as one class would satisfy."""
+    for column in protected:
+        for rule in column.rules:
+            if not rule.holds(column.overall[None, :], column.overall).all():
+                raise IncrowdError(
+                    f"The column '{column.name}' cannot satisfy {rule}: not even the whole table "
+                    f"as one class does. It has {column.values} values. Ask for less."
+                )
+
+
+def _count_again(rows: Rows, found: Classes, k: int) -> None:
+    """Nothing leaves before every class, told by its labels, was counted to have k rows."""
+    counts = rows.counted.frequencies.counts
+    codes = found.codes[rows.owner]
+    if found.published is not None:
+        shown, counts = found.published > 0, found.published
+    else:
+        shown, codes = found.shown, found.codes
+    sizes = merged(codes[shown], counts[shown]).counts
+    if len(sizes) and int(sizes.min()) < k:
+        raise AssertionError(f"a class of {sizes.min()} rows, fewer than k = {k}")

@@ -1,0 +1,1 @@
+"""(k,epsilon)-anonymous releases: classes, and noise inside each of them."""

@@ -1,0 +1,1 @@
+"""Safe releases: sample, generalise, drop what is rare; differentially private."""

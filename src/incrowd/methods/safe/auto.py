@@ -1,0 +1,123 @@
+"""Which scheme to use where the spec leaves it open, from facts that depend on no data."""
+
+from __future__ import annotations
+
+import math
+
+from incrowd.errors import IncrowdError
+from incrowd.methods.safe.scheme import Cut, Fixed, Scheme, Searched
+from incrowd.spec.build import build
+from incrowd.spec.file import SpecFile
+from incrowd.spec.model import Column, Release
+
+MANY_SCHEMES = 300_000
+
+
+def decided(file: SpecFile, columns: dict[str, Column]) -> tuple[Scheme, tuple[str, ...]]:
+    """The scheme that the spec names, or that an expert would take; and why, in sentences.
+
+    Fixed levels are the only scheme where there is nothing to choose, or no budget to choose
+    with. Otherwise the table chooses levels, privately. Its cells are not cut further unless the
+    spec asks for it: fine and coarse labels side by side tell of associations that are not there
+    (see :mod:`incrowd.measure.fineness`). Of very many schemes the finest are left out unseen.
+    """
+    release = file.spec.release
+    assert release is not None
+    if release.scheme == "fixed":
+        return Fixed(file, columns), ("The spec asks for a fixed scheme.",)
+    if release.scheme == "search":
+        return Searched(file, columns), ("The spec asks for a search.",)
+    if release.scheme == "mondrian":
+        return Cut(file, columns), ("The spec asks for safe Mondrian.",)
+    settled = _nothing_to_choose(release, columns)
+    if settled:
+        _refuse_orphans(release, settled)
+        return Fixed(file, columns), (f"The scheme is fixed: {settled}.",)
+    given = release.keep or release.beta
+    if release.slices:
+        reason = (
+            "The spec leaves the scheme open, so levels were chosen privately, for each slice by "
+            "itself."
+        )
+        if not given:
+            reason += (
+                " The sampling rate is the one at which the smallest crowds survive: slices are "
+                "for how columns go together, and a small sample shows that."
+            )
+        return Searched(file, columns), (reason,)
+    limits, thinned = _thinned(file, columns)
+    what = "levels" if given else "levels, k and beta"
+    reason = f"The spec leaves the scheme open, so {what} were chosen privately."
+    return Searched(file, columns, limits), (reason, *thinned, *_hint(release))
+
+
+def _hint(release: Release) -> tuple[str, ...]:
+    """What was optimised where nobody said it, and how to have something else."""
+    if release.objective is not None or release.keep is not None or release.beta is not None:
+        return ()
+    words = (
+        "What was aimed for is much detail in as many rows as possible. Fewer rows that say more, "
+        "for models or small groups: 'objective: detail' with 'keep: 0.25'."
+    )
+    return (words,)
+
+
+def _nothing_to_choose(release: Release, columns: dict[str, Column]) -> str:
+    """Why no scheme can be chosen; nothing if one can."""
+    if all(isinstance(release.levels.get(name), int) for name in columns):
+        return "the spec names the level of every column"
+    if release.k is not None:
+        return "the spec names k, which a search would find itself"
+    if release.epsilon is None or release.delta is None:
+        return "a choice needs a budget, and the spec does not give both epsilon and delta"
+    return ""
+
+
+def _refuse_orphans(release: Release, reason: str) -> None:
+    for name in ("objective", "search_epsilon"):
+        if getattr(release, name) is not None:
+            raise IncrowdError(f"'{name}' is for a scheme that is chosen, but {reason}.")
+
+
+def _thinned(
+    file: SpecFile, columns: dict[str, Column]
+) -> tuple[dict[str, int | tuple[int, int]], tuple[str, ...]]:
+    """Level limits that leave no more schemes than can be searched in seconds, and what they did.
+
+    The finest level of the column with the most levels goes first, so that every column keeps
+    a choice for as long as possible.
+    """
+    given = file.spec.release.levels if file.spec.release is not None else {}
+    hierarchies = {name: build(column, folder=file.folder) for name, column in columns.items()}
+    low, high = {}, {}
+    for name, hierarchy in hierarchies.items():
+        level = given.get(name, (0, hierarchy.height - 1))
+        low[name], high[name] = (level, level) if isinstance(level, int) else level
+    start = dict(low)
+    every = schemes = math.prod(high[name] - low[name] + 1 for name in columns)
+    while schemes > MANY_SCHEMES:
+        name = max(low, key=lambda name: high[name] - low[name])
+        levels = high[name] - low[name] + 1
+        schemes = schemes // levels * (levels - 1)
+        low[name] += 1
+    if schemes == every:
+        return dict(given), ()
+    raised = [name for name in columns if low[name] > start[name]]
+    limits: dict[str, int | tuple[int, int]] = dict(given)
+    limits.update({name: (low[name], high[name]) for name in raised})
+    removed = [
+        name
+        for name in raised
+        if hierarchies[name].rooted and low[name] == hierarchies[name].height - 1
+    ]
+    listed = ", ".join(
+        f"'{name}' from level {low[name]} on" for name in raised if name not in removed
+    )
+    words = f"Of {every:,} schemes the finest were left out, without a look at the table."
+    if listed:
+        words += f" What is left to choose from: {listed}."
+    if removed:
+        names = ", ".join(f"'{name}'" for name in removed)
+        words += f" Nothing is shown of {names}: of each only its root is left."
+    words += " Narrower tables ('slices') would keep more."
+    return limits, (words,)

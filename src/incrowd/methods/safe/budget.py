@@ -1,0 +1,181 @@
+"""From what a spec says of k, beta, epsilon and delta to the budget of a safe release.
+
+With ``already_sampled: b`` everybody of a population was in the table with probability b. The
+premise under which that counts is that the attacker does not know whether the person was whom
+he asks about; he may know it of everybody else. So a release costs what
+:class:`incrowd.privacy.events.Sampled` says, one or several alike, and never what a release of
+rate b beta would: that would need everybody's membership to be secret.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from incrowd.errors import IncrowdError, UnsolvableError
+from incrowd.privacy.accountant import Accountant
+from incrowd.privacy.amplification import Guarantee, allowed
+from incrowd.privacy.events import LARGEST_K, SafeRelease
+from incrowd.privacy.plan import plan
+from incrowd.privacy.randomness import realised
+from incrowd.privacy.rounding import rounded
+from incrowd.privacy.selection import payable
+from incrowd.privacy.solver import OnSample
+from incrowd.privacy.split import RATES, Budget, paired
+from incrowd.spec.model import Release
+
+_ROOM = 4  # a release of a sample may need a quarter of delta whatever epsilon is, no more
+
+
+def searched(
+    release: Release,
+    *,
+    selections: Sequence[float],
+    choices: Sequence[float] = (),
+    tables: int = 1,
+) -> Budget:
+    """The budget of tables whose schemes, with k and beta, are chosen privately.
+
+    ``selections`` are what the choices of one scheme spend, ``choices`` what comes before all.
+    """
+    if release.epsilon is None or release.delta is None:
+        raise IncrowdError(f"'scheme: {release.scheme}' needs both 'epsilon' and 'delta'.")
+    if release.k is not None:
+        raise IncrowdError(f"'scheme: {release.scheme}' finds k itself; leave 'k' out.")
+    rate = release.beta or release.keep
+    if rate is None and tables > 1:
+        rate = _best_rate(release, tables)
+    return paired(
+        epsilon=release.epsilon,
+        delta=release.delta,
+        selections=_payable(selections),
+        rates=RATES if rate is None else (rate,),
+        choices=_payable(choices),
+        tables=tables,
+        population=release.already_sampled,
+    )
+
+
+def _best_rate(release: Release, tables: int) -> float:
+    """The rate at which the smallest crowds survive: of slices, shape matters more than rows.
+
+    Of a table that is a sample, tables may together spend what amplification brings down to
+    the budget. (Where the direction of the absent decided, a little more: k is found exactly
+    afterwards.)
+    """
+    assert release.epsilon is not None
+    assert release.delta is not None
+    inside = Guarantee(release.epsilon, release.delta)
+    if release.already_sampled is not None:
+        inside = allowed(epsilon=inside.epsilon, delta=inside.delta, rate=release.already_sampled)
+    if inside.delta >= 1:  # whoever is drawn so rarely needs no crowd
+        return RATES[-1]
+    return plan(epsilon=inside.epsilon, delta=inside.delta, releases=tables).beta
+
+
+def _payable(epsilons: Sequence[float]) -> tuple[float, ...]:
+    spent = tuple(payable(epsilon) for epsilon in epsilons)
+    if not min(spent, default=1.0) > 0:
+        raise IncrowdError("The search needs an epsilon of at least a millionth for each choice.")
+    return spent
+
+
+def fixed(release: Release, *, choices: Sequence[float] = (), tables: int = 1) -> Budget:
+    """The budget of tables whose schemes do not depend on the data.
+
+    What is not given of k and beta is the best there is: the smallest k, the largest beta, or
+    both for the smallest crowd k / beta. Several tables are drawn from one and the same table,
+    so where that is a sample they are amplified together.
+    """
+    if choices or (tables > 1 and release.already_sampled is not None):
+        return _beside_choices(release, choices, tables)
+    k, rate = release.k, release.beta or release.keep
+    if release.already_sampled is not None and (k is None or rate is None):
+        k, rate = _on_sample(release, k, rate, release.already_sampled)
+        return _accounted(release, SafeRelease(k, realised(rate)), tables)
+    known: dict[str, Any] = {
+        "epsilon": release.epsilon, "delta": release.delta, "releases": tables,
+    }  # fmt: skip
+    if rate is not None and k is None:
+        k = plan(beta=rate, **known).k
+    elif rate is None:
+        planned = plan(k=k, **known)
+        k, rate = planned.k, planned.beta
+    assert k is not None
+    return _accounted(release, SafeRelease(k, realised(rate)), tables)
+
+
+def _on_sample(release: Release, k: int | None, rate: float | None, b: float) -> tuple[int, float]:
+    """The k and beta of one release of a table that is a sample, where one or both are asked."""
+    epsilon, delta = release.epsilon, release.delta
+    if epsilon is None or delta is None:
+        raise IncrowdError(
+            "A table that is a sample needs both 'epsilon' and 'delta' under 'release', or "
+            "both 'k' and 'beta' with one of them."
+        )
+    solver = OnSample(rate=b)
+    if k is not None:
+        return k, solver.beta(k, epsilon, delta)
+    if rate is not None:
+        size = solver.k(rate, epsilon, delta)
+    else:
+        size, rate = OnSample(rate=b, room=_ROOM).least_crowd(epsilon, delta)
+    if math.isinf(size):
+        raise UnsolvableError(
+            f"No k up to {LARGEST_K:,} reaches epsilon = {epsilon:g}, delta = {delta:g} with "
+            f"already_sampled = {b:g}. Use a larger epsilon or delta, or a smaller beta."
+        )
+    # A rate that was found needs no more than four digits.
+    given = release.beta or release.keep
+    return int(size), given or float(rounded("beta", rate, 4))
+
+
+def _accounted(release: Release, pair: SafeRelease, tables: int) -> Budget:
+    """The budget of a pair, with what it spends: what was not given, or no more than was.
+
+    What is found is rounded up to six digits, so that it also holds where whoever verifies it
+    adds up in another order.
+    """
+    budget = Budget(0.0, 0.0, (pair,), tables=tables, population=release.already_sampled)
+    accountant = Accountant(budget.events)
+    k, rate = pair.k, pair.beta
+    if release.epsilon is not None:
+        epsilon, delta = release.epsilon, accountant.delta(epsilon=release.epsilon)
+        if release.delta is None or delta <= release.delta:
+            delta = min(float(rounded("delta", delta, 6)), release.delta or 1.0)
+        else:
+            raise IncrowdError(
+                f"k = {k} and beta = {rate:g} give delta = {delta:.3g} at epsilon = {epsilon:g}, "
+                f"more than the {release.delta:g} of the spec. Use a larger k or a smaller beta."
+            )
+    elif release.delta is not None:
+        delta, epsilon = release.delta, accountant.epsilon(delta=release.delta)
+        epsilon = float(rounded("epsilon", epsilon, 6)) if epsilon < math.inf else epsilon
+    else:
+        raise IncrowdError("The spec must give epsilon, delta or both under 'release'.")
+    if not epsilon < math.inf:
+        raise IncrowdError(
+            f"No epsilon reaches delta = {delta:g} with k = {k} and beta = {rate:g}."
+        )
+    return Budget(epsilon, delta, (pair,), tables=tables, population=release.already_sampled)
+
+
+def _beside_choices(release: Release, choices: Sequence[float], tables: int) -> Budget:
+    """The smallest k at the rate that is given, or that is best for tables of their own."""
+    if release.epsilon is None or release.delta is None or release.k is not None:
+        raise IncrowdError(
+            "Slices that are chosen, or of a table that is a sample, need both 'epsilon' and "
+            "'delta', and find k themselves; leave 'k' out."
+        )
+    rate = release.beta or release.keep
+    if rate is None:
+        rate = _best_rate(release, tables)
+    return paired(
+        epsilon=release.epsilon,
+        delta=release.delta,
+        rates=(rate,),
+        choices=_payable(choices),
+        tables=tables,
+        population=release.already_sampled,
+    )

@@ -1,0 +1,363 @@
+"""The schemes of a safe release: fixed, searched for, or cut further; and a table by each.
+
+A scheme is given a table's tuples and what it may spend, and makes the product. Whatever it can
+refuse, it refuses when it is made, without the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+
+from incrowd.anonymize.lattice import Lattice, Rollups
+from incrowd.anonymize.safe import safe
+from incrowd.anonymize.safe_mondrian import Cells, cut
+from incrowd.anonymize.safe_search import Chosen, ramp, search
+from incrowd.codes.axis import Axis, positions
+from incrowd.codes.frequency import between, keys, merged
+from incrowd.codes.hierarchy import Codes
+from incrowd.engine.count import Counted, count
+from incrowd.engine.table import Table
+from incrowd.errors import Floats, IncrowdError
+from incrowd.measure.evaluation import Shown, axes_of, evaluate, invented
+from incrowd.measure.loss import normalised
+from incrowd.measure.outcome import outcome_of
+from incrowd.methods.base import Product, Progress, Recoded, Step, cells
+from incrowd.methods.k_anonymity.classes import lattice_between
+from incrowd.privacy.events import SafeRelease
+from incrowd.privacy.randomness import Randomness
+from incrowd.privacy.split import Budget
+from incrowd.spec.build import build, is_open
+from incrowd.spec.file import SpecFile
+from incrowd.spec.model import Column, Release, Slicing
+
+SEARCH_SHARE = 0.05
+ROUNDS = 2
+SIDE_BY_SIDE = (
+    "This release is cut locally: fine and coarse labels may stand side by side in a column, and "
+    "which rows are shown finely may follow their other columns. What holds among the rows of one "
+    "label need not hold in the table. Do not compare labels of different fineness, and train no "
+    "model on them; 'scheme: search' has one level for each column."
+)
+POWERS = {"rows": 1, "balanced": 2, "detail": 3}
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What goes along with the making of a release."""
+
+    bits: Randomness
+    step: Step
+    progress: Progress
+
+
+class Scheme(Protocol):
+    """A way to generalise the columns of a table, and to draw its sample."""
+
+    def shares(self) -> tuple[float, ...]:
+        """What each of its private choices spends, as a share of epsilon; none if it has none."""
+        ...
+
+    def counted(self, table: Table) -> Counted:
+        """The tuples that it works on."""
+        ...
+
+    def product(self, whole: Counted, budget: Budget, walk: Walk) -> tuple[Product, SafeRelease]:
+        """The rows to be published, and the pair of k and beta that they were drawn with.
+
+        ``whole`` may have some of the columns only.
+        """
+        ...
+
+
+class Fixed:
+    """By the levels of the spec, which depend on no data."""
+
+    def __init__(self, file: SpecFile, columns: dict[str, Column]) -> None:
+        self._folder, self._columns, self._release = file.folder, columns, _release(file)
+        self._levels = _levels(file, columns)
+
+    def shares(self) -> tuple[float, ...]:
+        """Nothing is chosen from the table."""
+        return ()
+
+    def counted(self, table: Table) -> Counted:
+        """The table at the levels of the scheme: of a large one, far fewer tuples."""
+        levels = list(self._levels.values())
+        return count(table, self._columns, folder=self._folder, levels=levels)
+
+    def product(self, whole: Counted, budget: Budget, walk: Walk) -> tuple[Product, SafeRelease]:
+        """Draw, cut at k."""
+        (pair,) = budget.pairs
+        levels = tuple(self._levels[name] for name in whole.names)
+        return _drawn(_rolled(whole, levels), self._columns, self._release, pair, walk), pair
+
+
+class Searched:
+    """By levels, and a pair of k and beta, that the table has chosen privately.
+
+    The choice is made on the whole table, before and apart from the sample that is published:
+    chosen from that sample, it would tell of the rows that are in it.
+    """
+
+    def __init__(
+        self,
+        file: SpecFile,
+        columns: dict[str, Column],
+        limits: dict[str, int | tuple[int, int]] | None = None,
+    ) -> None:
+        self._folder, self._columns, self._release = file.folder, columns, _release(file)
+        self._limits = self._release.levels if limits is None else limits
+        self._heights = {
+            name: build(column, folder=file.folder).height for name, column in columns.items()
+        }
+        for names in (*((name,) for name in columns), *self._widest()):
+            self.lattice(names)  # refuses levels that there are not, and too many schemes
+
+    def _widest(self) -> list[tuple[str, ...]]:
+        """The columns that may be searched together; where it is open which, the worst of them."""
+        slices = self._release.slices
+        if isinstance(slices, Slicing):
+            deep = sorted(self._columns, key=lambda name: -self.lattice((name,)).size)
+            return [tuple(deep[: slices.columns])]
+        return list(slices) or [tuple(self._columns)]
+
+    def lattice(self, names: tuple[str, ...]) -> Lattice:
+        """The schemes that are searched, for some of the columns."""
+        return lattice_between(names, [self._heights[name] for name in names], self._limits)
+
+    def shares(self) -> tuple[float, ...]:
+        """One choice."""
+        return (SEARCH_SHARE,)
+
+    def counted(self, table: Table) -> Counted:
+        """The table at level 0."""
+        return count(table, self._columns, folder=self._folder)
+
+    def product(self, whole: Counted, budget: Budget, walk: Walk) -> tuple[Product, SafeRelease]:
+        """Search, roll up, draw, cut at k."""
+        chosen = self._chosen(whole, budget, walk)
+        pair = SafeRelease(chosen.ramp.k, chosen.ramp.beta)
+        rolled = _rolled(whole, chosen.levels)
+        return _drawn(rolled, self._columns, self._release, pair, walk), pair
+
+    def _chosen(self, whole: Counted, budget: Budget, walk: Walk) -> Chosen:
+        walk.step("search")
+        return search(
+            Rollups(whole.hierarchies, whole.frequencies),
+            self.lattice(whole.names),
+            [ramp(pair.k, pair.beta) for pair in budget.pairs],
+            epsilon=Fraction(repr(budget.selections[0])),
+            power=self._power,
+            weights=self._weights(whole.names),
+            bits=walk.bits,
+            progress=walk.progress,
+        )
+
+    @property
+    def _power(self) -> int:
+        return POWERS[self._release.objective or "rows"]
+
+    def _weights(self, names: Sequence[str]) -> Floats:
+        return np.array([self._columns[name].weight for name in names])
+
+
+class Cut(Searched):
+    """Safe Mondrian: a scheme is chosen as above, and its cells are cut further, privately.
+
+    Only along columns that list their values: a box of values that nobody listed would reach
+    as far as the values met. Other columns stay at the level that was chosen, and so do those
+    whose levels the spec limits.
+    """
+
+    def __init__(
+        self,
+        file: SpecFile,
+        columns: dict[str, Column],
+        limits: dict[str, int | tuple[int, int]] | None = None,
+    ) -> None:
+        super().__init__(file, columns, limits)
+        if not any(self.cuts(name) for name in columns):
+            raise IncrowdError(
+                "'scheme: mondrian' cuts columns whose values are listed, and there is none: all "
+                "have a mask, are flat without values, or have 'levels'. Use 'scheme: search'."
+            )
+
+    def cuts(self, name: str) -> bool:
+        """Whether a column may be cut."""
+        return not is_open(self._columns[name]) and name not in self._release.levels
+
+    def shares(self) -> tuple[float, ...]:
+        """The search, and each round of cuts, in equal parts."""
+        return (SEARCH_SHARE,) * (1 + ROUNDS)
+
+    def product(self, whole: Counted, budget: Budget, walk: Walk) -> tuple[Product, SafeRelease]:
+        """Search, cut the cells, draw, cut at k."""
+        chosen = self._chosen(whole, budget, walk)
+        pair = SafeRelease(chosen.ramp.k, chosen.ramp.beta)
+        every = axes_of(whole, self._columns)
+        axes = {at: contiguous(every[at]) for at, name in enumerate(whole.names) if self.cuts(name)}
+        if not axes:  # of a slice, perhaps, none of whose columns can be cut
+            rolled = _rolled(whole, chosen.levels)
+            return _drawn(rolled, self._columns, self._release, pair, walk), pair
+        boxes = self._cut(axes, whole, chosen, budget, walk.bits)
+        walk.step("draw")
+        labels, codes = _looks(axes, boxes, whole, chosen.levels)
+        drawn = safe(
+            merged(codes, whole.frequencies.counts), k=pair.k, beta=pair.beta, bits=walk.bits
+        )
+        levels = [None if at in axes else level for at, level in enumerate(chosen.levels)]
+        shown = Shown(labels, drawn, tuple(levels))
+        lines = [axes.get(at, axis) for at, axis in enumerate(every)]
+        product = Product(
+            data=cells(
+                dict(zip(whole.names, labels, strict=True)), drawn,
+                weighted=self._release.rows == "weighted",
+            ),
+            rows=drawn.total,
+            classes=len(drawn),
+            smallest_class=int(drawn.counts.min()) if len(drawn) else 0,
+            scheme={
+                name: Recoded(self._columns[name], hierarchy, None, axes[at].ordered)
+                if at in axes
+                else Recoded(self._columns[name], hierarchy, chosen.levels[at])
+                for at, (name, hierarchy) in enumerate(
+                    zip(whole.names, whole.hierarchies, strict=True)
+                )
+            },
+            shown=shown,
+            evaluation=evaluate(whole, lines, shown, stars=False),
+            warnings=(SIDE_BY_SIDE, *invented(whole, lines, shown)),
+        )  # fmt: skip
+        return product, pair
+
+    def _cut(
+        self,
+        axes: dict[int, Axis],
+        whole: Counted,
+        chosen: Chosen,
+        budget: Budget,
+        bits: Randomness,
+    ) -> Cells:
+        """The cells of the chosen scheme, cut further."""
+        weights = self._weights(whole.names)
+        shares = weights / weights.sum()
+        return cut(
+            list(axes.values()),
+            positions(list(axes.values()), whole.frequencies.codes[:, list(axes)]),
+            whole.frequencies.counts,
+            _cells_of(axes, whole, chosen.levels, shares),
+            ramp=chosen.ramp,
+            epsilons=[Fraction(repr(epsilon)) for epsilon in budget.selections[1:]],
+            power=self._power,
+            shares=shares[list(axes)],
+            bits=bits,
+        )
+
+
+def _looks(
+    axes: dict[int, Axis], boxes: Cells, whole: Counted, levels: Sequence[int]
+) -> tuple[tuple[Sequence[str | None], ...], Codes]:
+    """The labels of each column, and for each tuple which of them it shows."""
+    labels: list[Sequence[str | None]] = []
+    codes = np.zeros_like(whole.frequencies.codes)
+    for at, (hierarchy, level) in enumerate(zip(whole.hierarchies, levels, strict=True)):
+        if at in axes:
+            place = list(axes).index(at)
+            texts, own = axes[at].labels(boxes.low[:, place], boxes.high[:, place])
+            labels.append(texts)
+            codes[:, at] = own[boxes.members]
+        else:
+            labels.append(hierarchy.labels[level])
+            group = hierarchy.groups[level][whole.frequencies.codes[:, at]]
+            codes[:, at] = hierarchy.by_label(level)[group]
+    return tuple(labels), codes
+
+
+def _release(file: SpecFile) -> Release:
+    assert file.spec.release is not None
+    return file.spec.release
+
+
+def _rolled(whole: Counted, levels: tuple[int, ...]) -> Counted:
+    """The tuples at higher levels."""
+    if levels == whole.levels:
+        return whole
+    maps = between(whole.hierarchies, whole.levels, levels)
+    return replace(whole, levels=levels, frequencies=whole.frequencies.rolled(maps))
+
+
+def _drawn(
+    counted: Counted,
+    columns: dict[str, Column],
+    release: Release,
+    pair: SafeRelease,
+    walk: Walk,
+) -> Product:
+    """The cells of a scheme of levels, thinned and cut at k."""
+    walk.step("draw")
+    counted = counted.by_label()
+    drawn = safe(counted.frequencies, k=pair.k, beta=pair.beta, bits=walk.bits)
+    leveled = list(zip(counted.names, counted.hierarchies, counted.levels, strict=True))
+    labels = {name: hierarchy.labels[level] for name, hierarchy, level in leveled}
+    return Product(
+        data=cells(labels, drawn, weighted=release.rows == "weighted"),
+        rows=drawn.total,
+        classes=len(drawn),
+        smallest_class=int(drawn.counts.min()) if len(drawn) else 0,
+        scheme={
+            name: Recoded(columns[name], hierarchy, level) for name, hierarchy, level in leveled
+        },
+        shown=Shown(tuple(labels.values()), drawn, counted.levels),
+        evaluation=outcome_of(counted, drawn, k=pair.k, beta=pair.beta),
+    )
+
+
+def contiguous(axis: Axis) -> Axis:
+    """The axis, taken for a tree where some group of its hierarchy is no run of neighbours."""
+    return axis if axis.ordered and axis.has_runs else Axis(axis.hierarchy, ordered=False)
+
+
+def _cells_of(
+    axes: dict[int, Axis], whole: Counted, levels: Sequence[int], shares: Floats
+) -> Cells:
+    """The cells of a scheme as boxes over the declared domain of some columns."""
+    groups = np.column_stack(
+        [h.groups[level][whole.frequencies.codes[:, at]]
+         for at, (h, level) in enumerate(zip(whole.hierarchies, levels, strict=True))]
+    ).astype(np.int32)  # fmt: skip
+    _, first, place = np.unique(keys(groups), return_index=True, return_inverse=True)
+    groups = groups[first]
+    low, high, beside = [], [], np.zeros(len(groups))
+    for at, level in enumerate(levels):
+        if at in axes:
+            one, other = axes[at].runs(np.full(len(groups), level), groups[:, at])
+            low.append(one)
+            high.append(other)
+        else:
+            lost = normalised(whole.hierarchies[at])[level]
+            beside += shares[at] * (1 - lost[groups[:, at]])
+    return Cells(np.column_stack(low), np.column_stack(high), place, beside)
+
+
+def _levels(file: SpecFile, columns: dict[str, Column]) -> dict[str, int]:
+    """The levels of the spec; half way up, rounded down, where it names none."""
+    given = _release(file).levels
+    levels = {}
+    for name, column in columns.items():
+        height = build(column, folder=file.folder).height
+        level = given.get(name, (height - 1) // 2)
+        if not isinstance(level, int):
+            raise IncrowdError(
+                f"A fixed scheme takes one level of column '{name}', not a lowest and a highest."
+            )
+        if level >= height:
+            raise IncrowdError(
+                f"Level {level} is asked for column '{name}', but its highest is {height - 1}."
+            )
+        levels[name] = level
+    return levels

@@ -1,0 +1,131 @@
+"""Which columns go into which slice: as declared, every two together, or chosen privately."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from math import comb
+
+from incrowd.anonymize import safe_slices as slicing
+from incrowd.anonymize.safe_search import ramp
+from incrowd.codes.frequency import Frequencies, between
+from incrowd.codes.hierarchy import Hierarchy
+from incrowd.engine.count import Counted
+from incrowd.errors import IncrowdError
+from incrowd.privacy.events import SafeRelease
+from incrowd.privacy.randomness import Randomness
+from incrowd.spec.model import Slices, Slicing
+
+USUAL_TABLES = 16
+_FEW_GROUPS = 8
+
+
+class Slicer:
+    """Slices of some columns; what can be refused without the table is refused at once.
+
+    ``tables`` is how many there are (1 where none are asked for), ``choices`` how many private
+    choices it takes to put them together, ``reason`` why.
+    """
+
+    def __init__(self, asked: Slices, columns: tuple[str, ...]) -> None:
+        self._columns = columns
+        self._known: list[tuple[str, ...]] = []
+        self.tables, self.choices, self.reason = 1, 0, ""
+        if isinstance(asked, Slicing):
+            self._settle(asked)
+        elif asked:
+            self._known = _declared(asked, columns)
+            self.tables = len(asked)
+
+    def _settle(self, asked: Slicing) -> None:
+        columns, most = len(self._columns), asked.columns
+        if columns <= most:
+            raise IncrowdError(
+                f"Slices of {most} columns are asked for, and there are {columns} columns in all. "
+                "Use smaller slices, or leave 'slices' out."
+            )
+        fewest, at_least = len(slicing.sizes(columns, most)), comb(columns, 2) / comb(most, 2)
+        limit = math.inf if asked.tables == "all" else asked.tables or max(USUAL_TABLES, fewest)
+        if limit < fewest:
+            raise IncrowdError(
+                f"{columns} columns need at least {fewest} tables of {most}, and 'tables' is "
+                f"{limit}. Use more tables or larger slices."
+            )
+        every = slicing.covering(columns, most) if at_least <= limit else []
+        if 0 < len(every) <= limit:
+            self._known = [tuple(self._columns[at] for at in part) for part in every]
+            self.tables = len(every)
+            self.reason = (
+                f"{len(every)} tables are enough for every two columns to stand together in one, "
+                "so no budget went into choosing them."
+            )
+            return
+        tables = int(limit)
+        self._most, self.tables = most, tables
+        self.choices = slicing.choices(columns, most, tables)
+        self.reason = (
+            f"Which columns stand together in these {tables} tables was chosen privately, strong "
+            "associations in cells that are likely to survive first."
+        )
+
+    def slices(
+        self,
+        whole: Counted,
+        epsilons: Sequence[Fraction],
+        bits: Randomness,
+        pairs: Sequence[SafeRelease],
+    ) -> list[tuple[str, ...]]:
+        """The columns of each slice; private at the sum of the epsilons.
+
+        ``pairs`` are what each slice may be released with. They are settled before the table is
+        seen, so the crowd from which a cell may survive is known.
+        """
+        if not self.choices:
+            return self._known
+        found = slicing.slices(
+            _grouped_roughly(whole),
+            self._most,
+            self.tables,
+            epsilons=epsilons,
+            bits=bits,
+            least=min(ramp(pair.k, pair.beta).a for pair in pairs),
+        )
+        return [tuple(whole.names[at] for at in part) for part in found]
+
+
+def _declared(asked: Sequence[tuple[str, ...]], columns: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Declared slices, their columns in the order of the spec."""
+    for part in asked:
+        for name in part:
+            if name not in columns:
+                raise IncrowdError(
+                    f"A slice names the column '{name}', which is not published: its role is "
+                    "neither 'quasi' nor 'sensitive'."
+                )
+    left = [name for name in columns if not any(name in part for part in asked)]
+    if left:
+        raise IncrowdError(
+            f"The column '{left[0]}' is in no slice. Put it into one, or give it the role 'drop'."
+        )
+    return [tuple(name for name in columns if name in part) for part in asked]
+
+
+def _grouped_roughly(whole: Counted) -> Frequencies:
+    """The tuples at rough levels: with many groups chance alone would make associations."""
+    levels = [_rough(hierarchy) for hierarchy in whole.hierarchies]
+    return whole.frequencies.rolled(between(whole.hierarchies, whole.levels, levels))
+
+
+def _rough(hierarchy: Hierarchy) -> int:
+    """The finest level with few groups, or the one below the root; no data decide it."""
+    top = hierarchy.height - 1 - hierarchy.rooted
+    for level in range(top):
+        groups = (
+            hierarchy.size ** (1 - level / (hierarchy.height - 1))
+            if hierarchy.open
+            else len(hierarchy.labels[level]) - 2  # null, and what is outside
+        )
+        if groups <= _FEW_GROUPS:
+            return level
+    return max(top, 0)

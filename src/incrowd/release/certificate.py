@@ -1,0 +1,400 @@
+"""The certificate of a release: what is guaranteed, and everything needed to check it.
+
+It holds parameters, the scheme, and facts that anyone can recompute from the released file;
+nothing about the table that the guarantee does not cover. It is canonical JSON, sealed by
+its own hash, and signed if the curator has a key.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+    Ed25519PrivateKey,
+    Ed25519PublicKey,
+)
+from cryptography.hazmat.primitives.serialization import (
+    load_pem_private_key,
+    load_pem_public_key,
+)
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from incrowd.errors import IncrowdError
+from incrowd.privacy.accountant import Accountant
+from incrowd.privacy.events import from_dict
+from incrowd.release.statements import Facts, check_parameters, format_1, format_2, told
+
+FILE = "certificate.json"
+_MOST_CHOICES = 100  # a search chooses among seven pairs; to account for many takes long
+FORMAT: Literal[2] = 2
+SYSTEM: Literal["system"] = "system"
+SEEDED: Literal["seeded: not private"] = "seeded: not private"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Guarantee(_Part):
+    """What is guaranteed, in numbers and in words."""
+
+    kind: Literal["differential privacy", "k-anonymity", "(k,epsilon)-anonymity"]
+    statement: str = ""
+    epsilon: float | None = None
+    delta: float | None = None
+    unit: Literal["one row", "one person"]
+    without_id: Literal["dropped"] | None = None
+
+
+Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Count = Annotated[int, Field(ge=0)]
+
+
+class SchemeColumn(_Part):
+    """How one column was generalised: a level of a listed hierarchy, or of a rule.
+
+    Without a level recoding was local: each class shows a group of any level or, where the
+    values are ``ordered``, an interval.
+    """
+
+    level: Count | None = None
+    ordered: bool | None = None
+    other: str | None = None
+    file: str | None = None
+    sha256: Hash | None = None
+    rule: dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> SchemeColumn:
+        listed = (self.file is not None, self.sha256 is not None)
+        if listed != (self.rule is None, self.rule is None):
+            raise ValueError("a column has a file with its hash, or a rule")
+        if (self.level is None) == (self.ordered is None):
+            raise ValueError("a column has a level, or says whether its values are ordered")
+        return self
+
+
+class NoisyColumn(_Part):
+    """The grid that noisy values lie on: multiples of a step, in numbers or in days."""
+
+    kind: Literal["number", "date"]
+    step: Annotated[str, Field(pattern=r"^\d{1,30}(\.\d{1,30})?$")]
+    bounds: tuple[str, str] | None = None
+
+    @model_validator(mode="after")
+    def _positive(self) -> NoisyColumn:
+        if not Decimal(self.step) > 0:
+            raise ValueError("a step must be above 0")
+        if self.bounds is not None and not all(map(_is_number, self.bounds)):
+            raise ValueError("bounds must be numbers")
+        return self
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"-?\d{1,30}(\.\d{1,30})?", text) is not None
+
+
+class Data(_Part):
+    """Facts about the released file, recomputable from it.
+
+    ``formulas`` says that texts a spreadsheet would run begin with an apostrophe.
+    """
+
+    file: Annotated[str, Field(pattern=r"^data(-[1-9]\d{0,3})?\.(parquet|csv)$")]
+    form: Literal["expanded", "weighted"]
+    sha256: Hash
+    rows: Count
+    classes: Count
+    smallest_class: Count
+    formulas: Literal["escaped"] | None = None
+
+
+class Signature(_Part):
+    """An Ed25519 signature of the certificate without it, in hexadecimal."""
+
+    public_key: Hash
+    value: Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
+
+
+class Slice(_Part):
+    """One of several tables: its own parameters, scheme and file."""
+
+    parameters: dict[str, float | str]
+    scheme: dict[str, SchemeColumn]
+    release: Data
+
+
+class Certificate(_Part):
+    """All of it. ``seal`` is the SHA-256 of the rest, but for the signature.
+
+    Where several tables are released, ``slices`` holds what is each one's own; the parameters,
+    at the top, are those of all together. ``format`` is missing in those of format 1.
+    """
+
+    format: Literal[2] | None = None
+    incrowd: Annotated[str, Field(pattern=r"^[0-9]{1,4}\.[0-9]{1,4}\.[0-9]{1,4}[a-z0-9.]{0,12}$")]
+    method: Literal["safe", "k-anonymity", "k-epsilon"]
+    date: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
+    guarantee: Guarantee
+    parameters: dict[str, float | str]
+    events: list[dict[str, Any]]
+    scheme: dict[str, SchemeColumn] | None = None
+    kept: list[str] = []
+    noisy: dict[str, NoisyColumn] = {}
+    release: Data | None = None
+    slices: list[Slice] | None = None
+    randomness: Literal["system", "seeded: not private"]
+    seal: str = ""
+    signature: Signature | None = None
+
+    @model_validator(mode="after")
+    def _one_table_or_slices(self) -> Certificate:
+        one = (self.scheme is not None, self.release is not None)
+        if one != (self.slices is None, self.slices is None):
+            raise ValueError("a certificate has a scheme and a release, or slices")
+        ending = self.tables[0].release.file.partition(".")[2] if self.tables else ""
+        for number, table in enumerate(self.tables, 1):
+            name = "data" if self.slices is None else f"data-{number}"
+            if table.release.file != f"{name}.{ending}":
+                raise ValueError(f"'{table.release.file}' is not called as it should be")
+            if table.release.formulas and (self.format is None or ending != "csv"):
+                raise ValueError("'formulas' belongs to CSV files of format 2")
+        return self
+
+    @model_validator(mode="after")
+    def _plausible(self) -> Certificate:
+        dt.date.fromisoformat(self.date)
+        of_people = self.format is not None and self.guarantee.unit == "one person"
+        if self.guarantee.without_id and not of_people:
+            raise ValueError("'without_id' belongs to the unit 'one person' of format 2")
+        return self
+
+    @property
+    def k(self) -> int:
+        """The smallest number of rows that are alike; 0 if the certificate names none."""
+        named = [table.parameters.get("k", 0) for table in self.tables]
+        return min((int(k) if isinstance(k, float) else 0 for k in named), default=0)
+
+    @property
+    def table(self) -> Slice:
+        """The one table that was released."""
+        (only,) = self.tables
+        return only
+
+    def of_each_table(self) -> list[Certificate]:
+        """A certificate for each of the tables, as if it stood alone, but for its guarantee."""
+        return [
+            self.model_copy(
+                update={
+                    "slices": None, "parameters": table.parameters,
+                    "scheme": table.scheme, "release": table.release,
+                }
+            )
+            for table in self.tables
+        ]  # fmt: skip
+
+    @property
+    def tables(self) -> list[Slice]:
+        """The tables that were released: one, or slices."""
+        if self.slices is not None:
+            return self.slices
+        assert self.scheme is not None
+        assert self.release is not None
+        return [Slice(parameters=self.parameters, scheme=self.scheme, release=self.release)]
+
+    def sealed(self) -> Certificate:
+        """The certificate with its seal."""
+        return self.model_copy(update={"seal": self._hash(), "signature": None})
+
+    def signed(self, key: Ed25519PrivateKey) -> Certificate:
+        """The sealed certificate with a signature."""
+        whole = self.sealed()
+        public = key.public_key().public_bytes_raw().hex()
+        value = key.sign(whole.canonical()).hex()
+        return whole.model_copy(update={"signature": Signature(public_key=public, value=value)})
+
+    def canonical(self) -> bytes:
+        """The one way to write it: sorted keys, no spaces, no nulls, UTF-8, a line end."""
+        plain = self.model_dump(exclude_none=True)
+        text = json.dumps(
+            plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+        )
+        return text.encode() + b"\n"
+
+    def problems(self) -> list[str]:
+        """What is wrong with the certificate by itself: seal, signature, guarantee, parameters."""
+        found = []
+        if self.randomness == SEEDED:
+            found.append("The random numbers came from a seed: this release is NOT private.")
+        if self.seal != self._hash():
+            found.append("The certificate was changed: its seal does not fit.")
+        if self.signature is not None and not self._signature_holds(self.signature):
+            found.append("The signature does not fit the certificate.")
+        try:
+            found += self._safe() if self.method == "safe" else self._classical()
+        except (IncrowdError, ValueError, ArithmeticError) as error:
+            found.append(f"The events are not valid: {error}")
+        return found
+
+    def statement(self) -> str:
+        """The guarantee in the words of the certificate's format."""
+        known = self.guarantee
+        local = {
+            name: None
+            for table in self.tables
+            for name, column in table.scheme.items()
+            if column.level is None
+        }
+        facts = Facts(
+            tables=[table.parameters for table in self.tables],
+            unit=known.unit,
+            shared=self.parameters if self.slices is not None else {},
+            epsilon=known.epsilon,
+            delta=known.delta,
+            without_id=known.without_id,
+            local=tuple(sorted(local)),
+            noisy=tuple(self.noisy),
+            kept=tuple(sorted(self.kept)),
+            seeded=self.randomness == SEEDED,
+        )
+        words = format_1.statement if self.format is None else format_2.statement
+        return words(self.method, facts)
+
+    def stated(self) -> Certificate:
+        """The certificate with its statement."""
+        update = {"statement": self.statement()}
+        return self.model_copy(update={"guarantee": self.guarantee.model_copy(update=update)})
+
+    def _safe(self) -> list[str]:
+        """What is wrong with the guarantee of a safe release."""
+        found, known = [], self.guarantee
+        if max(map(_longest, self.events), default=0) > _MOST_CHOICES:
+            return ["The events have more choices than a release has."]
+        events = [from_dict(event) for event in self.events]
+        known_by_events = told(events)
+        tables = [table.parameters for table in self.tables]
+        if (
+            known_by_events is None
+            or self.kept
+            or self.noisy
+            or len(known_by_events.tables) != len(tables)
+            or (self.slices is None) != (len(tables) == 1)
+        ):
+            what = "one safe release" if self.slices is None else "these slices"
+            return [f"The events are not those of {what}."]
+        if known.kind != "differential privacy" or known.epsilon is None or known.delta is None:
+            return ["A safe release guarantees differential privacy, with epsilon and delta."]
+        true = Accountant(events).delta(epsilon=known.epsilon)
+        if not true <= known.delta < 1:
+            found.append(
+                f"The guarantee is not true: the events give delta = {true:.3g} at epsilon = "
+                f"{known.epsilon:g}, not {known.delta:.3g}.{self._counted_twice()}"
+            )
+        if any(
+            table not in possible
+            for table, possible in zip(tables, known_by_events.tables, strict=True)
+        ) or (self.slices is not None and self.parameters != known_by_events.shared):
+            found.append("The parameters are not those of the events.")
+        elif known.statement != self.statement():
+            found.append("The statement does not say what the events guarantee.")
+        return found
+
+    def _counted_twice(self) -> str:
+        """Why a release of format 1 from a sampled table claims too much."""
+        if self.format is not None or "already_sampled" not in self.parameters:
+            return ""
+        return (
+            " It was made by a version that took the sampling of the table and that of the release "
+            "for one, which holds only where the attacker knows nobody's membership; people "
+            "know their own."
+        )
+
+    def _classical(self) -> list[str]:
+        """What is wrong with the guarantee of a k-anonymous table, noisy columns or not."""
+        known = self.guarantee
+        if self.events or known.epsilon is not None or known.delta is not None:
+            return ["k-anonymity is no differential privacy and has no events."]
+        if self.slices is not None:
+            return ["Slices belong to safe releases alone."]
+        names = {"k", "algorithm", "suppressed"}
+        if self.method == "k-anonymity":
+            kind = "k-anonymity"
+        else:
+            names |= {"epsilon", "noise", "bounds", *({"delta", "confidence"} & {*self.parameters})}
+            kind = "(k,epsilon)-anonymity"
+        check_parameters(self.parameters, names, self.kept)
+        if (
+            known.kind != kind
+            or known.statement != self.statement()
+            or (kind == "k-anonymity") == bool(self.noisy)
+        ):
+            return [f"The statement does not say what {kind} guarantees."]
+        return []
+
+    def _hash(self) -> str:
+        bare = self.model_copy(update={"seal": "", "signature": None})
+        return hashlib.sha256(bare.canonical()).hexdigest()
+
+    def _signature_holds(self, signature: Signature) -> bool:
+        try:
+            key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature.public_key))
+            bare = self.model_copy(update={"signature": None})
+            key.verify(bytes.fromhex(signature.value), bare.canonical())
+        except (InvalidSignature, ValueError):
+            return False
+        return True
+
+
+def _longest(event: object) -> int:
+    """The most choices that a part of an event is one of, as it is written."""
+    if not isinstance(event, dict):
+        return 0
+    parts = event.get("events", [event.get("event")])
+    listed = parts if isinstance(parts, list) else []
+    own = len(listed) if event.get("kind") == "one of" else 0
+    return max([own, *map(_longest, listed)])
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def public_key(text: str) -> str:
+    """An Ed25519 public key in hexadecimal: given so, or the path of a PEM file with one."""
+    if re.fullmatch(r"[0-9a-fA-F]{64}", text):
+        return text.lower()
+    try:
+        key = load_pem_public_key(Path(text).read_bytes())
+    except OSError as error:
+        raise IncrowdError(
+            f"'{text}' is no public key: give 64 hexadecimal digits, or the path of a PEM file."
+        ) from error
+    except ValueError as error:
+        raise IncrowdError(f"'{text}' is no public key in PEM form.") from error
+    if not isinstance(key, Ed25519PublicKey):
+        raise IncrowdError(f"'{text}' is no Ed25519 key.")
+    return key.public_bytes_raw().hex()
+
+
+def load_key(path: Path) -> Ed25519PrivateKey:
+    """An Ed25519 private key from an unencrypted PEM file."""
+    try:
+        key = load_pem_private_key(path.read_bytes(), password=None)
+    except OSError as error:
+        raise IncrowdError(f"Cannot read the key '{path}': {error.strerror}.") from error
+    except (ValueError, TypeError) as error:
+        raise IncrowdError(f"'{path}' is no unencrypted private key in PEM form.") from error
+    if not isinstance(key, Ed25519PrivateKey):
+        raise IncrowdError(
+            f"'{path}' is no Ed25519 key. Make one: openssl genpkey -algorithm ed25519 -out {path}"
+        )
+    return key

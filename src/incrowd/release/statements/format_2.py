@@ -1,0 +1,86 @@
+"""The words of certificates of format 2.
+
+What it says more than format 1: what only the curator can assert, whose rows were used, whose
+membership must be secret, that fine and coarse labels stand side by side, and that a release from
+a seed is not private.
+"""
+
+from __future__ import annotations
+
+from incrowd.release.statements import Facts, Parameters
+from incrowd.release.statements.format_1 import k_anonymity, k_epsilon, safe
+
+_SEEDED = (
+    "NOT PRIVATE: the random numbers of this release came from a seed, for tests; whoever knows or "
+    "guesses the seed can undo them. Nothing is promised. Had they come from the system, this "
+    "would hold: "
+)
+_PUBLIC = (
+    " The curator asserts that the choice of columns, and of levels, weights and files as far as "
+    "no mechanism named here has chosen them, and the values, ranges and groups that are listed, "
+    "are public knowledge and do not depend on the table; nothing in this folder can prove that."
+)
+
+
+def statement(method: str, facts: Facts) -> str:
+    """The guarantee in words."""
+    if method == "safe":
+        words = safe(facts) + _people(facts) + _population({**facts.shared, **facts.tables[0]})
+        words += _PUBLIC
+    elif method == "k-anonymity":
+        words = k_anonymity(facts.tables[0], facts.unit) + _left_out(facts)
+    else:
+        words = k_epsilon(facts.tables[0], facts.noisy, facts.unit) + _left_out(facts)
+        words += _confident(facts.tables[0])
+    words += _kept(facts.kept) + _side_by_side(facts.local)
+    return f"{_SEEDED}{words}" if facts.seeded else words
+
+
+def _people(facts: Facts) -> str:
+    if facts.unit == "one row":
+        return ""
+    return f" Of each person one row was used, drawn at random.{_left_out(facts)}"
+
+
+def _left_out(facts: Facts) -> str:
+    return " Rows without an id were left out." if facts.without_id else ""
+
+
+def _confident(known: Parameters) -> str:
+    if "confidence" not in known:
+        return ""
+    return (
+        " Rows were suppressed whose released value would have pointed, with confidence "
+        f"{known['confidence']!r}, to some but fewer than k members of their class, and then "
+        "classes that were left with fewer than k rows."
+    )
+
+
+def _population(known: Parameters) -> str:
+    if "already_sampled" not in known:
+        return ""
+    return (
+        " The guarantee is for the population of which the table is a random sample: above, 'in "
+        "the original table' stands for 'in that population'. It holds for everybody whose own "
+        "membership of the table is unknown to the attacker, who may know that of all others; for "
+        "somebody who is known to be in the table it is weaker. The curator asserts that everybody "
+        f"was in the table with probability {known['already_sampled']!r}, independently."
+    )
+
+
+def _kept(columns: tuple[str, ...]) -> str:
+    if not columns:
+        return ""
+    listed = ", ".join(f"'{name}'" for name in columns)
+    return f" Shown as they are, and not generalised: {listed}."
+
+
+def _side_by_side(columns: tuple[str, ...]) -> str:
+    if not columns:
+        return ""
+    listed = ", ".join(f"'{name}'" for name in columns)
+    return (
+        f" Labels of different fineness may stand side by side in: {listed}. How fine a label is "
+        "may go with the row's other values, so that what is true of the rows with a fine label "
+        "need not be true of all people it fits: compare rows by what their labels have in common."
+    )

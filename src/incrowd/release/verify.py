@@ -1,0 +1,414 @@
+"""Check a release from its folder alone: hash, values, crowds, guarantee, signature."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+from pydantic import ValidationError
+
+from incrowd.codes.axis import Axis
+from incrowd.codes.frequency import Counts, Frequencies, keys
+from incrowd.codes.hierarchy import ROOT, from_rows
+from incrowd.codes.values import BOOLEANS, canonical, iso_day, number, reading_order
+from incrowd.engine.local.parquet import chunks
+from incrowd.engine.local.parquet_bytes import claims, refuse_heavy
+from incrowd.engine.source import open_table
+from incrowd.engine.table import Coder, Table
+from incrowd.errors import IncrowdError
+from incrowd.measure.diversity import Distinct, Entropy, Protected, Rule
+from incrowd.measure.evaluation import COUNT, read_shown
+from incrowd.measure.labels import Reader
+from incrowd.release.certificate import (
+    FILE,
+    Certificate,
+    NoisyColumn,
+    SchemeColumn,
+    public_key,
+    sha256_of,
+)
+from incrowd.release.formulas import unescaped
+from incrowd.release.statements import RULES, rules_of
+from incrowd.spec.build import read_rows, write_rows
+from incrowd.spec.model import Hierarchies, Mask
+
+_LARGEST = 64 << 20
+
+
+def verify(folder: Path | str, *, key: str | None = None, least_format: int = 1) -> list[str]:
+    """Everything that is wrong with a release; an empty list says that it holds.
+
+    Nothing but the folder is needed. A certificate can be checked, but only a signature tells
+    who wrote it: ``key`` is the public key that must have signed, in hexadecimal or as the path
+    of a PEM file. Without it, nobody can notice that a signature was taken away. Certificates of
+    format 1 are checked less closely; ``least_format=2`` says no to them.
+    """
+    folder = Path(folder)
+    signer = None if key is None else public_key(key)
+    if not folder.is_dir():
+        raise IncrowdError(f"'{folder}' is no folder. Name the folder of a release.")
+    try:
+        certificate = read_certificate(folder)
+    except IncrowdError as error:
+        return [str(error)]
+    found = [
+        *_signer(certificate, signer), *certificate.problems(), *_strangers(folder, certificate),
+    ]  # fmt: skip
+    if (certificate.format or 1) < least_format:
+        found.append(f"The certificate is of format {certificate.format or 1}, not {least_format}.")
+    intact = not found
+    for path, digest in _files(certificate):
+        if not _is_file(folder / path):
+            found.append(f"The file '{path}' is missing.")
+        elif sha256_of(folder / path) != digest:
+            found.append(f"The file '{path}' was changed: its hash does not fit.")
+        else:
+            continue
+        intact = False
+    if not intact:  # what was changed is not worth reading, and may do harm
+        return found
+    try:
+        return [problem for one in certificate.of_each_table() for problem in _data(folder, one)]
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever a made-up file can cause
+        reason = (str(error).splitlines() or [repr(error)])[0]
+        return [f"The data cannot be checked: {reason}"]
+
+
+def read_certificate(folder: Path) -> Certificate:
+    """The certificate of a release; raises if there is none or it is not well-formed."""
+    path = folder / FILE
+    if not _is_file(path):
+        raise IncrowdError(f"There is no certificate '{FILE}' in '{folder}'.")
+    if path.stat().st_size > _LARGEST:
+        raise IncrowdError("The certificate is too large to be one.")
+    text = path.read_bytes()
+    try:
+        certificate = Certificate.model_validate_json(text)
+        canonical = certificate.canonical()
+    except ValidationError as error:
+        detail = error.errors()[0]
+        where = ".".join(str(part) for part in detail["loc"])
+        raise IncrowdError(f"The certificate is not valid: {where}: {detail['msg']}.") from error
+    except (ValueError, RecursionError) as error:
+        raise IncrowdError(f"The certificate is not valid: {error}.") from error
+    if canonical != text:
+        raise IncrowdError("The certificate is not written in its canonical form.")
+    return certificate
+
+
+def _files(certificate: Certificate) -> Iterator[tuple[str, str]]:
+    for table in certificate.tables:
+        yield table.release.file, table.release.sha256
+        for column in table.scheme.values():
+            if column.file is not None:
+                yield column.file, column.sha256 or ""
+
+
+def _signer(certificate: Certificate, signer: str | None) -> list[str]:
+    signature = certificate.signature
+    if signer is None or (signature is not None and signature.public_key == signer):
+        return []
+    by = f"by {signature.public_key}" if signature is not None else "by nobody"
+    return [f"The certificate is not signed by {signer}, but {by}."]
+
+
+def _strangers(folder: Path, certificate: Certificate) -> list[str]:
+    """What does not belong in a release: links, odd names, files that nothing covers."""
+    found = []
+    for table in certificate.tables:
+        for name, column in table.scheme.items():
+            if column.file not in (None, f"scheme/{quote(name, safe=' ')}.csv"):
+                return [f"The scheme of '{name}' is in the wrong place."]
+    known = {FILE, "scheme", *(path for path, _ in _files(certificate))}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if name == "curator":
+            found.append(
+                "The folder holds 'curator', which is private and covered by no guarantee. Take it "
+                "out before the folder is handed out."
+            )
+        elif name.startswith("curator/"):
+            continue
+        elif (
+            name not in known
+            or path.is_symlink()
+            or not (path.is_dir() if name == "scheme" else _is_file(path))
+        ):
+            found.append(f"'{name}' is not covered by the certificate.")
+    return found
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is a file, not a link, a folder or a pipe."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def _data(folder: Path, certificate: Certificate) -> list[str]:
+    """Every value at its level, every class a crowd, every number as certified."""
+    release, found = certificate.table.release, []
+    if certificate.format is not None:
+        found += _hidden(folder / release.file)
+    elif release.file.endswith(".parquet"):
+        refuse_heavy(folder / release.file)
+    table = open_table(folder / release.file, empty=True, delimiter=",")
+    if release.formulas:
+        table = table.respelled(unescaped)
+    names = list(certificate.table.scheme)
+    expected = [*names, *certificate.kept, *certificate.noisy]
+    expected += [COUNT] if release.form == "weighted" else []
+    if sorted(table.columns) != sorted(expected):
+        return [f"The data have the columns {', '.join(table.columns)}, not those of the scheme."]
+    for name in names:
+        scheme = certificate.table.scheme[name]
+        allowed = _allowed(folder, name, scheme, strict=certificate.format is not None)
+        starred = {ROOT} if certificate.parameters.get("suppressed") == "starred" else set()
+        shown = [value for value in table.values(name) if value not in starred]
+        strange = sorted(str(value) for value in shown if not allowed(value))
+        if strange:
+            level = certificate.table.scheme[name].level
+            what = "its hierarchy" if level is None else f"level {level}"
+            found.append(f"'{strange[0]}' in column '{name}' is no value of {what}.")
+    for name, grid in certificate.noisy.items():
+        off = [value for value in table.values(name) if not _on_grid(value, grid)]
+        if off:
+            found.append(f"'{off[0]}' in column '{name}' is no multiple of its step {grid.step}.")
+    sizes, stars = _sizes(table, certificate)
+    k = certificate.k
+    small = int((sizes < k).sum())
+    if small:
+        found.append(
+            f"{small} class(es) are smaller than k = {k}; the smallest has {sizes.min()} row(s)."
+        )
+    found += _broken_rules(table, certificate)
+    if certificate.format is not None:
+        found += _oddities(table, certificate)
+    rows = sum(sizes.tolist()) + stars
+    counted = (rows, len(sizes), int(sizes.min()) if len(sizes) else 0)
+    if counted != (release.rows, release.classes, release.smallest_class):
+        certified = f"{release.rows}, {release.classes} and {release.smallest_class}"
+        found.append(
+            f"The data have {counted[0]} rows in {counted[1]} classes, the smallest of "
+            f"{counted[2]}; the certificate says {certified}."
+        )
+    return found
+
+
+def _hidden(path: Path) -> list[str]:
+    """What a file holds besides its rows; raises if it is not even safe to read."""
+    if path.suffix == ".csv":
+        with tempfile.TemporaryDirectory(prefix="incrowd-") as folder:
+            again = Path(folder) / path.name
+            open_table(path, empty=True, delimiter=",").write(again)
+            same = sha256_of(again) == sha256_of(path)
+        return [] if same else [f"The file '{path.name}' is not written as a release is."]
+    claimed = claims(path)
+    entries: set[tuple[str, object]] = set()
+    used: set[tuple[str, object]] = set()
+    for claim, chunk in zip(claimed, chunks(path), strict=True):
+        said = (claim.column, claim.nulls, claim.text)
+        true = (
+            chunk.column,
+            None if claim.nulls is None else chunk.nulls,
+            None if claim.text is None else chunk.text,
+        )
+        if said != true or claim.entries != len(chunk.entries):
+            return [f"The file '{path.name}' says of its column '{chunk.column}' what is not so."]
+        entries |= {(chunk.column, value) for value in chunk.entries}
+        used |= {(chunk.column, value) for value in chunk.used}
+    if entries - used:
+        column, value = min(entries - used, key=str)
+        return [f"The file '{path.name}' holds '{value}' in '{column}', which no row has."]
+    return []
+
+
+def _oddities(table: Table, certificate: Certificate) -> list[str]:
+    """What a release does not have, and a reader would not notice."""
+    found = []
+    weighted = certificate.table.release.form == "weighted"
+    names = [name for name in table.columns if not (weighted and name == COUNT)]
+    if not _is_ordered(table, names):
+        found.append("The rows are not in the order of what they show.")
+    for name in certificate.noisy:
+        odd = [value for value in table.values(name) if not _is_plain(value)]
+        if odd:
+            found.append(f"'{odd[0]}' in column '{name}' is not written as a release writes it.")
+    if certificate.parameters.get("suppressed") == "starred" and table.rows():
+        quasi = tuple(certificate.table.scheme)
+        shown = read_shown(table, (*quasi, *certificate.kept), weighted=weighted)
+        marks = [np.array([label == ROOT for label in shown.labels[at]])[codes]
+                 for at, codes in enumerate(shown.frequencies.codes.T[: len(quasi)])]  # fmt: skip
+        starred = shown.frequencies.codes[np.all(marks, axis=0)]
+        for at, name in enumerate(certificate.kept, len(quasi)):
+            if any(shown.labels[at][code] is not None for code in np.unique(starred[:, at])):
+                found.append(f"Rows that stand for suppressed ones show something in '{name}'.")
+    return found
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a noisy value is written in the one way that a release has."""
+    if not isinstance(value, str):
+        return value is None or not isinstance(value, dt.datetime)
+    if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
+        return True
+    return value in (canonical(value), f"{canonical(value)}.0")
+
+
+def _is_ordered(table: Table, names: list[str]) -> bool:
+    """Whether rows stand in the order of what they show, so that the order tells nothing."""
+
+    def coder(name: str) -> Coder:
+        listed = sorted(table.values(name), key=reading_order)
+        places = {value: at for at, value in enumerate(listed)}
+        # A reader of files may ask for null where there is none.
+        return lambda values: np.array([places.get(value, 0) for value in values], np.int32)
+
+    return not table.rows() or table.ascending(names, {name: coder(name) for name in names})
+
+
+def _sizes(table: Table, certificate: Certificate) -> tuple[Counts, int]:
+    """How many rows each class has, and how many rows stand for suppressed ones.
+
+    A class is told by the generalised columns. A weighted table has one row for each class,
+    or, with columns that are kept as they are, for each of their values in it.
+    """
+    names = list(certificate.table.scheme)
+    if not table.rows():
+        return np.zeros(0, dtype=np.int64), 0
+    weighted = certificate.table.release.form == "weighted"
+    shown = read_shown(table, tuple(names), weighted=weighted)
+    if weighted:
+        _refuse_bad_counts(table, [*names, *certificate.kept])
+    sizes = shown.frequencies.counts
+    if certificate.parameters.get("suppressed") != "starred":
+        return sizes, 0
+    stars = np.ones(len(sizes), dtype=bool)
+    for at, labels in enumerate(shown.labels):
+        starred = np.array([label == ROOT for label in labels])
+        stars &= starred[shown.frequencies.codes[:, at]]
+    return sizes[~stars], int(sizes[stars].sum())
+
+
+def _broken_rules(table: Table, certificate: Certificate) -> list[str]:
+    """Rules on sensitive columns that do not hold in some class. Distances cannot be checked."""
+    found = []
+    names = list(certificate.table.scheme)
+    for column, kind, value in rules_of(certificate.parameters):
+        checked: dict[str, Rule] = {RULES[0]: Distinct(value), RULES[1]: Entropy(value)}
+        rule = checked.get(kind)
+        if rule is None or not table.rows():
+            continue
+        weighted = certificate.table.release.form == "weighted"
+        shown = read_shown(table, (*names, column), weighted=weighted)
+        codes = shown.frequencies.codes
+        if certificate.parameters.get("suppressed") == "starred":
+            stars = [np.array([x == ROOT for x in shown.labels[at]]) for at in range(len(names))]
+            starred = np.all([star[codes[:, at]] for at, star in enumerate(stars)], axis=0)
+            shown = replace(shown, frequencies=Frequencies(
+                codes[~starred], shown.frequencies.counts[~starred]))  # fmt: skip
+            codes = shown.frequencies.codes
+        if not len(codes):
+            continue
+        _, at_ = np.unique(keys(codes[:, :-1]), return_inverse=True)
+        values = len(shown.labels[-1])
+        protected = Protected(codes[:, -1], np.ones(values, dtype=np.int64), (rule,))
+        spread = protected.spread(at_, shown.frequencies.counts, classes=int(at_.max()) + 1)
+        if not rule.holds(spread, protected.overall).all():
+            found.append(f"A class does not have what is promised of '{column}': {kind} {value!r}.")
+    return found
+
+
+def _on_grid(value: object, grid: NoisyColumn) -> bool:
+    """Whether a noisy value is null, or lies on its grid and within its bounds."""
+    text = canonical(value)
+    if text is None:
+        return True
+    if grid.kind == "date":
+        return iso_day(text) is not None
+    x = number(text)
+    low, high = map(Decimal, grid.bounds or ("-Infinity", "Infinity"))
+    return x is not None and x % Decimal(grid.step) == 0 and low <= x <= high
+
+
+def _refuse_bad_counts(table: Table, names: list[str]) -> None:
+    for value in table.values(COUNT):
+        if not re.fullmatch(r"[1-9]\d{0,14}", str(value)):
+            raise IncrowdError("a count is no whole number from 1")
+    labels = {name: {x: at for at, x in enumerate(table.values(name))} for name in names}
+
+    def coder(name: str) -> Coder:
+        return lambda values: np.array([labels[name].get(value, 0) for value in values], np.int32)
+
+    if (table.count(names, {name: coder(name) for name in names}).counts > 1).any():
+        raise IncrowdError("a class stands in several rows of a weighted release")
+
+
+def _allowed(
+    folder: Path, name: str, column: SchemeColumn, *, strict: bool
+) -> Callable[[object], bool]:
+    """Which values a column may show: at its level, or, recoded locally, anything readable.
+
+    If ``strict``, a label must be the one that a release writes, and so must the scheme.
+    """
+    if column.file is not None:
+        # As it is written: older releases list True where a newer one lists true.
+        rows = read_rows(folder / column.file, ";", ours=True)
+        hierarchy = from_rows(rows, other=column.other, exact=True)
+        if strict and write_rows(hierarchy).encode() != (folder / column.file).read_bytes():
+            raise IncrowdError(f"the scheme of '{name}' is not written as a release writes it")
+        if column.level is None:
+            return _readable(Axis(hierarchy, bool(column.ordered)), name, strict=strict)
+        labels = set(hierarchy.labels[column.level])
+        return lambda value: value in labels
+    declared = Hierarchies.model_validate(column.rule)
+    if declared.mask is not None:
+        levels = [column.level] if column.level is not None else range(declared.mask.length + 1)
+        allowed = [_masked(declared.mask, level, column.other) for level in levels]
+        return lambda value: any(fits(value) for fits in allowed)
+    if declared.flat is None:
+        raise IncrowdError("a column has neither a listed hierarchy nor a known rule")
+    if column.level == 1:
+        return lambda value: value == ROOT
+    older = () if strict else BOOLEANS
+    return lambda value: canonical(value) == value or value in older
+
+
+def _readable(axis: Axis, name: str, *, strict: bool) -> Callable[[object], bool]:
+    reader = Reader(name, axis)
+
+    def allowed(value: object) -> bool:
+        try:
+            places, _ = reader.read(value)
+        except IncrowdError:
+            return False
+        if not strict or value in (axis.hierarchy.root, ROOT):
+            return True
+        ends = (np.array([end], dtype=np.int32) for end in (places.min(), places.max()))
+        return bool(axis.labels(*ends)[0][0] == value)
+
+    return allowed
+
+
+def _masked(mask: Mask, hidden: int, other: str | None) -> Callable[[object], bool]:
+    """Which values a mask may show with so many characters hidden."""
+    letters = f"[{re.escape(mask.alphabet)}]{{{mask.length - hidden}}}"
+    stars = re.escape(ROOT * hidden)
+    shown = re.compile(letters + stars if mask.hide == "right" else stars + letters)
+    always = {ROOT * mask.length, other}
+    if hidden < mask.length:
+        always.add(None)
+    return lambda value: (
+        value in always or (isinstance(value, str) and shown.fullmatch(value) is not None)
+    )

@@ -1,1 +1,0 @@
-"""Reports for people: HTML pages with figures."""

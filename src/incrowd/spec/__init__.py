@@ -1,0 +1,1 @@
+"""What is declared of a table and its release; nothing here reads a table."""

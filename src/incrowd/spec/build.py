@@ -1,0 +1,285 @@
+"""Hierarchies from the declarations of a spec: intervals, masks, groups, dates, and so on.
+
+A builder knows its declaration and nothing else. Most list their whole domain. Where the
+domain is open (a mask, or a flat hierarchy without values), the rule is applied to the
+values met in the table, which get codes in their own order; the rule itself still depends
+on no data.
+"""
+
+from __future__ import annotations
+
+import bisect
+import csv
+import datetime as dt
+import io
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from incrowd.codes.hierarchy import ROOT, Hierarchy, HierarchyError, from_rows
+from incrowd.codes.quotes import find_fault
+from incrowd.codes.values import canonical, iso_day, number, span
+from incrowd.errors import ParameterError
+from incrowd.spec.model import Column, CsvFile, Dates, Flat, Intervals, Mask, Order
+
+Rows = list[tuple[str, ...]]
+
+
+def build(column: Column, *, folder: Path, values: Iterable[object] = ()) -> Hierarchy:
+    """The hierarchy of a column; ``values`` are those met, used by open domains alone.
+
+    ``folder`` is what the path of a CSV file is relative to.
+    """
+    if column.hierarchy is None:
+        raise HierarchyError("The column has no hierarchy.")
+    match column.hierarchy.declared:
+        case Intervals() as declared:
+            return _intervals(declared, column.other)
+        case Mask() as declared:
+            return _mask(declared, values, column.other)
+        case Dates() as declared:
+            return _dates(declared, column.other)
+        case Order() as declared:
+            rows = _order_rows(declared)
+        case CsvFile(file=file, delimiter=delimiter):
+            rows = read_rows(folder / file, delimiter)
+        case Flat(values=listed):
+            met = {text for value in values if (text := canonical(value)) is not None}
+            rows = [(value, ROOT) for value in listed or sorted(met) or ("",)]
+        case groups:
+            rows = _group_rows(groups)
+    made = from_rows(rows, other=column.other)
+    # With a single value met the root must still cost everything.
+    return replace(made, open=True, size=max(made.size, 2)) if is_open(column) else made
+
+
+def is_ordered(column: Column, hierarchy: Hierarchy) -> bool:
+    """Whether the values of a column lie on a line: numbers, dates, declared orders."""
+    declared = column.hierarchy.declared if column.hierarchy else None
+    if isinstance(declared, Intervals | Dates | Order):
+        return True
+    if isinstance(declared, Mask):
+        return False
+    return len(hierarchy.values) > 2 and all(
+        number(value) is not None for value in hierarchy.values
+    )
+
+
+def is_open(column: Column) -> bool:
+    """Whether the domain is not listed, so that codes depend on the values met."""
+    declared = column.hierarchy.declared if column.hierarchy else None
+    return isinstance(declared, Mask) or (isinstance(declared, Flat) and not declared.values)
+
+
+def _intervals(declared: Intervals, other: str | None) -> Hierarchy:
+    """Values are found by number, in decimal arithmetic: 0.30 is .3, and a tenth is a tenth."""
+    low, high, step = declared.low, declared.high, declared.step
+    whole = _is_whole(declared)
+    starts = _steps(low, high, step)
+    # A step is a value (3, 0.1), unless it is a small interval of whole numbers (0-4).
+    names = (
+        [canonical(x) or "" for x in starts]
+        if step == 1 or not whole
+        else (_spans(starts, high, whole))
+    )
+    columns = [names]
+    for edges in _edges(declared):
+        spans = _spans(edges, high, whole)
+        columns.append([spans[bisect.bisect_right(edges, x) - 1] for x in starts])
+    rows = [(*row, ROOT) for row in zip(*columns, strict=True)]
+    below, above = f"<{canonical(low)}", f">{canonical(high)}"
+    if declared.open in ("lower", "both"):
+        rows.insert(0, (*[below] * len(columns), ROOT))
+    if declared.open in ("upper", "both"):
+        rows.append((*[above] * len(columns), ROOT))
+
+    def locate(value: object) -> str | None:
+        text = canonical(value)
+        x = number(text)
+        if x is None:
+            return text
+        if x < low:
+            return below
+        return above if x > high else names[int((x - low) // step)]
+
+    return replace(from_rows(rows, other=other), locate=locate)
+
+
+def _is_whole(declared: Intervals) -> bool:
+    """Whether everything declared is a whole number, so that 3-5 means 3, 4 and 5."""
+    points = [declared.low, declared.high, declared.step, *declared.widths]
+    points += [x for cuts in declared.cuts for x in cuts]
+    return all(x == x.to_integral_value() for x in points)
+
+
+def _edges(declared: Intervals) -> list[list[Decimal]]:
+    """For each level above the steps, where its intervals begin."""
+    if not declared.cuts:
+        return [_steps(declared.low, declared.high, width) for width in declared.widths]
+    levels = []
+    for cuts in declared.cuts:
+        if sorted(set(cuts)) != list(cuts):
+            raise HierarchyError(f"The cuts {', '.join(map(str, cuts))} must rise.")
+        inside = [x for x in cuts if declared.low < x <= declared.high]
+        levels.append([declared.low, *inside])
+    return levels
+
+
+def _steps(low: Decimal, high: Decimal, width: Decimal) -> list[Decimal]:
+    return [low + i * width for i in range(int((high - low) // width) + 1)]
+
+
+def _spans(edges: list[Decimal], high: Decimal, whole: bool) -> list[str]:
+    """The labels of neighbouring intervals: 18-64 for whole numbers, [0.5, 1) for others."""
+    if whole:
+        lasts = [*(x - 1 for x in edges[1:]), high]
+        return [
+            span(canonical(start) or "", canonical(last) or "")
+            for start, last in zip(edges, lasts, strict=True)
+        ]
+    texts = [canonical(x) for x in edges]
+    inner = [f"[{start}, {end})" for start, end in itertools.pairwise(texts)]
+    return [*inner, f"[{texts[-1]}, {canonical(high)}]"]
+
+
+def _mask(declared: Mask, values: Iterable[object], other: str | None) -> Hierarchy:
+    alphabet = set(declared.alphabet)
+
+    def locate(value: object) -> str | None:
+        """Text as it is; a whole number gets back the leading zeros that it lost."""
+        text = value.strip() if isinstance(value, str) else canonical(value)
+        number_ = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+        return text.zfill(declared.length) if text is not None and number_ else text
+
+    met = {text for value in values if (text := locate(value)) is not None}
+    fitting = sorted(x for x in met if len(x) == declared.length and set(x) <= alphabet)
+    rows = [_masked(declared, text) for text in fitting or [declared.alphabet[0] * declared.length]]
+    base = from_rows(rows, other=other, size=len(alphabet) ** declared.length, exact=True)
+    return replace(base, locate=locate, open=True)
+
+
+def _masked(declared: Mask, text: str) -> tuple[str, ...]:
+    """The text with 0, 1, ... characters hidden."""
+    n = declared.length
+    if declared.hide == "right":
+        return tuple(text[: n - i] + ROOT * i for i in range(n + 1))
+    return tuple(ROOT * i + text[i:] for i in range(n + 1))
+
+
+def _group_rows(groups: dict[str, Any]) -> Rows:
+    rows = [(*reversed(path),) for path in _paths(groups, ())]
+    return rows if len(groups) == 1 else [(*row, ROOT) for row in rows]
+
+
+def _paths(node: object, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    if isinstance(node, dict):
+        for name, inner in node.items():
+            yield from _paths(inner, (*above, str(name)))
+    elif isinstance(node, list):
+        for value in node:
+            if value is None or isinstance(value, dict | list):
+                raise HierarchyError(f"The group '{above[-1]}' holds {value!r}, which is no value.")
+            yield (*above, canonical(value) or "")
+    else:
+        raise HierarchyError(
+            f"The group '{above[-1]}' must hold a list of values or further groups."
+        )
+
+
+_DATE_LABELS: dict[str, Callable[[dt.date], str]] = {
+    "day": lambda day: day.isoformat(),
+    "month": lambda day: f"{day:%Y-%m}",
+    "quarter": lambda day: f"{day.year}-Q{(day.month + 2) // 3}",
+    "year": lambda day: str(day.year),
+    "decade": lambda day: f"{day.year // 10 * 10}-{day.year // 10 * 10 + 9}",
+}
+
+
+def _dates(declared: Dates, other: str | None) -> Hierarchy:
+    labels = [_DATE_LABELS[name] for name in declared.levels]
+    days = (declared.low + dt.timedelta(i) for i in range((declared.high - declared.low).days + 1))
+    rows = {tuple(label(day) for label in labels): None for day in days}
+
+    def locate(value: object) -> str | None:
+        if isinstance(value, dt.datetime):
+            return labels[0](value.date())
+        if isinstance(value, dt.date):
+            return labels[0](value)
+        text = canonical(value)
+        if text is None:
+            return None
+        try:
+            return labels[0](dt.datetime.strptime(text, declared.format).date())
+        except ValueError:
+            day = iso_day(text)
+        return labels[0](day) if day else f"not a date: {text}"
+
+    return replace(from_rows([(*row, ROOT) for row in rows], other=other), locate=locate)
+
+
+def _order_rows(declared: Order) -> Rows:
+    values = [canonical(value) or "" for value in declared.values]
+
+    def runs(length: int) -> list[str]:
+        parts = [values[i : i + length] for i in range(0, len(values), length)]
+        names = [part[0] if len(part) == 1 else f"{part[0]} - {part[-1]}" for part in parts]
+        return [name for name, part in zip(names, parts, strict=True) for _ in part]
+
+    columns = [values, *(runs(length) for length in declared.runs), [ROOT] * len(values)]
+    return list(zip(*columns, strict=True))
+
+
+def read_rows(path: Path, delimiter: str | None = None, *, ours: bool = False) -> Rows:
+    """The rows of a file in ARX form; the delimiter is found out if it is not given.
+
+    In a file of ``ours`` a value may look like rows of its own.
+    """
+    try:
+        # Of ours every character counts, a mark at the beginning and line ends among them.
+        text = path.read_bytes().decode() if ours else path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise HierarchyError(f"The hierarchy '{path.name}' is not UTF-8 text.") from error
+    except OSError as error:
+        raise HierarchyError(f"Cannot read the hierarchy '{path}': {error.strerror}.") from error
+    if not text.strip():
+        raise HierarchyError(f"The hierarchy '{path.name}' is empty.")
+    try:
+        delimiter = delimiter or _delimiter(text)
+        rows = csv.reader(io.StringIO(text), delimiter=delimiter)
+        levels = None if ours else len(next((row for row in rows if row), []))
+        units = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
+        if delimiter.isascii() and (fault := find_fault(units, delimiter, levels)):
+            raise HierarchyError(fault.said(path.name))
+        return [tuple(row) for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
+    except csv.Error as error:
+        raise HierarchyError(f"Cannot read the hierarchy '{path.name}': {error}.") from error
+
+
+def _delimiter(text: str) -> str:
+    """The one of ; , tab | that splits every line into equally many parts, the more the better."""
+    best, most = ";", 1
+    for candidate in ";,\t|":
+        widths = {len(row) for row in csv.reader(io.StringIO(text), delimiter=candidate) if row}
+        if len(widths) == 1 and (width := widths.pop()) > most:
+            best, most = candidate, width
+    if most == 1:  # ragged, or a single level; the delimiter that occurs most often is meant
+        best = max(";,\t|", key=text.count)
+    return best
+
+
+def write_rows(hierarchy: Hierarchy, delimiter: str = ";") -> str:
+    """A hierarchy as the text of a file in ARX form."""
+    if len(delimiter) != 1 or delimiter in '\r\n"':
+        raise ParameterError("delimiter", "be a single character", delimiter)
+    buffer = io.StringIO()
+    usual = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
+    careful = csv.writer(buffer, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    for row in hierarchy.rows():
+        # A line end of old is not quoted by itself, and would end the row.
+        (careful if any("\r" in text for text in row) else usual).writerow(row)
+    return buffer.getvalue()

@@ -1,0 +1,333 @@
+"""A spec in a YAML file: read with all its problems at once, written with its comments kept."""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from incrowd.errors import IncrowdError
+from incrowd.spec import model as models
+from incrowd.spec.model import NOISY_UNDER_SAFE, Spec
+
+Place = tuple[str | int, ...]
+_MOST_ENTRIES = 2_000_000
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with a spec, and where."""
+
+    place: str
+    message: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        where = f"line {self.line}, " if self.line else ""
+        return f"{where}{self.place}: {self.message}" if self.place else f"{where}{self.message}"
+
+
+class SpecError(IncrowdError):
+    """All problems of a spec, together."""
+
+    def __init__(self, source: str, problems: list[Problem]) -> None:
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        listed = "\n".join(f"  {problem}" for problem in problems)
+        super().__init__(f"{source} has {count}:\n{listed}")
+        self.problems = problems
+
+
+@dataclass(frozen=True, eq=False)
+class SpecFile:
+    """A spec together with the document it was read from, comments and all."""
+
+    path: Path | None
+    document: CommentedMap
+    spec: Spec
+
+    @property
+    def folder(self) -> Path:
+        """What the relative paths of the spec are relative to."""
+        return self.path.parent if self.path else Path()
+
+    def changed(self, place: Place, value: Any) -> SpecFile:
+        """The same file with one entry set (or, with None, removed); comments stay."""
+        document = _yaml().load(self.text())
+        *parents, last = place
+        node = document
+        for key in parents:
+            node = node[_written(node, key)]
+        if value is None:
+            node.pop(_written(node, last), None)
+        else:
+            node[_written(node, last)] = value
+        return parse(_dump(document), path=self.path)
+
+    def text(self) -> str:
+        """The document as YAML."""
+        return _dump(self.document)
+
+
+def _written(node: Any, key: str | int) -> Any:
+    """A key as the document writes it: 39 is the key of '39'."""
+    known = {_key(other): other for other in node} if isinstance(node, dict) else {}
+    return known.get(str(key), key)
+
+
+def taken(spec: SpecFile | Path | str | Mapping[str, Any]) -> SpecFile:
+    """A spec from whatever holds it: the file as read, its path, or its content."""
+    if isinstance(spec, SpecFile):
+        return spec
+    if isinstance(spec, Mapping):
+        return parse(json.dumps(_simple(spec)))
+    return load(Path(spec))
+
+
+def _simple(value: Any) -> Any:
+    """What a program has put into a spec, as JSON has it: texts, numbers, lists, dictionaries."""
+    match value:
+        case Mapping():
+            keys = [_key(key.tolist() if hasattr(key, "tolist") else key) for key in value]
+            twice = [key for key, times in Counter(keys).items() if times > 1]
+            if twice:
+                raise SpecError("The spec", [Problem("", f"the key '{twice[0]}' stands twice")])
+            return dict(zip(keys, map(_simple, value.values()), strict=True))
+        case None | str() | bool() | int() | float():
+            return value
+        case dt.datetime() if value.time() == dt.time():
+            return value.date().isoformat()
+        case _ if hasattr(value, "tolist"):  # an array, or a number out of one
+            return _simple(value.tolist())
+        case list() | tuple():
+            return [_simple(part) for part in value]
+        case _:
+            return str(value)
+
+
+def _with_whole_characters(text: str) -> str:
+    """JSON with characters beyond U+FFFF as YAML writes them, not in two halves."""
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        json.loads(text)
+    except ValueError:
+        return text
+
+    def joined(found: re.Match[str]) -> str:
+        if found[1] is None:  # a backslash
+            return found[0]
+        halves = bytes.fromhex(found[1] + found[2])
+        return f"\\U{ord(halves.decode('utf-16-be')):08X}"
+
+    half = r"\\u({}[0-9a-fA-F]{{2}})"
+    pairs = half.format("[dD][89abAB]") + half.format("[dD][c-fC-F]")
+    return re.sub(rf"\\\\|{pairs}", joined, text).replace("\x7f", "\\x7F")
+
+
+def load(path: Path) -> SpecFile:
+    """Read a spec file; raises :class:`SpecError` with everything that is wrong."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise IncrowdError(f"'{path}' is not UTF-8 text, so it is no spec.") from error
+    except OSError as error:
+        raise IncrowdError(f"Cannot read the spec '{path}': {error.strerror}.") from error
+    return parse(text, path=path)
+
+
+def parse(text: str, *, path: Path | None = None) -> SpecFile:
+    """Read a spec from text; ``path`` is for messages and relative paths."""
+    source = f"The spec '{path.name}'" if path else "The spec"
+    try:
+        document = _yaml().load(_with_whole_characters(text))
+    except MarkedYAMLError as error:
+        mark, what = error.problem_mark, error.problem
+        if error.context == "while scanning a quoted scalar" and "end of stream" in str(what):
+            mark, what = error.context_mark, "a quote is opened here and never closed"
+        line = mark.line + 1 if mark else None
+        raise SpecError(source, [Problem("", f"not valid YAML: {what}", line)]) from error
+    except (YAMLError, ValueError, RecursionError) as error:
+        raise SpecError(source, [Problem("", f"not valid YAML: {error}")]) from error
+    if not isinstance(document, CommentedMap):
+        raise SpecError(source, [Problem("", "must be a mapping with 'columns' in it")])
+    plain = _plain(document, [_MOST_ENTRIES], source)
+    problems = [
+        Problem(".".join(place), message, _line(document, place))
+        for place, message in across(plain)
+    ]
+    try:
+        spec = Spec.model_validate(plain)
+    except ValidationError as error:
+        details = [detail for detail in error.errors() if detail["loc"]]
+        found = dict.fromkeys(_problem(document, detail) for detail in details)
+        problems = [*found, *problems]
+        raise SpecError(source, problems) from error
+    return SpecFile(path, document, spec)
+
+
+def across(plain: Any) -> list[tuple[tuple[str, ...], str]]:
+    """What does not fit together between parts of a spec, each with its place.
+
+    The models check this too, but only when every part is right by itself; here it is found
+    in any case, so that all problems can be listed together.
+    """
+    columns = plain.get("columns")
+    columns = columns if isinstance(columns, dict) else {}
+    release, unit = plain.get("release"), plain.get("unit")
+    found: list[tuple[tuple[str, ...], str]] = []
+
+    def missing(name: str, *place: str) -> None:
+        if name not in columns:
+            close = difflib.get_close_matches(name, list(columns), n=1)
+            hint = f"; did you mean '{close[0]}'?" if close else ""
+            found.append((place, f"names the column '{name}', which has no entry{hint}"))
+
+    if isinstance(unit, dict) and "id" in unit:
+        missing(str(unit["id"]), "unit", "id")
+    if not isinstance(release, dict):
+        return found
+    if isinstance(release.get("levels"), dict):
+        for name in release["levels"]:
+            missing(name, "release", "levels", name)
+    slices = release.get("slices")
+    for part in slices if isinstance(slices, list) else ():
+        for name in part if isinstance(part, list) else ():
+            missing(str(name), "release", "slices")
+    if release.get("keep") is not None and release.get("beta") is not None:
+        found.append(
+            (("release", "keep"), "'keep' and 'beta' both set the sampling rate; give one")
+        )
+    if release.get("method", "safe") == "safe":
+        for name, column in columns.items():
+            if isinstance(column, dict) and column.get("role") == "noisy":
+                found.append((("columns", name, "role"), NOISY_UNDER_SAFE))
+    return found
+
+
+def _yaml() -> YAML:
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = 120
+    return yaml
+
+
+def _dump(document: CommentedMap) -> str:
+    buffer = io.StringIO()
+    _yaml().dump(document, buffer)
+    return buffer.getvalue()
+
+
+def _plain(node: Any, left: list[int], source: str) -> Any:
+    """The document as plain dictionaries and lists with text as keys; not too many of them."""
+    left[0] -= 1
+    if left[0] < 0:
+        message = f"holds more than {_MOST_ENTRIES:,} entries"
+        raise SpecError(source, [Problem("", message)])
+    if isinstance(node, dict):
+        for key in node:
+            _refuse_halves(key, source)
+        return {_key(key): _plain(value, left, source) for key, value in node.items()}
+    _refuse_halves(node, source)
+    if isinstance(node, list):
+        return [_plain(value, left, source) for value in node]
+    return node
+
+
+def _refuse_halves(text: object, source: str) -> None:
+    if isinstance(text, str) and (half := re.search("[\ud800-\udfff]", text)):
+        message = f"holds half a character, \\u{ord(half[0]):04x}; write \\U and eight digits"
+        raise SpecError(source, [Problem("", message)])
+
+
+def _key(key: object) -> str:
+    return str(key).lower() if isinstance(key, bool) else str(key)
+
+
+def _problem(document: CommentedMap, detail: Any) -> Problem:
+    """One validation error in our words, with the line it stands on."""
+    place: Place = tuple(detail["loc"])
+    if place[:1] == ("unit",):  # one of two forms; say so once
+        message = "must be 'one row per person', {id: COLUMN} or {id: COLUMN, without_id: drop}"
+        return Problem("unit", message, _line(document, ("unit",)))
+    if place[:2] == ("release", "slices"):
+        message = (
+            "must list the columns of each table, as in [[a, b], [c, d]], or say how many columns "
+            "a table may have, from 2: 3, or {columns: 3, tables: 8}, or {columns: 3, tables: all}"
+        )
+        return Problem("release.slices", message, _line(document, ("release", "slices")))
+    message = detail["msg"].removeprefix("Value error, ")
+    context = detail.get("ctx", {})
+    given = detail["input"]
+    match detail["type"]:
+        case "extra_forbidden":
+            message = f"unknown key '{place[-1]}'" + _suggestion(str(place[-1]), _keys(place))
+        case "missing":
+            message = f"needs '{place[-1]}'"
+            place = place[:-1]
+        case "literal_error":
+            expected = context["expected"]
+            known = expected.replace("'", "").replace(" or ", ", ").split(", ")
+            close = difflib.get_close_matches(str(given), known, n=1)
+            message = f"must be {expected}; got {given!r}"
+            message += f"; did you mean '{close[0]}'?" if close else ""
+        case "value_error":
+            pass
+        case _:
+            message = f"{message[0].lower()}{message[1:]}; got {given!r}"
+    # Names of models and validators are ours, not the file's.
+    shown = [part for part in place if not str(part).startswith(("function-", "literal["))]
+    return Problem(".".join(str(part) for part in shown), message, _line(document, place))
+
+
+def _keys(place: Place) -> list[str]:
+    """The keys that would be known where an unknown one stands."""
+    fields: dict[str, list[str]] = {
+        "": list(Spec.model_fields),
+        "release": list(models.Release.model_fields),
+        "columns": list(models.Column.model_fields),
+        "hierarchy": list(models.Hierarchies.model_fields),
+        "intervals": ["from", "to", "step", "widths", "cuts", "open"],
+        "mask": list(models.Mask.model_fields),
+        "dates": ["from", "to", "levels", "format"],
+        "order": list(models.Order.model_fields),
+        "csv": list(models.CsvFile.model_fields),
+        "flat": list(models.Flat.model_fields),
+    }
+    parent = place[-2] if len(place) > 1 else ""
+    if len(place) == 3 and place[0] == "columns":
+        return fields["columns"]
+    return fields.get(str(parent), [])
+
+
+def _suggestion(word: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(word, known, n=1)
+    if close:
+        return f"; did you mean '{close[0]}'?"
+    return f"; known are {', '.join(known)}" if known else ""
+
+
+def _line(document: CommentedMap, place: Place) -> int | None:
+    """The line of the deepest part of a place that is in the document, from 1."""
+    node: Any = document
+    line: int | None = None
+    for part in place:
+        try:
+            mapping = isinstance(node, CommentedMap)
+            position = node.lc.key(part) if mapping else node.lc.item(part)
+            node = node[part]
+        except (KeyError, IndexError, AttributeError, TypeError):
+            continue
+        line = int(position[0]) + 1
+    return line

@@ -1,0 +1,257 @@
+"""Hold a spec against its table: everything wrong or doubtful, in one go, with counts."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from incrowd.codes.hierarchy import Hierarchy, HierarchyError
+from incrowd.codes.values import canonical
+from incrowd.engine.source import open_table
+from incrowd.engine.table import Table, TableError, Tally
+from incrowd.errors import IncrowdError
+from incrowd.measure.labels import ambiguous
+from incrowd.spec.build import build, is_open
+from incrowd.spec.file import SpecFile
+from incrowd.spec.model import Column, PersonId, Release, Spec
+
+_SHOWN = 5
+_LARGE_EPSILON = {"safe": 10.0, "k-epsilon": 20.0, "k-anonymity": 0.0}
+_LARGE_DELTA = 1e-4
+
+
+Kind: TypeAlias = Literal["wrong", "doubtful", "note"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something the curator should know about a column or the whole table.
+
+    ``wrong`` must be put right before publishing; ``doubtful`` must be looked at; ``note``
+    is good to know.
+    """
+
+    kind: Kind
+    column: str | None
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.column}: {self.message}" if self.column else self.message
+
+
+def check(file: SpecFile, table: Table | None = None) -> list[Finding]:
+    """All findings, the wrong ones first. The table is read one column at a time.
+
+    Without a table, the one that the spec names is opened.
+    """
+    if table is None:
+        if file.spec.table is None:
+            raise IncrowdError("The spec names no table. Add 'table: FILE'.")
+        table = open_table(file.spec.table, folder=file.folder)
+    order = {"wrong": 0, "doubtful": 1, "note": 2}
+    return sorted(_findings(file, table), key=lambda finding: order[finding.kind])
+
+
+def _findings(file: SpecFile, table: Table) -> Iterator[Finding]:
+    spec = file.spec
+    yield from _names(spec, table)
+    yield from _unit(spec, table)
+    for message in weak_promises(spec.release):
+        yield Finding("doubtful", None, f"release: {message}")
+    for name, column in spec.columns.items():
+        if column.confirm:
+            listed = ", ".join(column.confirm)
+            yield Finding("doubtful", name, f"read from the data, not confirmed: {listed}")
+        if column.hierarchy is None or name not in table.columns:
+            continue
+        try:
+            found = list(_coverage(file, name, column, table))
+        except (HierarchyError, TableError) as error:
+            found = [Finding("wrong", name, str(error))]
+        # What is kept as it is has no use for its hierarchy, so that publishing does not refuse.
+        unused = column.role == "sensitive" and spec.release and spec.release.method != "safe"
+        for finding in found:
+            yield replace(finding, kind="doubtful") if unused else finding
+
+
+def weak_promises(
+    release: Release | None, epsilon: float | None = None, delta: float | None = None
+) -> list[str]:
+    """Parameters that are allowed and promise next to nothing, each with the reason.
+
+    ``epsilon`` and ``delta`` are what was settled, where that is known.
+    """
+    if release is None:
+        return []
+    found = []
+    epsilon = release.epsilon if epsilon is None else epsilon
+    delta = release.delta if delta is None else delta
+    if epsilon is not None and epsilon > _LARGE_EPSILON[release.method]:
+        what = (
+            f"the odds of what is released may change by a factor of e^{epsilon:g} with one person"
+            if release.method == "safe"
+            else "such noise hardly hides a value"
+        )
+        found.append(f"epsilon = {epsilon:g} protects hardly anybody: {what}.")
+    if delta is not None and delta > _LARGE_DELTA:
+        found.append(
+            f"delta = {delta:.3g} is far too large: by so much any probability may change, "
+            "whatever epsilon is. It should be far below one in the number of people, such as 1e-6."
+        )
+    if release.k == 1:
+        found.append("k = 1 asks for no crowd: somebody alone may be shown.")
+    return found
+
+
+def _names(spec: Spec, table: Table) -> Iterator[Finding]:
+    for name in table.columns:
+        if name not in spec.columns:
+            close = difflib.get_close_matches(name, list(spec.columns), n=1)
+            hint = f" Did you mean '{close[0]}'?" if close else ""
+            yield Finding("wrong", name, f"is in the table but has no role in the spec.{hint}")
+    for name in spec.columns:
+        if name not in table.columns:
+            close = difflib.get_close_matches(name, list(table.columns), n=1)
+            hint = f" Did you mean '{close[0]}'?" if close else ""
+            kind: Kind = "note" if spec.columns[name].role == "drop" else "wrong"
+            yield Finding(kind, name, f"is in the spec but not in the table.{hint}")
+
+
+def _unit(spec: Spec, table: Table) -> Iterator[Finding]:
+    """Whether a row is a person: repeated identifiers speak against it."""
+    rows = table.rows()
+    if isinstance(spec.unit, PersonId):
+        if spec.unit.id in table.columns:
+            people = {canonical(person) or None for person in table.values(spec.unit.id)}
+            number = len(people - {None})
+            yield Finding("note", spec.unit.id, f"{number:,} people in {rows:,} rows")
+            if None in people and not spec.unit.without_id:
+                message = (
+                    f"{table.missing(spec.unit.id):,} rows have no id. Give them one, or leave "
+                    f"them out: unit: {{id: {spec.unit.id}, without_id: drop}}"
+                )
+                yield Finding("wrong", spec.unit.id, message)
+        return
+    identifiers = [name for name in spec.with_role("identifier") if name in table.columns]
+    if identifiers:
+        distinct = sum(len(tally.counts) for tally in table.tallies(identifiers))
+        if distinct < rows:
+            message = (
+                f"{rows - distinct:,} of {rows:,} rows repeat all identifiers of another "
+                f"({', '.join(identifiers)}). If several rows can belong to one person, say "
+                "'unit: {id: COLUMN}'."
+            )
+            yield Finding("doubtful", None, message)
+
+
+def _coverage(file: SpecFile, name: str, column: Column, table: Table) -> Iterator[Finding]:
+    """How the values of a column lie in its domain."""
+    tallies = list(table.tallies([name]))
+    met = [value for tally in tallies for value in tally.values[0]] if is_open(column) else ()
+    hierarchy = build(column, folder=file.folder, values=met)
+    release = file.spec.release
+    asked = release.levels.get(name, 0) if release else 0
+    level = asked if isinstance(asked, int) else asked[1]
+    if level >= hierarchy.height:
+        message = f"level {level} is asked for, but the highest is {hierarchy.height - 1}"
+        yield Finding("wrong", name, message)
+    yield from _labels(name, column, hierarchy, release)
+    outside: dict[str, int] = {}
+    nulls = 0
+    for tally in tallies:
+        counts = _value_counts(tally)
+        codes = hierarchy.encode(tally.values[0])
+        nulls += int(counts[codes == hierarchy.null].sum())
+        for at in np.flatnonzero(codes == hierarchy.outside).tolist():
+            text = canonical(tally.values[0][at]) or ""
+            outside[text] = outside.get(text, 0) + int(counts[at])
+    if outside:
+        often = sorted(outside, key=lambda text: (-outside[text], text))
+        listed = ", ".join(f"'{text}' ({outside[text]:,})" for text in often[:_SHOWN])
+        more = f" and {len(often) - _SHOWN:,} more" if len(often) > _SHOWN else ""
+        to = f"'{column.other}'" if column.other else "the root"
+        rows, held = sum(outside.values()), sum(int(tally.counts.sum()) for tally in tallies)
+        message = (
+            f"{rows:,} rows ({rows / held:.1%}) hold {len(outside):,} values outside the domain: "
+            f"{listed}{more}. They will be published as {to}."
+        )
+        # At the root nothing is shown of a column, whatever its values are.
+        root = isinstance(asked, int) and hierarchy.rooted and level == hierarchy.height - 1
+        wrong = rows + nulls == held and not root
+        yield Finding("wrong" if wrong else "doubtful", name, message)
+    if nulls:
+        yield Finding("note", name, f"{nulls:,} rows are null, which is a value of its own")
+
+
+def _labels(
+    name: str, column: Column, hierarchy: Hierarchy, release: Release | None
+) -> Iterator[Finding]:
+    """Labels that mean different things at different levels, and whom that could mislead."""
+    twice = ambiguous(hierarchy)
+    if not twice:
+        return
+    label, sizes = next(iter(twice.items()))
+    every = len(hierarchy.values)
+    listed = " and ".join(
+        f"{'all ' if size == every else ''}{size:,}{' values' if at == 0 else ''} at level {level}"
+        for at, (level, size) in enumerate(sizes.items())
+    )
+    more = f" (and {len(twice) - 1:,} labels more)" if len(twice) > 1 else ""
+    words = f"One label for different things: '{label}' is {listed}{more}."
+    levels = _publishable(name, hierarchy, release)
+    both = [level for level in sizes if level in levels]
+    grouped = [level for level in both if level < hierarchy.height - 1]
+    if _locally(name, release):
+        misled = "In a release by cuts both stand side by side, and nobody can tell which is meant."
+    elif len(both) > 1:
+        named = " and ".join(map(str, both))
+        misled = (
+            f"The levels {named} may both be published, and a reader who does not look at the "
+            "certificate cannot tell which it was."
+        )
+    elif grouped and label == hierarchy.root and column.other is None:
+        misled = (
+            f"At level {grouped[0]} values outside the domain are shown as '{label}' too, as if "
+            "they were of that group. Declare 'other'."
+        )
+    else:
+        misled = ""
+    if misled:
+        yield Finding("doubtful", name, f"{words} {misled} Rename one of them.")
+    else:
+        shown = "only one of them" if both else "none of them"
+        yield Finding(
+            "note", name, f"{words} Of its meanings {shown} can be published, so no reader of "
+            "this release is misled."
+        )  # fmt: skip
+
+
+def _publishable(name: str, hierarchy: Hierarchy, release: Release | None) -> range:
+    """The levels that a column may be published at."""
+    if release is None:
+        return range(hierarchy.height)
+    if name not in release.levels and release.method == "safe" and release.scheme == "fixed":
+        middle = (hierarchy.height - 1) // 2
+        return range(middle, middle + 1)
+    level = release.levels.get(name, (0, hierarchy.height - 1))
+    low, high = (level, level) if isinstance(level, int) else level
+    return range(low, high + 1)
+
+
+def _locally(name: str, release: Release | None) -> bool:
+    """Whether labels of several levels may stand in one column."""
+    if release is None:
+        return False
+    if release.method == "safe":
+        return release.scheme == "mondrian" and name not in release.levels
+    return release.algorithm in ("mondrian", "cluster")
+
+
+def _value_counts(tally: Tally) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    counts = np.zeros(len(tally.values[0]), dtype=np.int64)
+    np.add.at(counts, tally.codes[:, 0], tally.counts)
+    return counts

@@ -1,0 +1,107 @@
+"""A released table held against its original, from whatever holds them: the public face."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from incrowd.engine.source import open_table
+from incrowd.engine.table import Table
+from incrowd.errors import IncrowdError
+from incrowd.measure.evaluation import Evaluation, evaluate_tables
+from incrowd.privacy.randomness import Randomness, SystemRandomness
+from incrowd.release.certificate import FILE, Certificate, Slice, sha256_of
+from incrowd.release.formulas import unescaped
+from incrowd.spec.file import SpecFile, taken
+from incrowd.tasks.evaluate_noise import measured, relinked, simulated
+
+
+def evaluate(
+    original: Any,
+    released: Any,
+    spec: SpecFile | Path | str | Mapping[str, Any],
+    *,
+    target: str | None = None,
+    holdout: Any = None,
+    identity: str | None = None,
+    bits: Randomness | None = None,
+) -> Evaluation:
+    """Loss, risk and utility of a release, for the curator alone.
+
+    Tables are whatever :func:`incrowd.publish` takes; the spec explains the labels. With a
+    ``target`` column a classifier is trained on the release and tested on original rows, those
+    of ``holdout`` if it is given. Labels are read at the levels of the certificate beside the
+    released file, if there is one and the file is the one that it names.
+
+    For a spec of the method 'k-epsilon', errors and linking risk are measured with a column
+    ``identity`` in both tables. Without one, what the file tells by itself is measured, what it
+    cannot tell is None, and what fresh noise would do is simulated beside it, and called so.
+    """
+    file = taken(spec)
+    before = open_table(original)
+    after, levels = _opened(released)
+    found = evaluate_tables(
+        before,
+        after,
+        file.spec,
+        folder=file.folder,
+        target=target,
+        held_out=None if holdout is None else open_table(holdout),
+        levels=levels,
+    )
+    if file.spec.release is None or file.spec.release.method != "k-epsilon":
+        if identity is not None:
+            raise IncrowdError("An identity column is for specs of the method 'k-epsilon'.")
+        return found
+    if identity is not None:
+        return replace(found, noise=relinked(file, before, after, identity))
+    noise = measured(file, before, after, levels)
+    fresh = simulated(file, before, bits=bits or SystemRandomness())
+    return replace(found, noise=replace(noise, simulated=fresh))
+
+
+def information_loss(
+    original: Any, released: Any, spec: SpecFile | Path | str | Mapping[str, Any]
+) -> dict[str, float | None]:
+    """Every loss of a release by name; an unreleased row counts as :class:`Losses` says."""
+    file = taken(spec)
+    after, levels = _opened(released)
+    found = evaluate_tables(
+        open_table(original), after, file.spec, folder=file.folder, levels=levels
+    )
+    return {"normalised": found.loss, **vars(found.losses)}
+
+
+def _opened(released: Any) -> tuple[Table, dict[str, int]]:
+    """A released table, and the level of each column where the certificate beside it tells.
+
+    What was escaped for spreadsheets is read back.
+    """
+    table, known = open_table(released, empty=True), _certified(released)
+    if known is None:
+        return table, {}
+    levels = {name: column.level for name, column in known.scheme.items()}
+    plain = table.respelled(unescaped) if known.release.formulas else table
+    return plain, {name: level for name, level in levels.items() if level is not None}
+
+
+def _certified(released: Any) -> Slice | None:
+    """What the certificate beside a released file says of it; None if none fits.
+
+    It must be whole (its seal fits) and name the file with its hash.
+    """
+    if not isinstance(released, str | Path) or not Path(released).is_file():
+        return None
+    path = Path(released)
+    try:
+        certificate = Certificate.model_validate_json((path.parent / FILE).read_bytes())
+        whole = certificate.sealed().seal == certificate.seal
+        digest = sha256_of(path)
+    except (OSError, ValueError, RecursionError):
+        return None
+    for table in certificate.tables if whole else ():
+        if (table.release.file, table.release.sha256) == (path.name, digest):
+            return table
+    return None

@@ -1,0 +1,256 @@
+"""Noise and linking risk of a released table, held against its original.
+
+With a column that names the same row in both tables, errors and links are those of the rows.
+Without one the file still tells something: which values stand in which class. That is measured;
+what the spec's noise would do is simulated beside it, and called so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from incrowd.codes.axis import Axis
+from incrowd.codes.frequency import keys
+from incrowd.codes.grid import Grid, Steps, grid_of
+from incrowd.codes.values import canonical
+from incrowd.engine.count import Rows, count_rows
+from incrowd.engine.table import Table, TableError
+from incrowd.errors import IncrowdError
+from incrowd.measure.evaluation import COUNT, Shown, axes_of, covered, leveled, read_shown
+from incrowd.measure.linking import linking_risk
+from incrowd.measure.noise import (
+    Fitting,
+    NoiseLoss,
+    Noisiness,
+    Simulated,
+    SimulatedLoss,
+    least_apart,
+)
+from incrowd.methods.k_anonymity.classes import classes
+from incrowd.methods.k_epsilon.method import KEpsilon, exactly, linked, noise_loss, noisy_rows
+from incrowd.privacy.randomness import Randomness
+from incrowd.spec.file import SpecFile
+
+_CELLS = 500_000_000  # so many comparisons of a class with a tuple are made
+_FEWEST = 100  # but so many classes are looked at in any case
+
+
+def simulated(file: SpecFile, table: Table, *, bits: Randomness) -> Simulated:
+    """What the spec's noise does to the table, over runs with fresh noise."""
+    method = KEpsilon(file)
+    release = file.spec.release
+    assert release is not None
+    rows = count_rows(table, method.quasi, (*method.kept, *method.noisy), folder=file.folder)
+    axes = axes_of(rows.counted, method.quasi)
+    every = {**method.quasi, **method.kept, **method.noisy}
+    found = classes(rows, axes, every, release, bits=bits)
+    data = noisy_rows(rows, found, method.noisy, release)
+    everyone = np.ones(len(data.members), dtype=bool)
+    columns = {}
+    for column in data.columns:
+        lost = noise_loss(column, data, column.released(data.members, bits), everyone)
+        columns[column.name] = SimulatedLoss(
+            error=lost.measured_error or 0.0,
+            expected_error=lost.expected_error or 0.0,
+            classes_without_noise=lost.classes_without_noise or 0,
+            mean_scale=lost.mean_scale or 0.0,
+        )
+    return Simulated(*linked(data, bits), columns=columns)
+
+
+# Without knowing which row is whose ---------------------------------------------------------
+
+
+def measured(
+    file: SpecFile, original: Table, released: Table, levels: Mapping[str, int] | None = None
+) -> Noisiness:
+    """What a file tells by itself of the noise in it: by the values that stand in each class.
+
+    ``levels`` are those that quasi columns are known to be published at.
+    """
+    method = KEpsilon(file)
+    names = [name for name in method.noisy if name in released.columns]
+    warnings = [
+        f"The release has no column '{name}': its noise cannot be measured."
+        for name in method.noisy
+        if name not in names
+    ]
+    rows = count_rows(original, method.quasi, names, folder=file.folder)
+    weighted = COUNT in released.columns and COUNT not in file.spec.columns
+    shown = read_shown(released, (*method.quasi, *names), weighted=weighted)
+    quasi, _ = leveled(rows.counted, shown, levels or {})
+    table = _ByClass(rows, quasi, axes_of(rows.counted, method.quasi))
+    columns = {}
+    for at, name in enumerate(names):
+        listed = [*rows.kept[name], *shown.labels[len(method.quasi) + at]]
+        grid, steps = grid_of(name, method.noisy[name], listed)
+        empty = np.array([canonical(value) is None for value in listed], dtype=bool)
+        known = len(rows.kept[name])
+        values = _Listed(steps[:known], empty[:known]), _Listed(steps[known:], empty[known:])
+        columns[name], said = _compared(
+            name, grid, table.nulls(at, values[1]), table.pairs(at, *values)
+        )
+        warnings += said
+    return Noisiness(columns, None, None, None, tuple(warnings))
+
+
+@dataclass(frozen=True, eq=False)
+class _Listed:
+    """The distinct values of a noisy column: their steps, and which of them is null."""
+
+    steps: Steps
+    empty: npt.NDArray[np.bool_]
+
+
+class _ByClass:
+    """The rows of both tables by class: those released, and the original ones that fit."""
+
+    def __init__(self, rows: Rows, shown: Shown, axes: Sequence[Axis]) -> None:
+        self._width = width = len(rows.counted.names)
+        self._original, self._released = rows.frequencies, shown.frequencies
+        codes = self._released.codes[:, :width]
+        quasi = Shown(shown.labels[:width], self._released, shown.levels)
+        points, _, covers = covered(rows.counted, axes, quasi)
+        _, first, owner = np.unique(keys(codes), return_index=True, return_inverse=True)
+        self._fitting = Fitting(np.column_stack(points), codes[first], covers)
+        self._order = np.argsort(owner, kind="stable")
+        self._ends = np.searchsorted(owner[self._order], np.arange(len(first) + 1))
+        self._starts = np.searchsorted(rows.owner, np.arange(len(rows.counted.frequencies) + 1))
+        self._classes = np.arange(len(first))
+        most = max(_FEWEST, _CELLS // max(len(points[0]) * width, 1))
+        if not self._fitting.at_once and len(first) > most:
+            self._classes = np.random.default_rng(0).choice(len(first), most, replace=False)
+
+    def nulls(self, at: int, shown: _Listed) -> int:
+        """How many released rows have no value in a noisy column."""
+        empty = shown.empty[self._released.codes[:, self._width + at]]
+        return int(self._released.counts[empty].sum())
+
+    def pairs(self, at: int, known: _Listed, shown: _Listed) -> Iterator[tuple[Steps, Steps]]:
+        """For each class: the values of original rows that fit it, and the released ones."""
+        before = self._original.codes[:, self._width + at]
+        after = self._released.codes[:, self._width + at]
+        held = np.where(known.empty[before], 0, self._original.counts)
+        counts = np.where(shown.empty[after], 0, self._released.counts)
+        for number in self._classes.tolist():
+            tuples = self._fitting.of(number)
+            inside = np.concatenate(
+                [np.arange(self._starts[x], self._starts[x + 1]) for x in tuples.tolist()]
+                or [np.zeros(0, dtype=np.int64)]
+            )
+            rows = self._order[self._ends[number] : self._ends[number + 1]]
+            yield (
+                np.repeat(known.steps[before[inside]], held[inside]),
+                np.repeat(shown.steps[after[rows]], counts[rows]),
+            )
+
+
+def _compared(
+    name: str, grid: Grid, nulls: int, pairs: Iterable[tuple[Steps, Steps]]
+) -> tuple[NoiseLoss, list[str]]:
+    """A column by its classes, and what must be said aloud of it."""
+    apart, rows, alike, strangers = 0.0, 0, 0, 0
+    for known, shown in pairs:
+        if not len(known):
+            strangers += len(shown)
+            continue
+        least, among = least_apart(known, shown)
+        apart += least
+        rows += len(shown)
+        alike += len(shown) if among else 0
+    loss = NoiseLoss(
+        measured_error=None,
+        zeros=None,
+        nulls=nulls,
+        least_error=apart / rows * float(grid.step) if rows else None,
+        rows_as_original=alike,
+        rows_compared=rows,
+    )
+    said = []
+    if rows and alike == rows:
+        said.append(
+            f"The release holds the true values of '{name}': in each class that was compared the "
+            "released values are, one for one, values of original rows. There is no noise on them."
+        )
+    elif alike:
+        said.append(
+            f"{alike:,} of {rows:,} rows lie in classes whose values of '{name}' are, one for one, "
+            "values of original rows: there may be no noise on them."
+        )
+    if strangers:
+        said.append(
+            f"{strangers:,} value(s) of '{name}' stand in classes that no row of the original "
+            "fits, and are not measured."
+        )
+    return loss, said
+
+
+# Knowing which row is whose -----------------------------------------------------------------
+
+
+def relinked(file: SpecFile, original: Table, released: Table, identity: str) -> Noisiness:
+    """Link the rows of a release that still names each person, in a column of both tables."""
+    method = KEpsilon(file)
+    for table, which in ((original, "original"), (released, "released")):
+        missing = {identity, *method.noisy} - set(table.columns)
+        if missing:
+            raise TableError(f"The {which} table has no column '{sorted(missing)[0]}'.")
+    names = list(method.noisy)
+    quasi = [name for name in method.quasi if name in released.columns]
+    before = _by_person(original, identity, names)
+    after = _by_person(released, identity, [*quasi, *names])
+    people = [person for person in after if person in before]
+    if not people:
+        raise IncrowdError(f"No value of '{identity}' occurs in both tables.")
+    labels = [tuple(after[person][: len(quasi)]) for person in people]
+    places = {label: at for at, label in enumerate(dict.fromkeys(labels))}
+    members = np.array([places[label] for label in labels])
+    known, shown, losses, warnings = [], [], {}, []
+    usable = np.ones(len(people), dtype=bool)
+    for at, name in enumerate(names):
+        values = [before[person][at] for person in people]
+        noisy = [after[person][len(quasi) + at] for person in people]
+        _, steps = grid_of(name, method.noisy[name], [*values, *noisy])
+        one, other = steps[: len(people)], steps[len(people) :]
+        pairs = zip(values, noisy, strict=True)
+        there = np.array([x is not None and y is not None for x, y in pairs])
+        usable &= there
+        known.append(one)
+        shown.append(other)
+        counted = there & (one != 0)
+        error = np.abs(other[counted] - one[counted]) / np.abs(one[counted])
+        losses[name] = NoiseLoss(
+            measured_error=float(error.mean()) if len(error) else 0.0,
+            zeros=int((there & (one == 0)).sum()),
+            nulls=int((~there).sum()),
+            unchanged=int((there & (one == other)).sum()),
+        )
+        if there.any() and losses[name].unchanged == int(there.sum()):
+            warnings.append(
+                f"Every row shows its true value of '{name}': there is no noise on them."
+            )
+    _, members = np.unique(members[usable], return_inverse=True)
+    found = linking_risk(
+        classes=members, originals=[x[usable] for x in known], released=[x[usable] for x in shown]
+    )
+    return Noisiness(
+        losses, exactly(found.risk), exactly(found.shared), None, warnings=tuple(warnings)
+    )
+
+
+def _by_person(table: Table, identity: str, names: list[str]) -> dict[str, list[object]]:
+    found: dict[str, list[object]] = {}
+    for tally in table.tallies([identity, *names]):
+        for codes, count in zip(tally.codes.tolist(), tally.counts.tolist(), strict=True):
+            person = canonical(tally.values[0][codes[0]])
+            if person is None or person in found or count > 1:
+                raise TableError(
+                    f"The column '{identity}' does not name one row each: {person!r} occurs twice, "
+                    "or a row has none."
+                )
+            found[person] = [tally.values[at][code] for at, code in enumerate(codes)][1:]
+    return found

@@ -1,0 +1,120 @@
+"""Look at the hierarchy of a column, with counts if wanted, and write it in other forms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from incrowd.codes.hierarchy import ROOT, Hierarchy, from_rows
+from incrowd.engine.count import count
+from incrowd.engine.source import open_table
+from incrowd.errors import IncrowdError
+from incrowd.spec.build import Rows, build, is_open
+from incrowd.spec.file import SpecFile
+from incrowd.spec.model import Column
+from incrowd.tasks.draft import quoted
+
+
+@dataclass(frozen=True)
+class Preview:
+    """The labels of each value at each level; how many rows hold it, if they were counted."""
+
+    rows: tuple[tuple[str | None, ...], ...]
+    counts: tuple[int, ...]
+    height: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """The preview as plain values, for JSON."""
+        return {"height": self.height, "rows": list(self.rows), "counts": list(self.counts)}
+
+
+def preview(file: SpecFile, name: str, *, counted: bool) -> Preview:
+    """Every value of a column's domain with its labels; null and outside if rows hold them."""
+    column = _column(file, name)
+    if not counted and not is_open(column):
+        hierarchy = build(column, folder=file.folder)
+        rows = hierarchy.rows()
+        return Preview(tuple(rows), (0,) * len(rows), hierarchy.height)
+    result = count(_table(file), {name: column}, folder=file.folder)
+    (hierarchy,) = result.hierarchies
+    counts = np.zeros(len(hierarchy.values) + 2, dtype=np.int64)
+    at_value = dict(zip(hierarchy.groups[0].tolist(), range(len(counts)), strict=True))
+    for code, rows_held in zip(
+        result.frequencies.codes[:, 0].tolist(), result.frequencies.counts.tolist(), strict=True
+    ):
+        counts[at_value[code]] += rows_held
+    shown = [code for code in range(len(counts)) if code < len(hierarchy.values) or counts[code]]
+    labels = tuple(
+        tuple(
+            hierarchy.labels[level][hierarchy.groups[level][code]]
+            for level in range(hierarchy.height)
+        )
+        for code in shown
+    )
+    return Preview(labels, tuple(int(counts[code]) for code in shown), hierarchy.height)
+
+
+def hierarchy_of(file: SpecFile, name: str, *, values_are_public: bool = False) -> Hierarchy:
+    """The hierarchy of a column; an open domain holds the values of the spec's table.
+
+    Those are facts about the people in it. In a file they would count as listed beforehand,
+    so that they are read only by someone who says that they are public.
+    """
+    column = _column(file, name)
+    if is_open(column) and not values_are_public:
+        raise IncrowdError(
+            f"The hierarchy of '{name}' lists no values: they would be read from the table. From a "
+            "file they count as public knowledge and are published beside the certificate, those "
+            "too that only a few people have. Keep the rule of the spec, or take the values from a "
+            "public list; if everything that the column holds is public, say --values-are-public."
+        )
+    values = _table(file).values(name) if is_open(column) else ()
+    return build(column, folder=file.folder, values=values)
+
+
+def as_groups(rows: Rows) -> str:
+    """The rows of an ARX file as a ``groups`` hierarchy in YAML (``flat`` if there are none).
+
+    Values and labels stay the same. The root is left out, because ``groups`` adds it, unless
+    it has a name of its own.
+    """
+    hierarchy = from_rows(rows)  # checks that it is one
+    named = [row[1:] for row in hierarchy.rows()]
+    rootless = bool(named[0]) and {row[-1] for row in named} == {ROOT}
+    if rootless:
+        named = [row[:-1] for row in named]
+    values = [row[0] for row in hierarchy.rows()]
+    if not named[0]:
+        return f"{{flat: {{values: [{', '.join(map(quoted, values))}]}}}}"
+    tree: dict[str, Any] = {}
+    for value, groups in zip(values, named, strict=True):
+        node = tree
+        for label in reversed(groups[1:]):
+            node = node.setdefault(label, {})
+        node.setdefault(groups[0], []).append(value)
+    if rootless and len(tree) == 1:
+        tree = {ROOT: tree}  # a single group is taken for the root, so the root must be named
+    return f"{{groups: {_flow(tree)}}}"
+
+
+def _flow(node: Any) -> str:
+    if isinstance(node, list):
+        return f"[{', '.join(map(quoted, node))}]"
+    return "{" + ", ".join(f"{quoted(name)}: {_flow(inner)}" for name, inner in node.items()) + "}"
+
+
+def _column(file: SpecFile, name: str) -> Column:
+    column = file.spec.columns.get(name)
+    if column is None or column.hierarchy is None:
+        have = [key for key, entry in file.spec.columns.items() if entry.hierarchy]
+        listed = ", ".join(have) or "none"
+        raise IncrowdError(f"No hierarchy for a column '{name}' in the spec. There are: {listed}.")
+    return column
+
+
+def _table(file: SpecFile) -> Any:
+    if file.spec.table is None:
+        raise IncrowdError("The spec names no table. Add 'table: FILE'.")
+    return open_table(file.spec.table, folder=file.folder)

@@ -1,0 +1,440 @@
+"""The command line. Thin; the work is elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import traceback
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+import typer
+
+from incrowd import __version__
+from incrowd.errors import IncrowdError, Refusal, check_choice, check_whole
+from incrowd.privacy import plan as planning
+from incrowd.ui import terminal as showing
+from incrowd.ui.groups import hierarchies, ledgers, number, parsed
+from incrowd.ui.terminal import say as print  # noqa: A004 - names and values come from anywhere
+
+if TYPE_CHECKING:
+    from incrowd.spec.file import SpecFile
+    from incrowd.tasks.check import Finding
+
+app = typer.Typer(
+    name="incrowd",
+    help="Publish tables about people so that each person hides in a crowd, provably.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+_INTERRUPTED = 130
+
+
+class _StoppedError(IncrowdError):
+    """Interrupted by the user, at a point of which there is more to say."""
+
+
+def main() -> None:
+    """Run the command line: 0 done, 1 the answer is no, 2 wrong use, 3 a fault of ours.
+
+    130 says that it was interrupted.
+    """
+    warnings.showwarning = _show_warning
+    try:
+        status = app(standalone_mode=False)
+        if status == _INTERRUPTED:  # so the parser tells of it
+            _complain("Interrupted.")
+    except _StoppedError as error:
+        _complain(str(error), error.__cause__)
+        status = _INTERRUPTED
+    except IncrowdError as error:
+        _complain(str(error), error)
+        status = 1 if isinstance(error, Refusal) else 2
+    except OSError as error:
+        status = _complain(f"{error.strerror}: '{error.filename}'", error)
+    except Exception as error:  # noqa: BLE001 - the last one to see it
+        # The parser's own errors know their message; anything else is a fault of ours.
+        if hasattr(error, "format_message"):
+            status = _complain(error.format_message() or "Say what to do; --help lists it.")
+        else:
+            print(traceback.format_exc(), end="", file=sys.stderr)
+            status = 3
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _complain(message: str, error: BaseException | None = None) -> int:
+    """Say what is wrong, and what is to be known besides: that a spend was booked, say."""
+    notes = getattr(error, "__notes__", [])
+    print(f"incrowd: {' '.join([message, *notes])}", file=sys.stderr)
+    return 2
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,  # noqa: ARG001 - the signature is Python's
+    line: str | None = None,
+) -> None:
+    """A library's warning, as Python shows it; it may hold a name or a value."""
+    text = warnings.formatwarning(message, category, filename, lineno, line)
+    print(text, end="", file=sys.stderr)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"incrowd {__version__}")
+        raise typer.Exit
+
+
+app.add_typer(ledgers, name="ledger")
+app.add_typer(hierarchies, name="hierarchy")
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Publish tables about people so that each person hides in a crowd, provably."""
+
+
+@app.command()
+def plan(
+    epsilon: Annotated[str | None, number("Privacy budget epsilon.")] = None,
+    delta: Annotated[str | None, number("Privacy budget delta.")] = None,
+    k: Annotated[str | None, number("Smallest number of alike rows kept.")] = None,
+    beta: Annotated[str | None, number("Share of rows drawn at random.")] = None,
+    keep: Annotated[str | None, number("Share of rows wanted; sets beta.")] = None,
+    releases: Annotated[str, number("How many releases share the budget.")] = "1",
+    definition: Annotated[
+        str, typer.Option(help="tight: the smallest true delta; paper: Theorem 1 as printed.")
+    ] = "tight",
+    table: Annotated[
+        str | None, typer.Option(help="Print a grid of k, beta or epsilon to choose from.")
+    ] = None,
+    spec: Annotated[
+        Path | None, typer.Option(help="A k-epsilon spec: error and risk for k against epsilon.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Solve for k, beta, epsilon or delta: give three of them, or just epsilon and delta."""
+    if spec is not None:
+        given = (epsilon, delta, k, beta, keep, table)
+        if any(option is not None for option in given) or releases != "1":
+            raise IncrowdError("The option --spec stands alone: the spec says everything else.")
+        _plan_from(spec, as_json)
+        return
+    known: dict[str, Any] = {
+        "epsilon": parsed("epsilon", epsilon),
+        "delta": parsed("delta", delta),
+        "k": parsed("k", k),
+        "beta": parsed("beta", beta),
+        "releases": parsed("releases", releases),
+        "definition": definition,
+    }
+    if table is not None:
+        if keep is not None:
+            raise IncrowdError("The options --keep and --table exclude each other; drop one.")
+        grid = planning.plan_grid(table, **known)
+        showing.print_json(grid.as_dict()) if as_json else showing.print_grid(grid)
+        return
+    answer = planning.plan(keep=parsed("keep", keep), **known)
+    showing.print_json(answer.as_dict()) if as_json else showing.print_plan(answer)
+
+
+def _plan_from(path: Path, as_json: bool) -> None:
+    from incrowd.engine.source import open_table
+    from incrowd.privacy.randomness import SystemRandomness
+    from incrowd.spec.file import load
+    from incrowd.tasks.tradeoff import choices
+
+    file = load(path)
+    if file.spec.table is None:
+        raise IncrowdError("The spec names no table. Add 'table: FILE'.")
+    table = open_table(file.spec.table, folder=file.folder)
+    with showing.progress("trying k") as tell:
+        found = choices(file, table, bits=SystemRandomness(), progress=tell)
+    showing.print_json(found.as_dict()) if as_json else showing.print_choices(found)
+
+
+@app.command()
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="Which paper: a, b or all.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
+    adult: Annotated[
+        Path | None, typer.Option(help="The real Adult table, for paper b (CSV).")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Paper b on small tables.")] = False,
+) -> None:
+    """Compute a paper's tables and figures again and write them as a page."""
+    check_choice("paper", paper, ("a", "b", "all"))
+    if paper == "a" and (adult is not None or quick):
+        raise IncrowdError("The options --adult and --quick are for paper b.")
+    if paper in ("a", "all"):
+        from incrowd.papers import paper_a
+
+        with showing.steps(paper_a.FIGURES) as step:
+            folder = output / "a" if paper == "all" else output
+            paper_a.reproduce(folder, progress=step)
+        print(f"Wrote {folder / 'index.html'} and {paper_a.FIGURES} figures, as SVG and PNG.")
+    if paper in ("b", "all"):
+        from incrowd.papers import paper_b
+
+        number = paper_b.QUICK_STEPS if quick else paper_b.STEPS
+        with showing.steps(number) as step:
+            folder = output / "b" if paper == "all" else output
+            paper_b.reproduce(folder, adult=adult, quick=quick, progress=step)
+        print(f"Wrote {folder / 'index.html'} and {paper_b.FIGURES} figures, as SVG and PNG.")
+
+
+@app.command()
+def init(
+    table: Annotated[str | None, typer.Argument(help="A file, or a PostgreSQL address.")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The spec.")] = Path("spec.yaml"),
+    arx: Annotated[
+        Path | None,
+        typer.Option(help="A folder with NAME_hierarchy_COLUMN.csv, and NAME.csv without TABLE."),
+    ] = None,
+) -> None:
+    """Draft a spec: roles and hierarchies guessed from the table, to be confirmed by you."""
+    from incrowd.engine.source import open_table
+    from incrowd.tasks import draft as drafting
+
+    if output.exists():
+        raise IncrowdError(f"'{output}' exists already. Name another file with -o.")
+    beside = output.absolute().parent
+    if arx is not None:
+        draft = drafting.draft_from_arx(arx, beside=beside, table=table)
+    elif table is not None:
+        draft = drafting.draft(open_table(table), name=drafting.shown_source(table, beside))
+    else:
+        raise IncrowdError("Name a table, or a folder of ARX files with --arx, or both.")
+    output.write_text(draft.yaml(), encoding="utf-8")
+    print(f"Drafted {output} for {len(draft.guesses)} columns. Look at each:")
+    width = max(len(guess.column) for guess in draft.guesses)
+    for guess in draft.guesses:
+        print(f"  {guess.column:{width}}  {guess.role}: {guess.reason}")
+    if arx is not None:
+        print(f"Hierarchies taken from {arx}: {', '.join(draft.used) or 'none'}.")
+        print(f"Files there that fit no column: {', '.join(draft.unused) or 'none'}.")
+    found = [f"{kind} ({', '.join(columns)})" for kind, columns in draft.checklist() if columns]
+    print(f"HIPAA's identifiers that columns look like: {'; '.join(found) or 'none'}.")
+    print(f"Then: incrowd check {output}")
+
+
+@app.command()
+def check(
+    spec: Annotated[Path, typer.Argument(help="The spec.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Hold a spec against its table: everything wrong or doubtful, with counts."""
+    from incrowd.spec.file import load
+    from incrowd.tasks import check as checking
+
+    file = load(spec)
+    findings = checking.check(file)
+    if file.spec.release is not None and not file.spec.unconfirmed:
+        findings = [*_foreseen(file), *findings]
+    wrong = any(finding.kind == "wrong" for finding in findings)
+    if as_json:
+        showing.print_json({"ok": not wrong, "findings": [vars(finding) for finding in findings]})
+        return int(wrong)
+    terminal = showing.console()
+    styles = {"wrong": "bold red", "doubtful": "yellow", "note": "dim"}
+    for finding in findings:
+        terminal.print(f"{finding.kind:>8}", style=styles[finding.kind], end="  ")
+        terminal.print(str(finding), markup=False, soft_wrap=True)
+    terminal.print("The spec does not fit the table." if wrong else "The spec fits the table.")
+    return int(wrong)
+
+
+def _foreseen(file: SpecFile) -> list[Finding]:
+    """What publishing would refuse or warn of, whatever the table, and ``check`` cannot know."""
+    from incrowd.tasks.check import Finding, weak_promises
+    from incrowd.tasks.publish import promised
+
+    try:
+        known = promised(file)
+    except IncrowdError as error:
+        return [Finding("wrong", None, f"release: {error}")]
+    said = weak_promises(file.spec.release)
+    weak = weak_promises(file.spec.release, known.epsilon, known.delta)
+    return [Finding("doubtful", None, f"release: {one}") for one in weak if one not in said]
+
+
+@app.command()
+def publish(
+    spec: Annotated[Path, typer.Argument(help="The spec.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the release.")],
+    curator: Annotated[
+        Path | None, typer.Option(help="Where the private report goes; OUTPUT.curator by default.")
+    ] = None,
+    ledger: Annotated[Path | None, typer.Option(help="The budget of the table.")] = None,
+    sign: Annotated[Path | None, typer.Option(help="An Ed25519 private key (PEM).")] = None,
+    seed: Annotated[str | None, number("For tests only: makes it NOT private.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Publish a release: data, certificate, scheme; and, beside it, a private report.
+
+    Exit status 1 if nothing survived: the release is there, and empty.
+    """
+    from incrowd.privacy.randomness import SeededRandomness
+    from incrowd.release.certificate import load_key
+    from incrowd.release.ledger import Ledger
+    from incrowd.spec.file import load
+    from incrowd.tasks.publish import publish as make
+
+    whole = int(check_whole("seed", parsed("seed", seed), 0)) if seed else None
+    try:
+        with showing.progress("searching") as tell:
+            release = make(
+                None,
+                load(spec),
+                output=output,
+                curator=curator,
+                ledger=Ledger(ledger) if ledger else None,
+                key=load_key(sign) if sign else None,
+                bits=None if whole is None else SeededRandomness(whole),
+                step=_pause,
+                progress=tell,
+            )
+    except KeyboardInterrupt as error:
+        raise _StoppedError("Interrupted.") from error
+    for warning in release.warnings:
+        print(f"incrowd: warning: {warning}", file=sys.stderr)
+    certificate = release.certificate
+    if as_json:
+        known = certificate.model_dump(exclude_none=True)
+        showing.print_json({**known, "booked": release.booked, "empty": release.empty})
+        return int(release.empty)
+    for line in showing.published(release):
+        print(line)
+    return int(release.empty)
+
+
+def _pause(step: str) -> None:
+    """Where a test asks for it, wait at a step, so that the process can be killed there."""
+    if os.environ.get("INCROWD_PAUSE_AT") == step:
+        print(f"paused at {step}")
+        sys.stdout.flush()
+        time.sleep(600)
+
+
+@app.command()
+def verify(
+    folder: Annotated[Path, typer.Argument(help="The folder of a release.")],
+    key: Annotated[
+        str | None,
+        typer.Option(help="Who must have signed: a public key in hexadecimal, or a PEM file."),
+    ] = None,
+    least_format: Annotated[
+        str, number("Say no to certificates of an older format, which are checked less closely.")
+    ] = "1",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Check a release from its folder alone; exit status 1 if anything does not hold."""
+    from incrowd.release.verify import read_certificate
+    from incrowd.release.verify import verify as check_release
+
+    least = int(check_whole("least-format", parsed("least-format", least_format)))
+    problems = check_release(folder, key=key, least_format=least)
+    if as_json:
+        known: dict[str, Any] = {"ok": not problems, "problems": problems}
+        if not problems:
+            sealed = read_certificate(folder)
+            known["randomness"] = sealed.randomness
+            known["format"] = sealed.format or 1
+            known["signed_by"] = sealed.signature.public_key if sealed.signature else None
+        showing.print_json(known)
+        return int(bool(problems))
+    for problem in problems:
+        print(f"WRONG  {problem}")
+    if problems:
+        return 1
+    certificate = read_certificate(folder)
+    signed = certificate.signature
+    print("The release holds: hash, values, classes and guarantee are as certified.")
+    print(f"It satisfies {showing.promise(certificate)}")
+    if certificate.format is None:
+        print("It is of format 1: hidden bytes and the order of rows were not checked.")
+    print(f"Signed by {signed.public_key}." if signed else "It is not signed.")
+    if signed and key is None:
+        print("Is that who you trust? --key names who must have signed.")
+    return 0
+
+
+@app.command()
+def evaluate(
+    original: Annotated[str, typer.Option(help="The table as it was.")],
+    released: Annotated[str, typer.Option(help="The table as it is shown, by whatever tool.")],
+    spec: Annotated[Path, typer.Option(help="The spec with the hierarchies.")],
+    target: Annotated[
+        str | None, typer.Option(help="A column to predict from the others (scikit-learn).")
+    ] = None,
+    holdout: Annotated[
+        str | None, typer.Option(help="Rows that the release has not seen, to predict on.")
+    ] = None,
+    identity: Annotated[
+        str | None, typer.Option("--id", help="A column that names the same row in both tables.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Hold a released table against its original: loss, risk, utility. For you alone."""
+    from incrowd.tasks.evaluate import evaluate as compare
+
+    found = compare(original, released, spec, target=target, holdout=holdout, identity=identity)
+    showing.print_json(found.as_dict()) if as_json else showing.print_evaluation(found)
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="A new folder.")] = Path("demo"),
+) -> int:
+    """Make a sample table, publish it, verify it, and show where to look."""
+    from incrowd.ui.demo import demo as run
+
+    return run(output)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of the spec, for editors."""
+    from incrowd.spec.model import json_schema
+
+    print(json.dumps(json_schema(), indent=2))
+
+
+@app.command()
+def sample(
+    kind: Annotated[str, typer.Argument(help="voters, patients or census.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help=".parquet, .csv or .arrow.")],
+    rows: Annotated[str | None, number("How many rows.")] = None,
+    seed: Annotated[str, number("Decides the table.")] = "1",
+    spec: Annotated[Path | None, typer.Option(help="Write a spec for it, too.")] = None,
+) -> None:
+    """Write a sample table of people who do not exist, and a spec that publishes it."""
+    from incrowd.tasks import draft as drafting
+    from incrowd.tasks.sample import SPECS
+    from incrowd.tasks.sample import sample as make
+
+    if spec is not None and spec.exists():
+        raise IncrowdError(f"'{spec}' exists already. Name another file with --spec.")
+    table = make(kind, rows=parsed("rows", rows), seed=parsed("seed", seed))
+    table.write(output)
+    print(f"Wrote {table.rows():,} {kind} to {output}.")
+    if spec is not None:
+        name = drafting.quoted(drafting.written(output, spec.absolute().parent))
+        text = SPECS[kind].replace(f"table: {kind}.parquet", f"table: {name}")
+        spec.write_text(text, encoding="utf-8")
+        print(f"Then: incrowd publish {spec} -o out")

@@ -1,0 +1,218 @@
+"""Safe Mondrian: boxes of the declared domain, and choices that one row hardly moves."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.seam import PinnedRandomness
+
+from incrowd.anonymize.safe_mondrian import Cells, _Round, cut
+from incrowd.anonymize.safe_search import Ramp, W
+from incrowd.codes.axis import Axis
+from incrowd.codes.hierarchy import Hierarchy, from_rows
+from incrowd.errors import IncrowdError
+from incrowd.measure.evaluation import Evaluation
+from incrowd.methods.safe.scheme import contiguous
+from incrowd.release.verify import verify
+from incrowd.spec.build import build
+from incrowd.spec.file import parse
+from incrowd.spec.model import Column
+from incrowd.tasks.publish import publish
+from incrowd.tasks.sample import sample
+
+Points = npt.NDArray[np.int32]
+
+
+def numbers(count: int) -> Hierarchy:
+    column = Column.model_validate(
+        {"role": "quasi", "hierarchy": {"intervals": {"from": 0, "to": count - 1, "widths": [2]}}}
+    )
+    return build(column, folder=Path())
+
+
+TREE = from_rows(
+    [("a", "ab", "*"), ("b", "ab", "*"), ("c", "cd", "*"), ("d", "cd", "*"), ("e", "e", "*")]
+)
+AXES = [Axis(numbers(7), ordered=True), Axis(TREE, ordered=False)]
+RAMP = Ramp(k=2, beta=0.5, a=1, b=5, d=9)
+ONES = np.ones(2)
+rows = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 6)), min_size=1, max_size=40)
+
+
+def whole(points: Points) -> Cells:
+    """Everything in one box."""
+    return Cells(
+        np.zeros((1, 2), np.int32),
+        np.array([[8, 6]], np.int32),
+        np.zeros(len(points), dtype=np.int64),
+        np.zeros(1),
+    )
+
+
+def made(points: Points, rounds: int, seed: int, epsilon: Fraction = Fraction(100)) -> Cells:
+    return cut(
+        AXES, points, np.ones(len(points), np.int64), whole(points), ramp=RAMP,
+        epsilons=[epsilon] * rounds, power=1, shares=ONES / 2, bits=PinnedRandomness(seed),
+    )  # fmt: skip
+
+
+@given(listed=rows, seed=st.integers(0, 5), rounds=st.integers(1, 4))
+def test_every_point_lies_in_its_box_and_boxes_do_not_overlap(
+    listed: list[tuple[int, int]], seed: int, rounds: int
+) -> None:
+    points = np.array(listed, np.int32)
+    found = made(points, rounds, seed, Fraction(1, 10))
+    low, high = found.low[found.members], found.high[found.members]
+    assert ((low <= points) & (points <= high)).all()
+    for one in range(len(found.low)):
+        for other in range(one):
+            apart = (found.high[one] < found.low[other]) | (found.high[other] < found.low[one])
+            assert apart.any()
+
+
+@given(listed=rows, seed=st.integers(0, 5))
+def test_boxes_do_not_depend_on_where_rows_lie(listed: list[tuple[int, int]], seed: int) -> None:
+    """Every box can be named without the table: halves of halves, and groups."""
+    points = np.array(listed, np.int32)
+    found = made(points, 3, seed, Fraction(1, 10))
+    runs = {(0, 8), (7, 7), (8, 8)}
+    pending = [(0, 6)]
+    while pending:
+        low, high = pending.pop()
+        runs.add((low, high))
+        middle = (low + high) // 2
+        if low < high:
+            pending += [(low, middle), (middle + 1, high)]
+    for low, high in zip(found.low[:, 0].tolist(), found.high[:, 0].tolist(), strict=True):
+        assert (low, high) in runs
+    positions = AXES[1].positions
+    groups = {(0, 6), (5, 5), (6, 6)} | {(int(x), int(x)) for x in positions[:5]}
+    groups |= {tuple(sorted((int(positions[0]), int(positions[1]))))}  # type: ignore[arg-type]
+    groups |= {tuple(sorted((int(positions[2]), int(positions[3]))))}  # type: ignore[arg-type]
+    for low, high in zip(found.low[:, 1].tolist(), found.high[:, 1].tolist(), strict=True):
+        assert (low, high) in groups
+
+
+@settings(max_examples=100)
+@given(listed=rows, extra=st.tuples(st.integers(0, 8), st.integers(0, 6)), power=st.integers(1, 3))
+def test_a_row_raises_the_scores_of_its_own_cell_by_little(
+    listed: list[tuple[int, int]], extra: tuple[int, int], power: int
+) -> None:
+    """By 0 to W D in every column, and by nothing in any other cell: what the proof rests on."""
+    points = np.array([*listed, extra], np.int32)
+    cells = made(points, 2, 1, Fraction(1, 10))
+    scores = []
+    for count in (0, 1):
+        counts = np.append(np.ones(len(listed), np.int64), count)
+        this = _Round(AXES, points, counts, cells, RAMP, power, ONES / 2)
+        scores.append(np.column_stack([this._scored(this._parts(at), at) for at in range(2)]))
+    moved = scores[1] - scores[0]
+    own = cells.members[-1]
+    assert (np.delete(moved, own, axis=0) == 0).all()
+    assert (moved[own] >= 0).all()
+    assert (moved[own] <= W * RAMP.d).all()
+
+
+def test_scores_by_hand() -> None:
+    points = np.array([[0, 0]] * 6 + [[6, 0]] * 4 + [[7, 0]], np.int32)
+    this = _Round(AXES, points, np.ones(11, np.int64), whole(points), RAMP, 1, ONES / 2)
+    assert this._parts(0).tolist() == [0] * 6 + [1] * 4 + [2]
+    # Halves 0-3 and 4-6 keep 1/2 and 2/3 of the column, null all of it; psi is 30, 20 and 0.
+    first = int(W * (0.5 * (1 - 3 / 6))) * 30 + int(W * (0.5 * (1 - 2 / 6))) * 20
+    assert this._scored(this._parts(0), 0).tolist() == [first]
+    # All are in group ab, two of five values.
+    assert this._scored(this._parts(1), 1).tolist() == [int(W * 0.5 * (1 - 1 / 4)) * 55]
+
+
+def test_a_large_budget_cuts_where_it_pays_and_a_small_one_hardly_ever() -> None:
+    points = np.array([[x % 7, x % 5] for x in range(700)], np.int32)
+    assert len(made(points, 4, 1).low) > 10
+    stays = [len(made(points[:20], 1, seed, Fraction(1, 1000)).low) == 1 for seed in range(200)]
+    assert 0.05 < np.mean(stays) < 0.9
+
+
+def test_an_order_whose_groups_are_scattered_is_taken_for_a_tree() -> None:
+    scattered = from_rows([("1", "odd", "*"), ("2", "even", "*"), ("3", "odd", "*")])
+    assert not contiguous(Axis(scattered, ordered=True)).ordered
+    assert contiguous(Axis(numbers(5), ordered=True)).ordered
+
+
+SPEC = """
+columns:
+  first_name: {role: identifier}
+  last_name: {role: identifier}
+  email: {role: identifier}
+  zip: {role: quasi, hierarchy: {intervals: {from: 32000, to: 34999, widths: [100, 1000]}}}
+  sex: {role: quasi, hierarchy: {groups: {Person: [female, male]}}}
+  birth_year: {role: quasi, hierarchy: {intervals: {from: 1900, to: 2026, widths: [2, 4, 8, 16]}}}
+  race: {role: quasi, hierarchy: {flat: {values: [White, Hispanic, Black, Asian, Other]}}}
+  height: {role: drop}
+release: {scheme: mondrian, epsilon: 1, delta: 1.0e-6MORE}
+"""
+
+
+def test_a_release_by_safe_mondrian(tmp_path: Path) -> None:
+    voters = sample("voters", rows=20_000)
+    result = publish(
+        voters.frame(), parse(SPEC.replace("MORE", "")), output=tmp_path / "out",
+        bits=PinnedRandomness(3),
+    )  # fmt: skip
+    assert verify(tmp_path / "out") == []
+    assert isinstance(result.evaluation, Evaluation)
+    assert result.evaluation.loss < 0.6
+    kinds = [event["kind"] for event in result.certificate.events]
+    assert kinds == ["selection"] * 3 + ["one of"]
+    assert result.certificate.parameters["search_epsilon"] == pytest.approx(0.15)
+    assert "spent epsilon = 0.15" in result.certificate.guarantee.statement
+    sizes = result.data.group_by(pl.all()).len()["len"]
+    assert sizes.min() >= result.certificate.k
+
+
+def test_a_column_whose_levels_are_limited_is_not_cut(tmp_path: Path) -> None:
+    voters = sample("voters", rows=20_000)
+    result = publish(
+        voters.frame(), parse(SPEC.replace("MORE", ", levels: {sex: 0, birth_year: [4, 5]}")),
+        output=tmp_path / "out", bits=PinnedRandomness(3),
+    )  # fmt: skip
+    assert verify(tmp_path / "out") == []
+    found = {name: column.level for name, column in result.certificate.table.scheme.items()}
+    assert (found["sex"], found["zip"], found["race"]) == (0, None, None)
+    assert found["birth_year"] in (4, 5)
+    every = "levels: {sex: 0, birth_year: [4, 5], zip: 1, race: [0, 1]}"
+    with pytest.raises(IncrowdError, match="or have 'levels'. Use 'scheme: search'"):
+        publish(voters.frame(), parse(SPEC.replace("MORE", f", {every}")), output=tmp_path / "n")
+
+
+def test_a_column_that_does_not_list_its_values_stays_at_its_level(tmp_path: Path) -> None:
+    """A box of values met would reach as far as they do, and so tell of them."""
+    voters = sample("voters", rows=20_000)
+    masked = SPEC.replace("MORE", "").replace(
+        "{intervals: {from: 32000, to: 34999, widths: [100, 1000]}}", "{mask: {length: 5}}"
+    )
+    result = publish(
+        voters.frame(), parse(masked), output=tmp_path / "out", bits=PinnedRandomness(3)
+    )
+    assert verify(tmp_path / "out") == []
+    scheme = result.certificate.table.scheme
+    level = scheme["zip"].level
+    assert level is not None
+    assert {name: column.level for name, column in scheme.items() if name != "zip"} == {
+        "sex": None, "birth_year": None, "race": None,
+    }  # fmt: skip
+    shown = {value.count("*") for value in result.data["zip"].unique()}
+    assert shown <= {level}
+    assert result.data["birth_year"].n_unique() > 4  # some were cut further
+    only = "columns: {zip: {role: quasi, hierarchy: {mask: {length: 5}}}}"
+    with pytest.raises(IncrowdError, match="whose values are listed, and there is none"):
+        publish(
+            voters.frame().select("zip"),
+            parse(f"{only}\nrelease: {{scheme: mondrian, epsilon: 1, delta: 1.0e-6}}"),
+            output=tmp_path / "no",
+        )

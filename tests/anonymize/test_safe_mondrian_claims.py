@@ -1,0 +1,303 @@
+"""What the proof of safe Mondrian rests on, seen in the code; and columns that list no values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from anonymize.test_safe_mondrian_whole import HALF, ONCE, PLAIN, SMALL, TWICE, alone, crowded
+from anonymize.test_safe_search import Coins, drawn
+from support.mondrian_law import (
+    MASK,
+    MET,
+    NEVER,
+    NUMBERS,
+    PAIR,
+    TREE,
+    Choice,
+    Output,
+    Problem,
+    Row,
+    Table,
+    Whole,
+    haunted,
+    known_law,
+)
+
+from incrowd.anonymize import safe_mondrian as cutting
+from incrowd.anonymize import safe_search as searching
+from incrowd.anonymize.safe_mondrian import Cells, cut
+from incrowd.anonymize.safe_search import Ramp, W, ramp
+from incrowd.codes.axis import positions
+from incrowd.engine.count import Counted
+from incrowd.errors import IncrowdError
+from incrowd.measure.evaluation import axes_of
+from incrowd.methods.base import Product
+from incrowd.methods.safe import scheme as schemes
+from incrowd.methods.safe.method import Safe
+from incrowd.methods.safe.scheme import Walk, contiguous
+from incrowd.privacy.accountant import Accountant
+from incrowd.privacy.events import OneOf, SafeRelease, Selection
+from incrowd.privacy.randomness import Counts, SeededRandomness
+from incrowd.tasks.publish import _write_scheme, publish
+
+# Claims that the proof rests on.
+
+
+@pytest.mark.parametrize(
+    ("problem", "table", "ghosts"),
+    [
+        (PLAIN, (("0",),) * 3 + (("1",),), [(3,), (4,), (5,)]),
+        (alone(NUMBERS, start=[1], pair=(2, 0.5)), (("0",),) * 4, [(1,), (2,), (3,), (4,)]),
+        (
+            alone(NUMBERS, PAIR, start=[1, 1], pair=(1, 0.5)),
+            (("0", "x"),) * 2 + (("1", "x"),) * 2,
+            [(0, 1), (3, 0), (3, 1)],
+        ),
+        (alone(TREE, start=[1], pair=(2, 0.5)), (("a",),) * 3, [(1,), (2,), (3,)]),
+    ],
+)
+def test_looking_at_cells_without_rows_would_change_no_output(
+    problem: Problem, table: Table, ghosts: list[tuple[int, ...]]
+) -> None:
+    whole = Whole(problem)
+    counted = whole.counted(table)
+    known, seen = whole.ways(counted), whole.ways(haunted(counted, ghosts))
+    assert len(haunted(counted, ghosts).frequencies) > len(counted.frequencies)
+    assert seen == pytest.approx(known, rel=1e-9)
+
+
+class FirstScores(Whole):
+    """Stops at the first round."""
+
+    def _next(self, whole: Counted, number: int) -> Iterator[tuple[Choice, float]]:
+        return iter(()) if number else super()._next(whole, number)
+
+
+def test_scores_are_what_the_docstring_says() -> None:
+    """Of rows that repeat, with weights, beside columns that are not cut; from root and halves."""
+    columns, one = (MASK, f"weight: 2, {NUMBERS}", TREE, PAIR), Ramp(2, 0.5, 1, 5, 9)
+    # The mask keeps a half, the group of c all: three tenths together.
+    table = tuple(("01", value, "c", "x") for value in (*"0000", *"11", *"333", None, None))
+    bonus = math.ceil(0.5 * W * 9 / 0.5 * math.log(3))
+
+    def w(numbers: float, pair: float) -> int:
+        return int(W * (0.4 * numbers + 0.2 * pair + 0.3) ** 2)
+
+    expected = {
+        # psi is 55 of all eleven rows; 30, 15 and 9 of the halves and of null.
+        2: [[w(2 / 3, 0) * 45 + w(1, 0) * 9, w(0, 1) * 55, w(0, 0) * 55 + bonus]],
+        1: [  # it is 20 and 9 of the values in the first half
+            [w(1, 0) * 29, w(2 / 3, 1) * 30, w(2 / 3, 0) * 30 + bonus],
+            [w(1, 0) * 15, w(2 / 3, 1) * 15, w(2 / 3, 0) * 15 + bonus],
+            [NEVER, w(1, 1) * 9, w(1, 0) * 9 + bonus],
+        ],
+    }
+    for start, scored in expected.items():
+        limits = (1, start, 1, 1)
+        whole = FirstScores(
+            Problem(columns, limits, (one,), (ONCE, HALF), "balanced", levels="2: 1")
+        )
+        assert not list(whole.products(whole.counted(table)))
+        assert whole._heard.tolist() == scored
+
+
+def test_a_cell_that_stays_is_not_cut_later() -> None:
+    """It keeps its box with the probability of its first choice, however many rounds follow."""
+    table = (("0",),) * 4 + (("3",),)
+    shares = []
+    for rounds in ((HALF,), (HALF, ONCE), (HALF, ONCE, TWICE)):
+        whole = Whole(alone(NUMBERS, start=[2], pair=(2, 0.5), rounds=rounds))
+        ways = whole.ways(whole.counted(table))
+        shares.append(sum(share for (_, _, cells), share in ways.items() if cells[0][0] == ("*",)))
+    assert 0.01 < shares[0] < 0.99
+    assert shares == pytest.approx([shares[0]] * 3)
+
+
+def test_what_noise_is_asked_for_is_what_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The epsilons and the sensitivity of the search and of each round, as published."""
+    asked: list[tuple[float, float]] = []
+    for module in (searching, cutting):
+        inner = module.one_sided_noise
+
+        def heard(count: int, inner: Any = inner, **more: Any) -> Counts:
+            asked.append((float(more["epsilon"]), more["sensitivity"]))
+            return inner(count, **more)  # type: ignore[no-any-return]
+
+        monkeypatch.setattr(module, "one_sided_noise", heard)
+    draw = np.random.default_rng(1)
+    frame = pl.DataFrame({"0": draw.integers(0, 4, 400), "1": draw.choice(["x", "y"], 400)})
+    made = publish(frame, crowded(ONCE, ONCE).file, bits=SeededRandomness(1))
+    *selections, one_of = made.certificate.events
+    assert [epsilon for epsilon, _ in asked] == [event["epsilon"] for event in selections]
+    pairs = [ramp(event["k"], event["beta"]) for event in one_of["events"]]
+    chosen = ramp(made.certificate.k, float(made.certificate.parameters["beta"]))
+    expected = [max(one.d for one in pairs), chosen.d, chosen.d]
+    assert [sensitivity for _, sensitivity in asked] == [W * d for d in expected]
+    spent = Accountant([*(Selection(event["epsilon"]) for event in selections), OneOf(
+        SafeRelease(event["k"], event["beta"]) for event in one_of["events"]
+    )])  # fmt: skip
+    assert spent.delta(epsilon=3.0) <= 0.01
+
+
+def drawn_boxes(whole: Whole, table: Table, copies: int) -> dict[Any, int]:
+    """How often real cuts, of so many copies of a table at once, make each set of cells."""
+    problem, counted = whole.problem, whole.counted(table)
+    columns = whole.scheme._columns
+    axes = {at: contiguous(axis) for at, axis in enumerate(axes_of(counted, columns))}
+    points = positions(list(axes.values()), counted.frequencies.codes)
+    weights = whole.scheme._weights(counted.names)
+    levels = [limit if isinstance(limit, int) else limit[1] for limit in problem.limits]
+    start = schemes._cells_of(axes, counted, levels, weights / weights.sum())
+    many = Cells(
+        np.tile(start.low, (copies, 1)),
+        np.tile(start.high, (copies, 1)),
+        (start.members + len(start.low) * np.arange(copies)[:, None]).ravel(),
+        np.tile(start.beside, copies),
+    )
+    counts = np.tile(counted.frequencies.counts, copies)
+    made = cut(
+        list(axes.values()), np.tile(points, (copies, 1)), counts, many,
+        ramp=problem.ramps[0], epsilons=problem.epsilons[1:], power=whole.scheme._power,
+        shares=weights / weights.sum(), bits=SeededRandomness(7),
+    )  # fmt: skip
+    labels = [axis.labels(made.low[:, at], made.high[:, at]) for at, axis in axes.items()]
+    shown = np.stack([codes[made.members].reshape(copies, -1) for _, codes in labels], axis=2)
+    found: dict[Any, int] = {}
+    for ways, times in zip(*np.unique(shown, axis=0, return_counts=True), strict=True):
+        cells: dict[Row, int] = {}
+        for codes, size in zip(ways, counted.frequencies.counts.tolist(), strict=True):
+            row = tuple(texts[code] for (texts, _), code in zip(labels, codes, strict=True))
+            cells[row] = cells.get(row, 0) + size
+        listed = tuple(sorted(cells.items(), key=str))
+        found[listed] = found.get(listed, 0) + int(times)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("problem", "table"),
+    [
+        (PLAIN, (("0",),) * 3 + (("1",), ("2",), ("3",), (None,))),
+        (SMALL[4][0], (("a", "x"),) * 3 + (("b", "x"), ("c", "y"))),
+        (SMALL[5][0], (("0", "x"),) * 3 + (("1", "y"), ("3", "x"))),
+    ],
+)
+def test_real_cuts_follow_the_law(problem: Problem, table: Table) -> None:
+    """Within six deviations, so a false alarm is rarer than 1e-7; with 1.2 times less noise not."""
+    copies = 20_000
+
+    def worst(whole: Whole) -> float:
+        laws = {cells: share for (_, _, cells), share in whole.ways(whole.counted(table)).items()}
+        found = drawn_boxes(whole, table, copies)
+        assert found.keys() <= laws.keys()
+        return max(
+            abs(found.get(cells, 0) - copies * share) / math.sqrt(copies * share * (1 - share) + 1)
+            for cells, share in laws.items()
+        )
+
+    class Less(Whole):
+        def law(self, number: int, raised: tuple[int, ...]) -> list[float]:
+            return known_law(raised, self._rate * 1.2)
+
+    assert worst(Whole(problem)) < 6
+    assert worst(Less(problem)) > 6
+
+
+# Columns that do not list their values.
+
+
+def files(whole: Whole, table: Table, folder: Path) -> dict[Output, set[bytes]]:
+    """Whatever a reader gets, over all choices and coins: what it shows, and every byte of it."""
+    found: dict[Output, set[bytes]] = {}
+    counted = whole.counted(table)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(schemes, "evaluate", lambda *_, **__: None)
+        for coins in drawn(len(table)):
+            for product, pair, _ in whole.products(counted, partial(Coins, coins)):
+                rows = tuple(product.data.frame().rows())
+                listed = tuple(sorted(((row, rows.count(row)) for row in set(rows)), key=str))
+                levels = tuple(column.level for column in product.scheme.values())
+                found.setdefault(((pair, levels), listed), set()).add(written(product, folder))
+    return found
+
+
+def written(product: Product, folder: Path) -> bytes:
+    """The data, and the scheme as the certificate has it."""
+    (folder / "scheme").mkdir(exist_ok=True)
+    parts = [f"{product.rows} {product.classes} {product.smallest_class}".encode()]
+    for ending in ("csv", "parquet"):
+        product.data.write(folder / f"data.{ending}")
+        parts.append((folder / f"data.{ending}").read_bytes())
+    for name, recoded in product.scheme.items():
+        parts.append(_write_scheme(name, recoded, folder).model_dump_json().encode())
+    return b"\n".join(parts)
+
+
+@pytest.mark.parametrize(
+    ("column", "level", "others", "lonely"),
+    [
+        (MASK, 0, ("10", "11"), ("00", "1q", "01")),
+        (MET, 0, ("m", "n"), ("a", None)),
+        # At level 1 the first value met decides which of *0 and *1 has the smaller code.
+        (MASK.replace("2,", "2, hide: left,"), 1, ("01", "10"), ("00",)),
+    ],
+)
+def test_nothing_tells_of_a_value_that_only_one_person_has(
+    column: str, level: int, others: tuple[str, str], lonely: tuple[str | None, ...], tmp_path: Path
+) -> None:
+    """What shows the same is the same to the byte, and a crowd of one changes nothing at all."""
+    whole = Whole(alone(column, PAIR, start=[level, 1], pair=(2, 0.5), rounds=(HALF,)))
+    table: Table = ((others[0], "x"),) * 2 + ((others[1], "y"),) * 2
+    without = files(whole, table, tmp_path)
+    assert len(without) > 5
+    for value in lonely:
+        with_ = files(whole, (*table, (value, "x")), tmp_path)
+        assert len(with_.keys() & without.keys()) > 5
+        for same in with_.keys() | without.keys():
+            assert len(with_.get(same, set()) | without.get(same, set())) == 1
+        if level == 0:
+            assert with_.keys() == without.keys()
+
+
+def test_a_listed_value_may_show_its_box_but_an_open_one_its_level_alone() -> None:
+    """All labels are known from the spec and the levels: none is made of values met."""
+    whole = Whole(alone(MASK, NUMBERS, start=[1, 2], pair=(1, 0.5)))
+    table = (("00", "0"), ("01", "3"), ("10", "3"), ("11", None))
+    shown = {
+        row
+        for _, _, cells in whole.ways(whole.counted(table))
+        for row, _ in cells
+    }  # fmt: skip
+    assert {row[0] for row in shown} == {"0*", "1*"}
+    assert {row[1] for row in shown} == {"*", "0-1", "2-3", "0", "3", None}
+
+
+def test_an_empty_table_is_made_like_any_other() -> None:
+    """It neighbours a table of one row; who learns that it failed knows which of them it was."""
+    whole = Whole(PLAIN)
+    walk = Walk(SeededRandomness(1), lambda _: None, lambda *_: None)
+    one, _ = whole.scheme.product(whole.counted((("0",),)), whole.problem.budget, walk)
+    assert one.rows == 0
+    none, _ = whole.scheme.product(whole.counted(()), whole.problem.budget, walk)
+    assert none.rows == 0
+
+
+def test_a_slice_of_open_columns_alone_is_made_or_refused_without_the_table() -> None:
+    file = alone(MASK, MET, PAIR, start=[0, 0, 0], pair=(2, 0.5)).file
+    release = file.spec.release
+    assert release is not None
+    slices = release.model_copy(update={"slices": [("0", "1"), ("1", "2")]})
+    spec = file.spec.model_copy(update={"release": slices})
+    frame = pl.DataFrame({"0": ["00", "01"] * 40, "1": ["p", "q"] * 40, "2": ["x", "y"] * 40})
+    try:
+        Safe(replace(file, spec=spec))
+    except IncrowdError:
+        return
+    assert len(publish(frame, replace(file, spec=spec), bits=SeededRandomness(1)).tables) == 2

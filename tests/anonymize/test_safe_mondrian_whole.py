@@ -1,0 +1,297 @@
+"""Safe Mondrian with its release, enumerated: covered as accounted; planted faults are not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from anonymize.test_safe_search import Coins, drawn
+from support.mondrian_law import (
+    MASK,
+    MET,
+    NUMBERS,
+    PAIR,
+    TREE,
+    Distribution,
+    Problem,
+    Table,
+    Whole,
+    crowds,
+    family,
+    grid,
+    known_law,
+    released,
+    used_up,
+)
+
+from incrowd.anonymize.safe import safe
+from incrowd.anonymize.safe_mondrian import Cells
+from incrowd.anonymize.safe_search import Ramp, ramp
+from incrowd.codes.frequency import Frequencies
+from incrowd.privacy.events import OneOf, SafeRelease, Selection
+
+# Small tables: every table of a few rows.
+
+ONCE, HALF, TWICE = Fraction(1), Fraction(1, 2), Fraction(2)
+NUMERALS = ("0", "1", "2", "3")
+XY = ("x", "y")
+
+
+def alone(*columns: str, start: Sequence[int], pair: tuple[int, float], **more: Any) -> Problem:
+    """Cuts by themselves, from a scheme that depends on no data."""
+    epsilons = (ONCE, *more.pop("rounds", (HALF, HALF)))
+    return Problem(columns, tuple(start), (ramp(*pair),), epsilons, **more)
+
+
+# Problem, the values of each column, and rows at most.
+SMALL = [
+    (alone(NUMBERS, start=[2], pair=(2, 0.5)), [NUMERALS], 5),
+    (alone(NUMBERS, start=[1], pair=(1, 0.25), rounds=(HALF, ONCE)), [NUMERALS], 4),
+    (alone(NUMBERS, start=[2], pair=(1, 0.5), rounds=(ONCE, HALF)), [("0", "3", None, "9")], 4),
+    (
+        alone(TREE, start=[2], pair=(2, 0.5), rounds=(HALF, TWICE), objective="balanced"),
+        [("a", "b", "c", None)],
+        4,
+    ),
+    (
+        alone(f"weight: 3, {TREE}", PAIR, start=[1, 1], pair=(1, 0.25), objective="detail"),
+        [("a", "c"), XY],
+        3,
+    ),
+    (alone(NUMBERS, PAIR, start=[2, 1], pair=(2, 0.5), rounds=(ONCE, ONCE)), [("0", "3"), XY], 3),
+    (
+        # What fits no mask is shown as if it did.
+        alone(NUMBERS, f"other: 1*, {MASK}", start=[2, 1], pair=(2, 0.5)),
+        [("0", "1"), ("00", "10", "q")],
+        3,
+    ),
+    (
+        alone(TREE, PAIR, start=[1, 1], pair=(2, 0.5), levels="0: 1"),
+        [("a", "b", "c"), XY],
+        3,
+    ),
+    (alone(NUMBERS, start=[2], pair=(2, 0.5), rounds=(HALF, HALF, HALF)), [("0", "1", "3")], 4),
+]
+
+
+@pytest.mark.parametrize(("problem", "values", "most"), SMALL)
+def test_cuts_and_release_together_stay_within_the_accounted_delta(
+    problem: Problem, values: list[Sequence[str | None]], most: int
+) -> None:
+    found = used_up(Whole(problem), family(values, most), grid(problem))
+    assert max(max(both) for both in found) <= 1 + 1e-9
+    assert max(present for present, _ in found) > 0.999  # a cell that is new uses it up
+    assert found[0][0] > 0.35  # and without any epsilon most of it counts
+    assert found[0][1] > 0.35
+
+
+SEARCHED = [
+    (
+        Problem((NUMBERS, PAIR), ((0, 2), (0, 1)), (ramp(2, 0.5),), (ONCE, HALF, ONCE)),
+        [("0", "3"), XY],
+        2,
+    ),
+    (
+        Problem((NUMBERS,), ((0, 2),), (ramp(2, 0.5), ramp(1, 0.25)), (HALF, HALF, HALF)),
+        [NUMERALS],
+        3,
+    ),
+    (
+        Problem((MASK, PAIR), ((0, 2), (0, 1)), (ramp(2, 0.5),), (HALF, HALF, ONCE)),
+        [("00", "1q"), XY],
+        3,
+    ),
+    (
+        Problem((MET, NUMBERS), ((0, 1), (0, 2)), (ramp(2, 0.5),), (HALF, HALF, ONCE), "balanced"),
+        [("p", "q"), ("0", "3")],
+        3,
+    ),
+]
+
+
+@pytest.mark.parametrize(("problem", "values", "most"), SEARCHED)
+def test_with_the_search_before_them_too(
+    problem: Problem, values: list[Sequence[str | None]], most: int
+) -> None:
+    assert [type(event) for event in problem.events()] == [Selection] * 3 + [OneOf]
+    found = used_up(Whole(problem), family(values, most), grid(problem))
+    assert max(max(both) for both in found) <= 1 + 1e-9
+    assert max(present for present, _ in found) > (0.6 if len(problem.ramps) > 1 else 0.999)
+    assert found[0][0] > 0.35
+
+
+def test_what_is_shown_of_cells_is_what_all_coins_of_the_sample_give() -> None:
+    """The enumeration takes a cell's law from its size; here it is drawn row by row."""
+    for sizes in [(1,), (3,), (2, 2), (1, 3), (4, 1), (2, 1, 2)]:
+        for pair in (SafeRelease(1, 0.25), SafeRelease(2, 0.5), SafeRelease(3, 0.75)):
+            codes = np.arange(len(sizes), dtype=np.int32).reshape(-1, 1)
+            cells = Frequencies(codes, np.array(sizes, dtype=np.int64))
+            found: dict[tuple[tuple[int, int], ...], float] = {}
+            for coins in drawn(sum(sizes)):
+                kept = safe(cells, k=pair.k, beta=pair.beta, bits=Coins(coins))
+                at = tuple(zip(kept.codes[:, 0].tolist(), kept.counts.tolist(), strict=True))
+                weight = pair.beta ** sum(coins) * (1 - pair.beta) ** (len(coins) - sum(coins))
+                found[at] = found.get(at, 0.0) + weight
+            assert found == pytest.approx(released(sizes, pair))
+
+
+# Crowds: so many rows that the release alone tells little, and the choices count.
+
+SLIGHT = f"weight: 0.001, {NUMBERS}"
+
+
+def crowded(first: Fraction, second: Fraction) -> Problem:
+    """A column that decides nearly all scores, beside one that may win all the same."""
+    return Problem((SLIGHT, PAIR), (2, 1), (Ramp(20, 0.5, 60, 1000, 1000),), (ONCE, first, second))
+
+
+CROWDS = list(crowds(("0", "x"), range(60, 66)))
+
+
+@pytest.mark.parametrize(
+    ("problem", "tight"),
+    [(crowded(ONCE, ONCE), 0.75), (crowded(HALF, ONCE), 0.45)],
+)
+def test_crowds_stay_within_the_accounted_delta_and_every_round_is_needed(
+    problem: Problem, tight: float
+) -> None:
+    whole, at = Whole(problem), grid(problem)
+    found = used_up(whole, CROWDS, at)
+    assert max(max(both) for both in found) <= 1 + 1e-9
+    assert min(found[0]) > tight
+    first_alone = used_up(whole, CROWDS, at, problem.events(rounds=1))
+    assert max(max(both) for both in first_alone) > 1.1
+
+
+@pytest.mark.parametrize("one", [Ramp(20, 0.5, 60, 1000, 1000), ramp(20, 0.5), ramp(5, 0.1)])
+@pytest.mark.parametrize("rounds", [(ONCE, HALF), (HALF, ONCE)])
+def test_the_choices_alone_lose_what_they_spend_and_hardly_less(
+    one: Ramp, rounds: tuple[Fraction, Fraction]
+) -> None:
+    """The boxes before the sample: the largest log ratio is the sum of the epsilons, nearly."""
+    whole = Whole(Problem((SLIGHT, PAIR), (2, 1), (one,), (ONCE, *rounds)))
+    worst = 0.0
+    for pair in crowds(("0", "x"), range(one.a + 1, one.a + 12)):
+        with_, without = ({}, {})  # type: dict[Any, float], dict[Any, float]
+        for table, laws in zip(pair, (with_, without), strict=True):
+            for (_, _, cells), share in whole.ways(whole.counted(table)).items():
+                boxes = tuple(row for row, _ in cells)
+                laws[boxes] = laws.get(boxes, 0.0) + share
+        assert with_.keys() == without.keys()
+        worst = max(worst, *(abs(math.log(with_[at] / without[at])) for at in with_))
+    spent = float(sum(rounds))
+    assert 0.97 * spent < worst <= spent + 1e-9
+
+
+# Planted: each of these must be seen.
+
+
+class HalfTheNoise(Whole):
+    """In one of the rounds."""
+
+    def __init__(self, problem: Problem, number: int) -> None:
+        super().__init__(problem)
+        self._number = number
+
+    def law(self, number: int, raised: tuple[int, ...]) -> list[float]:
+        return known_law(raised, self._rate * (2 if number == self._number else 1))
+
+
+class LastWithoutNoise(Whole):
+    """The last round takes the best candidate."""
+
+    def law(self, number: int, raised: tuple[int, ...]) -> list[float]:
+        if number + 1 < len(self.problem.epsilons):
+            return super().law(number, raised)
+        return [float(at == raised.index(max(raised))) for at in range(len(raised))]
+
+
+class OnTheSample(Whole):
+    """The very sample is cut that is published."""
+
+    def distribution(self, table: Table) -> Distribution:
+        found: Distribution = {}
+        (pair,) = self.problem.pairs
+        for coins in drawn(len(table)):
+            sample = tuple(row for row, kept in zip(table, coins, strict=True) if kept)
+            weight = pair.beta ** len(sample) * (1 - pair.beta) ** (len(table) - len(sample))
+            for (_, levels, cells), share in self.ways(self.counted(sample)).items():
+                output = (pair, levels), tuple((row, n) for row, n in cells if n >= pair.k)
+                found[output] = found.get(output, 0.0) + share * weight
+        return found
+
+
+class DataExtremes(Whole):
+    """Boxes that end at the first and last value met."""
+
+    def boxes(self, made: Cells, points: Any) -> Cells:
+        low, high = np.full_like(made.low, np.iinfo(np.int32).max), np.full_like(made.high, -1)
+        np.minimum.at(low, made.members, points)
+        np.maximum.at(high, made.members, points)
+        return replace(made, low=low, high=high)
+
+
+class NoEmptyParts(Whole):
+    """A cut is no candidate where all rows would fall into one part."""
+
+    def possible(self, cell: int, own: npt.NDArray[np.int64]) -> list[int]:
+        here, staying = self._round._cells.members == cell, len(own) - 1
+        return [
+            at
+            for at in super().possible(cell, own)
+            if at == staying or len(np.unique(self._round._parts(at)[here])) > 1
+        ]
+
+
+class ReluctantByCells(Whole):
+    """Staying is worth less, the more cells have rows: those without any are then missed."""
+
+    def law(self, number: int, raised: tuple[int, ...]) -> list[float]:
+        gain = math.ceil(math.log(len(self._heard)) / self._rate)
+        return known_law((*(score + gain for score in raised[:-1]), raised[-1]), self._rate)
+
+
+CORNERS = (("x", "x"), ("x", "y"), ("y", "x"))
+PLAIN = alone(NUMBERS, start=[2], pair=(2, 0.5))
+# Cuts of the second column alone can pay; a person in a far cell ought to change nothing here.
+FAR = ((("0", "x"),) * 60 + (("2", "y"),), (("0", "x"),) * 60)
+
+
+@pytest.mark.parametrize(
+    ("planted", "problem", "pairs", "excess"),
+    [
+        (lambda problem: HalfTheNoise(problem, 1), crowded(ONCE, ONCE), CROWDS, 4.0),
+        (lambda problem: HalfTheNoise(problem, 2), crowded(ONCE, ONCE), CROWDS, 4.0),
+        (LastWithoutNoise, crowded(ONCE, ONCE), CROWDS, 100.0),
+        (
+            OnTheSample,
+            Problem((PAIR, PAIR), (1, 1), (Ramp(2, 0.25, 1, 1000, 1000),), (ONCE, Fraction(4))),
+            [(CORNERS, CORNERS[1:])],
+            1.4,
+        ),
+        (DataExtremes, PLAIN, list(family([("0", "1", "3")], 4)), 2.0),
+        (NoEmptyParts, PLAIN, list(family([("0", "1", "3")], 4)), 1.1),
+        (
+            ReluctantByCells,
+            Problem((NUMBERS, PAIR), (1, 1), (Ramp(20, 0.5, 60, 1000, 1000),), (ONCE, HALF, HALF)),
+            [FAR],
+            1.4,
+        ),
+    ],
+)
+def test_planted_faults_are_not_covered(
+    planted: Callable[[Problem], Whole],
+    problem: Problem,
+    pairs: list[tuple[Table, Table]],
+    excess: float,
+) -> None:
+    wrong = used_up(planted(problem), pairs, grid(problem))
+    assert max(max(both) for both in wrong) > excess
+    right = used_up(Whole(problem), pairs, grid(problem))
+    assert max(max(both) for both in right) <= 1 + 1e-9

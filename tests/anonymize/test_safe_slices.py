@@ -1,0 +1,507 @@
+"""Slices chosen privately: scores by definition, what one row moves, all choices as one law.
+
+The last part enumerates, on tiny tables, the distribution of the whole result of ``slices`` from
+the scores, the sensitivity and the epsilons that it hands to report noisy max.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.exact import law
+
+from incrowd.anonymize import safe_slices as module
+from incrowd.anonymize.safe_slices import choices, covering, dependence, sizes, slices
+from incrowd.codes.frequency import Frequencies, merged
+from incrowd.privacy.randomness import Counts, Randomness, SeededRandomness
+
+U = 1024
+Row = tuple[int, ...]
+Table = tuple[Row, ...]
+Slices = tuple[tuple[int, ...], ...]
+Law = dict[Slices, float]
+BITS = SeededRandomness(0)
+HUGE = Fraction(10**6)
+
+
+def counted(rows: Mapping[Row, int], columns: int = 2) -> Frequencies:
+    codes = np.array(list(rows), dtype=np.int32).reshape(-1, columns)
+    return merged(codes, np.array(list(rows.values()), dtype=np.int64))
+
+
+def of_rows(table: Table, columns: int) -> Frequencies:
+    return counted(Counter(table), columns)
+
+
+def by_definition(rows: Mapping[Row, int], first: int = 0, second: int = 1) -> int:
+    """floor(U S), S summed over all pairs of values with exact fractions."""
+    total = sum(rows.values())
+    score = Fraction(0)
+    for x in {row[first] for row in rows}:
+        for y in {row[second] for row in rows}:
+            both = sum(n for row, n in rows.items() if (row[first], row[second]) == (x, y))
+            one = sum(n for row, n in rows.items() if row[first] == x)
+            other = sum(n for row, n in rows.items() if row[second] == y)
+            score += max(Fraction(0), both - Fraction(one * other, total))
+    return math.floor(U * score)
+
+
+# Scores.
+
+
+def tables(columns: int, most: int = 30) -> st.SearchStrategy[dict[Row, int]]:
+    """Rows with codes that leave gaps, each several times."""
+    row = st.tuples(*[st.sampled_from([0, 1, 2, 3, 7])] * columns)
+    return st.dictionaries(row, st.integers(1, most), max_size=9)
+
+
+@given(rows=tables(3))
+def test_dependence_is_what_the_docstring_says(rows: dict[Row, int]) -> None:
+    for first, second in itertools.permutations(range(3), 2):
+        expected = by_definition(rows, first, second) if rows else 0
+        assert dependence(counted(rows, 3), first, second) == expected
+
+
+def test_dependence_at_the_edges() -> None:
+    assert dependence(counted({}), 0, 1) == 0
+    assert dependence(counted({(5, 0): 1}), 0, 1) == 0
+    constant: dict[Row, int] = {(0, y): y + 3 for y in range(5)}
+    assert dependence(counted(constant), 0, 1) == dependence(counted(constant), 1, 0) == 0
+    independent: dict[Row, int] = {
+        (x, y): 2 * (x + 1) * (y + 1) for x in range(3) for y in range(4)
+    }
+    assert dependence(counted(independent), 0, 1) == 0
+    decides: dict[Row, int] = {(0, 0): 3, (1, 0): 2, (2, 1): 4, (3, 2): 1}  # 5, 4 and 1 of ten
+    assert dependence(counted(decides), 0, 1) == math.floor(U * 10 * (1 - Fraction(42, 100)))
+
+
+@given(rows=tables(2), total=st.sampled_from([2**31 - 1, 2**31, 2**31 + 1, 2**40]))
+def test_dependence_is_exact_for_tables_of_billions(rows: dict[Row, int], total: int) -> None:
+    """On both sides of where products of counts no longer fit into 64 bits."""
+    many = {row: n * (total // max(sum(rows.values()), 1)) for row, n in rows.items()}
+    many[9, 9] = total - sum(many.values()) or total
+    assert dependence(counted(many), 0, 1) == by_definition(many)
+
+
+def test_billions_score_in_proportion() -> None:
+    rows: dict[Row, int] = {(0, 0): 1, (1, 1): 3, (1, 0): 2}
+    for times in (2**20, 2**29, 2**33):
+        many = {row: n * times for row, n in rows.items()}
+        assert dependence(counted(many), 0, 1) == U * times  # S is 1 for six rows
+
+
+# What one row moves.
+
+
+def with_row(rows: dict[Row, int], row: Row) -> dict[Row, int]:
+    return {**rows, row: rows.get(row, 0) + 1}
+
+
+@given(rows=tables(4), row=st.tuples(*[st.integers(0, 4)] * 4))
+def test_a_row_moves_a_score_and_a_mean_by_two_units_at_most(
+    rows: dict[Row, int], row: Row
+) -> None:
+    before, after = counted(rows, 4), counted(with_row(rows, row), 4)
+    low = {pair: dependence(before, *pair) for pair in itertools.combinations(range(4), 2)}
+    high = {pair: dependence(after, *pair) for pair in low}
+    assert max(abs(high[pair] - low[pair]) for pair in low) <= 2 * U
+    for members in ((0, 1), (1, 3), (0, 1, 3)):
+        option = (*members, 2)
+        means = [module._added(score, members, option) for score in (low, high)]
+        assert abs(means[1] - means[0]) <= 2 * U
+
+
+ALIKE = {(0, 0): 400}
+AVOIDED = {(0, 1): 300, (1, 0): 300, (0, 0): 9400}  # 1 and 1, each rare, never meet
+
+
+@pytest.mark.parametrize(("rows", "way"), [(ALIKE, 1), (AVOIDED, -1)])
+def test_a_row_can_move_a_score_by_nearly_two_units_either_way(
+    rows: dict[Row, int], way: int
+) -> None:
+    """So half of the constant would be too little."""
+    before, after = counted(rows), counted(with_row(rows, (1, 1)))
+    moved = dependence(after, 0, 1) - dependence(before, 0, 1)
+    assert 1.85 * U < way * moved <= 2 * U
+
+
+def test_a_row_can_move_a_mean_by_nearly_two_units() -> None:
+    before, after = counted({(0, 0, 0): 400}, 3), counted({(0, 0, 0): 400, (1, 1, 1): 1}, 3)
+    low, high = (
+        {pair: dependence(table, *pair) for pair in itertools.combinations(range(3), 2)}
+        for table in (before, after)
+    )
+    moved = module._added(high, (0, 1), (0, 1, 2)) - module._added(low, (0, 1), (0, 1, 2))
+    assert 1.99 * U < moved <= 2 * U
+
+
+# How many slices, of how many columns.
+
+MANY = [(columns, most) for most in range(2, 8) for columns in range(most + 1, 25)]
+
+
+@pytest.mark.parametrize("most", range(2, 8))
+def test_sizes_place_every_column_once(most: int) -> None:
+    for columns in range(1, 40):
+        found = sizes(columns, most)
+        assert sum(found) == columns
+        assert max(found) <= most
+        assert max(found) - min(found) <= 1
+        assert found == sorted(found, reverse=True)  # the last is the one that is left over
+        assert len(found) == math.ceil(columns / most)
+        assert all(size >= 2 for size in found[:-1])  # a choice begins with a pair
+
+
+def fewest(columns: int, most: int) -> int:
+    """Schönheim's bound: no fewer slices have every two columns together."""
+    return math.ceil(columns / most * math.ceil((columns - 1) / (most - 1)))
+
+
+def test_every_two_columns_stand_together_in_few_slices() -> None:
+    for columns, most in MANY:
+        found = covering(columns, most)
+        together = [set(itertools.combinations(part, 2)) for part in found]
+        assert set().union(*together) == set(itertools.combinations(range(columns), 2))
+        assert all(len(part) == most and sorted(set(part)) == list(part) for part in found)
+        assert fewest(columns, most) <= len(found) <= 1.6 * fewest(columns, most) + 1
+        for number, pairs in enumerate(together):  # none is for nothing
+            assert not pairs <= set().union(*together[:number])
+    assert len(covering(7, 3)) == 7  # Fano's plane: none better
+    assert covering(3, 5) == [(0, 1, 2)]
+
+
+class Watched:
+    """``select`` as it is called; the answers are given, then 0."""
+
+    def __init__(self, answers: Sequence[int] = ()) -> None:
+        self.answers = answers
+        self.seen: list[tuple[list[int], int, Fraction, Randomness]] = []
+
+    def __call__(
+        self, scores: Counts, *, sensitivity: int, epsilon: Fraction, bits: Randomness
+    ) -> int:
+        place = len(self.seen)
+        self.seen.append((scores.tolist(), sensitivity, epsilon, bits))
+        return self.answers[place] if place < len(self.answers) else 0
+
+
+def watched(
+    patch: pytest.MonkeyPatch, table: Frequencies, most: int, number: int, **more: Any
+) -> tuple[Slices, Watched]:
+    select = Watched(**more)
+    patch.setattr(module, "select", select)
+    each = [Fraction(at + 1, 7) for at in range(choices(table.codes.shape[1], most, number))]
+    return tuple(slices(table, most, number, epsilons=each, bits=BITS)), select
+
+
+def test_each_epsilon_pays_for_one_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many choices as are counted; in order, each with its own epsilon and all the noise."""
+    for columns, most in [pair for pair in MANY if pair[0] < 11]:
+        table = counted({(0,) * columns: 4, (1,) * columns: 2}, columns)
+        least = len(sizes(columns, most))
+        for number in (least, least + 1, least + 4):
+            found, select = watched(monkeypatch, table, most, number)
+            expected = [Fraction(at + 1, 7) for at in range(choices(columns, most, number))]
+            assert [epsilon for _, _, epsilon, _ in select.seen] == expected
+            assert {sensitivity for _, sensitivity, _, _ in select.seen} <= {4 * U}
+            assert all(bits is BITS for *_, bits in select.seen)
+            assert len(found) == number
+            assert max(map(len, found)) <= most
+            assert set().union(*found) == set(range(columns))
+            assert all(sorted(set(part)) == list(part) for part in found)
+            assert [len(part) for part in found[:least]] == sizes(columns, most)
+            assert sorted(x for part in found[:least] for x in part) == list(range(columns))
+            assert {len(part) for part in found[least:]} <= {most}
+
+
+def test_an_epsilon_too_few_is_no_free_choice() -> None:
+    table = counted({(0,) * 6: 4}, 6)
+    with pytest.raises((StopIteration, RuntimeError)):
+        slices(table, 2, 4, epsilons=[HUGE] * 2, bits=SeededRandomness(1))
+
+
+# Which columns.
+
+
+def copies(*groups: Sequence[int], rows: int = 512) -> Frequencies:
+    """Columns of a group are equal; groups are independent: digits of the row number."""
+    digits = np.arange(rows)[:, None] >> np.arange(len(groups)) & 1
+    codes = np.zeros((rows, sum(map(len, groups))), dtype=np.int32)
+    for at, group in enumerate(groups):
+        codes[:, list(group)] = digits[:, [at]]
+    return merged(codes, np.ones(rows, dtype=np.int64))
+
+
+def test_with_hardly_any_noise_columns_that_go_together_stand_together() -> None:
+    pairs = copies((0, 4), (2, 3), (1, 5))
+    found = slices(pairs, 2, 3, epsilons=[HUGE] * 2, bits=SeededRandomness(1))
+    assert sorted(found) == [(0, 4), (1, 5), (2, 3)]
+    threes = copies((0, 2, 5), (1, 3, 4))
+    found = slices(threes, 3, 2, epsilons=[HUGE] * 2, bits=SeededRandomness(1))
+    assert sorted(found) == [(0, 2, 5), (1, 3, 4)]
+
+
+def test_a_further_slice_shows_what_was_left_apart() -> None:
+    """Four equal columns in pairs: the third slice joins what the first two did not."""
+    found = slices(copies((0, 1, 2, 3)), 2, 4, epsilons=[HUGE] * 3, bits=SeededRandomness(1))
+    assert len({frozenset(part) for part in found}) == 4
+    assert {x for part in found[:2] for x in part} == {0, 1, 2, 3}
+
+
+SCORES = {
+    (0, 1): 90, (0, 2): 10, (0, 3): 7, (0, 4): 1, (0, 5): 2, (1, 2): 1, (1, 3): 6, (1, 4): 8,
+    (1, 5): 4, (2, 3): 70, (2, 4): 5, (2, 5): 11, (3, 4): 3, (3, 5): 9, (4, 5): 12,
+}  # fmt: skip
+
+
+def chosen(
+    patch: pytest.MonkeyPatch, answers: Sequence[int], most: int, number: int
+) -> tuple[Slices, list[list[int]]]:
+    """Slices of six columns with the scores above, and what every choice was made among."""
+    patch.setattr(module, "dependence", lambda _, first, second, _least: SCORES[first, second])
+    found, select = watched(patch, counted({(0,) * 6: 1}, 6), most, number, answers=answers)
+    return found, [scores for scores, *_ in select.seen]
+
+
+def test_a_slice_takes_in_the_column_with_the_largest_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Means are rounded down, over all members; the next slice is of what is left."""
+    found, seen = chosen(monkeypatch, [0, 1], 3, 2)
+    assert seen == [list(SCORES.values()), [5, 6, 4, 3]]  # halves of 11, 13, 9 and 6
+    assert found == ((0, 1, 3), (2, 4, 5))
+    found, seen = chosen(monkeypatch, [9, 0], 3, 2)  # the tenth pair is 2 and 3
+    assert seen[1] == [8, 3, 4, 10]  # of 0, 1, 4 and 5 with 2 and 3
+    assert found == ((0, 2, 3), (1, 4, 5))
+    found, seen = chosen(monkeypatch, [14, 3], 2, 3)
+    assert seen == [list(SCORES.values()), [90, 10, 7, 1, 6, 70]]  # pairs of 0 to 3
+    assert found == ((4, 5), (1, 2), (0, 3))
+
+
+def test_three_members_weigh_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, seen = chosen(monkeypatch, [0, 0, 1], 4, 3)  # sizes 3 and 3, then one of 4
+    assert [len(scores) for scores in seen] == [15, 4, 9, 4, 3]
+    apart = itertools.product((0, 1, 2), (3, 4, 5))
+    assert seen[2] == [SCORES[pair] for pair in apart]
+    # Of 0 and 4 with 1, 2, 3, 5: pairs that stand together already count nothing.
+    assert seen[3] == [8 // 2, 5 // 2, 7 // 2, 2 // 2]
+    # Of 0, 4 and 1 with 2, 3 and 5.
+    assert seen[4] == [5 // 3, (7 + 6) // 3, (2 + 4) // 3]
+
+
+def test_a_further_slice_begins_with_a_pair_that_does_not_stand_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not with one of the slice of what is left either, nor of further slices before it."""
+    found, seen = chosen(monkeypatch, [0, 0, 3, 1], 2, 6)
+    assert found[:5] == ((0, 1), (2, 3), (4, 5), (0, 5), (0, 3))
+    free = dict(SCORES)
+    for place, together in enumerate(([(0, 1), (2, 3), (4, 5)], [(0, 5)], [(0, 3)])):
+        for pair in together:
+            del free[pair]
+        assert seen[2 + place] == list(free.values())
+
+
+def test_chosen_slices_differ() -> None:
+    """Without any association: nothing but noise tells pairs apart, and 14 of 15 are asked for."""
+    rows = np.array(list(itertools.product((0, 1), repeat=6)), dtype=np.int32)
+    table = merged(rows, np.ones(len(rows), dtype=np.int64))
+    for most, number in ((2, 14), (2, 15), (3, 12)):
+        count = choices(6, most, number)
+        found = slices(
+            table, most, number, epsilons=[Fraction(1, 100)] * count, bits=SeededRandomness(1)
+        )
+        assert len({frozenset(part) for part in found}) == number
+
+
+# All choices as one law.
+
+
+@cache
+def noisy(scores: tuple[int, ...], sensitivity: int, epsilon: Fraction) -> list[float]:
+    return law(scores, mpmath.mpf(epsilon.numerator) / epsilon.denominator / sensitivity)
+
+
+@cache
+def half_noise(scores: tuple[int, ...], sensitivity: int, epsilon: Fraction) -> list[float]:
+    return noisy(scores, sensitivity // 2, epsilon)
+
+
+@cache
+def no_noise(scores: tuple[int, ...], sensitivity: int, epsilon: Fraction) -> list[float]:
+    best = scores.index(max(scores))
+    return [float(at == best) for at in range(len(scores))]
+
+
+Choice = Callable[[tuple[int, ...], int, Fraction], list[float]]
+
+
+@cache
+def scores_of(table: Table, columns: int) -> tuple[int, ...]:
+    found = of_rows(table, columns)
+    return tuple(dependence(found, *pair) for pair in itertools.combinations(range(columns), 2))
+
+
+class Chosen:
+    """The law of ``slices`` by a table's scores: a walk through all that select can answer."""
+
+    def __init__(
+        self, columns: int, most: int, number: int, epsilons: list[Fraction], choice: Choice = noisy
+    ) -> None:
+        assert len(epsilons) == choices(columns, most, number)
+        self.columns, self.most, self.number = columns, most, number
+        self.epsilons, self.choice = epsilons, choice
+        self._laws: dict[tuple[int, ...], Law] = {}
+
+    @property
+    def epsilon(self) -> float:
+        return float(sum(self.epsilons))
+
+    def __call__(self, scores: tuple[int, ...]) -> Law:
+        if scores not in self._laws:
+            pairs = itertools.combinations(range(self.columns), 2)
+            known = dict(zip(pairs, scores, strict=True))
+            found: Law = {}
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(
+                    module, "dependence", lambda _, first, second, _least: known[first, second]
+                )
+                for share, result in self._walk(patch, ()):
+                    found[result] = found.get(result, 0.0) + share
+            assert math.fsum(found.values()) == pytest.approx(1, abs=1e-9)
+            self._laws[scores] = found
+        return self._laws[scores]
+
+    def _walk(
+        self, patch: pytest.MonkeyPatch, answers: tuple[int, ...]
+    ) -> Iterator[tuple[float, Slices]]:
+        select = Watched(answers)
+        patch.setattr(module, "select", select)
+        table = counted({(0,) * self.columns: 1}, self.columns)
+        result = tuple(slices(table, self.most, self.number, epsilons=self.epsilons, bits=BITS))
+        if len(answers) == len(select.seen):
+            share = 1.0
+            for answer, (scores, sensitivity, epsilon, _) in zip(answers, select.seen, strict=True):
+                share *= self.choice(tuple(scores), sensitivity, epsilon)[answer]
+            yield share, result
+        else:
+            for answer in range(len(select.seen[len(answers)][0])):
+                yield from self._walk(patch, (*answers, answer))
+
+
+def neighbours(columns: int, most: int) -> Iterable[tuple[Table, Table]]:
+    """Every table of up to so many rows of two values, beside itself without one of them."""
+    rows = list(itertools.product((0, 1), repeat=columns))
+    for size in range(1, most + 1):
+        for table in itertools.combinations_with_replacement(rows, size):
+            for row in sorted(set(table)):
+                at = table.index(row)
+                yield table, table[:at] + table[at + 1 :]
+
+
+def loss(one: Law, other: Law) -> float:
+    """The largest logarithm of a ratio, either way; inf where only one can come out."""
+    found = 0.0
+    for result in {*one, *other}:
+        p, q = one.get(result, 0.0), other.get(result, 0.0)
+        if p != q:
+            found = max(found, abs(math.log(p / q)) if p and q else math.inf)
+    return found
+
+
+def used_up(chosen: Chosen, pairs: Iterable[tuple[Table, Table]]) -> float:
+    """The largest loss, as a share of the sum of the epsilons."""
+    width = chosen.columns
+    scores = {(scores_of(one, width), scores_of(other, width)) for one, other in pairs}
+    return max(loss(chosen(one), chosen(other)) for one, other in scores) / chosen.epsilon
+
+
+HALF, TWO = Fraction(1, 2), Fraction(2)
+# Columns, columns of a slice, slices, epsilons, rows at most, and what is used up at least.
+WHOLES: list[tuple[int, int, int, list[Fraction], int, float]] = [
+    (3, 2, 2, [HALF], 8, 0.5),
+    (3, 2, 2, [TWO], 6, 0.4),
+    (3, 2, 4, [HALF, TWO, Fraction(1)], 4, 0.2),
+    (4, 2, 2, [HALF], 3, 0.3),
+    (4, 2, 3, [HALF, Fraction(1)], 3, 0.2),
+    (4, 3, 3, [Fraction(1), HALF, HALF], 3, 0.15),
+    (5, 3, 2, [Fraction(1), HALF], 2, 0.15),
+]
+
+
+@pytest.mark.parametrize(("columns", "most", "number", "epsilons", "rows", "least"), WHOLES)
+def test_all_choices_together_stay_within_the_sum_of_the_epsilons(
+    columns: int, most: int, number: int, epsilons: list[Fraction], rows: int, least: float
+) -> None:
+    used = used_up(Chosen(columns, most, number, epsilons), neighbours(columns, rows))
+    assert least < used <= 1 + 1e-9
+
+
+def grown(rows: Mapping[Row, int], row: Row) -> tuple[Table, Table]:
+    before = tuple(itertools.chain.from_iterable([one] * n for one, n in rows.items()))
+    return (*before, row), before
+
+
+# Columns 0 and 1 are constant until the row comes, so that all their pairs rise by two units; 2
+# and 3 avoid each other until it comes, so that theirs falls by nearly two.
+WORST = grown({(0, 0, 0, 1): 60, (0, 0, 1, 0): 60, (0, 0, 0, 0): 1880}, (1, 1, 1, 1))
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), HALF])
+def test_the_worst_table_uses_nearly_all_of_epsilon(epsilon: Fraction) -> None:
+    assert 0.95 < used_up(Chosen(4, 2, 2, [epsilon]), [WORST]) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("planted", "epsilon", "excess"),
+    [(half_noise, Fraction(1, 10), 1.9), (half_noise, HALF, 1.8), (no_noise, HALF, math.inf)],
+)
+def test_half_the_noise_or_none_is_not_covered(
+    planted: Choice, epsilon: Fraction, excess: float
+) -> None:
+    """Half of it is what scores would need that only rise."""
+    assert used_up(Chosen(4, 2, 2, [epsilon], planted), [WORST]) >= excess
+
+
+@pytest.mark.parametrize(("planted", "excess"), [(half_noise, 1.04), (no_noise, math.inf)])
+def test_tables_of_eight_rows_tell_it_too(planted: Choice, excess: float) -> None:
+    assert used_up(Chosen(3, 2, 2, [HALF], planted), neighbours(3, 8)) >= excess
+
+
+def test_two_choices_cost_more_than_one() -> None:
+    """The sum is needed: what both tell together is not covered by the epsilon of either."""
+    both = Chosen(6, 2, 3, [HALF, HALF])
+    worst = grown(
+        {(0, 0, 0, 1, 0, 1): 60, (0, 0, 1, 0, 1, 0): 60, (0, 0, 0, 0, 0, 0): 1880}, (1,) * 6
+    )
+    assert 1.3 * float(HALF) < used_up(both, [worst]) * both.epsilon <= 1 + 1e-9
+
+
+def test_the_law_is_what_slices_draws() -> None:
+    """Pearson's test on 1,500 runs: one seed in a million would reject the right law."""
+    table: Table = ((0, 0, 0, 1), (0, 0, 1, 0), (1, 1, 0, 0), (1, 1, 0, 0))
+    epsilons, runs, bits = [TWO, Fraction(3)], 1500, SeededRandomness(2)
+    met = Counter(
+        tuple(slices(of_rows(table, 4), 2, 3, epsilons=epsilons, bits=bits)) for _ in range(runs)
+    )
+
+    def distance(law: Law) -> float:
+        assert set(met) <= set(law)
+        return sum((met[x] - runs * share) ** 2 / (runs * share) for x, share in law.items())
+
+    right, wrong = (
+        Chosen(4, 2, 3, epsilons, choice)(scores_of(table, 4)) for choice in (noisy, half_noise)
+    )
+    assert min(right.values()) * runs > 5  # or the distance has not its usual distribution
+    freedom = len(right) - 1
+    cubed = 1 - 2 / (9 * freedom) + 4.75 * math.sqrt(2 / (9 * freedom))  # Wilson and Hilferty
+    assert distance(right) < freedom * cubed**3 < distance(wrong)

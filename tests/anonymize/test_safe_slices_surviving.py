@@ -1,0 +1,173 @@
+"""Slices chosen by what will survive: small cells count nothing, and one row moves no more."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from anonymize.test_safe_slices import (
+    Chosen,
+    U,
+    counted,
+    loss,
+    neighbours,
+    of_rows,
+    tables,
+    with_row,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from incrowd.anonymize.safe_slices import dependence, slices
+from incrowd.codes.frequency import Frequencies
+from incrowd.measure.slices import Sliced
+from incrowd.privacy.randomness import SeededRandomness
+from incrowd.spec.file import parse
+from incrowd.tasks.publish import publish
+
+Row = tuple[int, ...]
+
+
+def by_definition(rows: Mapping[Row, int], least: int) -> int:
+    """floor(U S), S summed over all pairs of values with exact fractions."""
+    total, score = sum(rows.values()), Fraction(0)
+    for x, y in itertools.product({row[0] for row in rows}, {row[1] for row in rows}):
+        both = rows.get((x, y), 0)
+        one = sum(n for row, n in rows.items() if row[0] == x)
+        other = sum(n for row, n in rows.items() if row[1] == y)
+        apart = both - Fraction(one * other, total)
+        score += min(max(Fraction(0), apart), Fraction(max(0, both - least)))
+    return math.floor(U * score)
+
+
+@given(rows=tables(2), least=st.integers(0, 40))
+def test_the_score_is_what_the_docstring_says(rows: dict[Row, int], least: int) -> None:
+    assert dependence(counted(rows), 0, 1, least) == (by_definition(rows, least) if rows else 0)
+    many = {row: n * 2**29 for row, n in rows.items()}
+    if many:  # products that no longer fit into 64 bits
+        got = dependence(counted(many), 0, 1, least * 2**29)
+        assert got == by_definition(many, least * 2**29)
+
+
+def test_small_cells_count_nothing() -> None:
+    """A thousand cells of one row each: by chance alone one column decides the other."""
+    scattered: dict[Row, int] = {(x, (7 * x) % 1000): 1 for x in range(1000)}
+    assert dependence(counted(scattered), 0, 1) > 0.99 * U * 1000
+    assert dependence(counted(scattered), 0, 1, 1) == 0
+    large: dict[Row, int] = {(0, 0): 500, (1, 1): 500}
+    assert dependence(counted(large), 0, 1, 30) == dependence(counted(large), 0, 1)
+
+
+@pytest.mark.parametrize("least", [0, 1, 2, 3])
+def test_one_row_moves_the_score_by_less_than_two_units(least: int) -> None:
+    """All tables of up to four rows of three values each, beside all with a row more."""
+    rows = list(itertools.product(range(3), repeat=2))
+    low, high = 0, 0
+    for size in range(5):
+        for table in itertools.combinations_with_replacement(rows, size):
+            before = dict(Counter(table))
+            known = dependence(counted(before), 0, 1, least)
+            for row in rows:
+                moved = dependence(counted(with_row(before, row)), 0, 1, least) - known
+                low, high = min(low, moved), max(high, moved)
+    assert -2 * U <= low <= high <= 2 * U
+
+
+@given(
+    rows=tables(2, most=300), row=st.tuples(st.integers(0, 4), st.integers(0, 4)),
+    least=st.integers(0, 200),
+)  # fmt: skip
+def test_neither_does_it_in_larger_tables(rows: dict[Row, int], row: Row, least: int) -> None:
+    moved = dependence(counted(with_row(rows, row)), 0, 1, least)
+    assert abs(moved - dependence(counted(rows), 0, 1, least)) <= 2 * U
+
+
+@pytest.mark.parametrize("least", [1, 40])
+def test_the_bound_is_nearly_reached_both_ways(least: int) -> None:
+    """Up: a cell passes the threshold, and so does all else that is where it should not be."""
+    rows: dict[Row, int] = {(0, 0): 10_000, (1, 1): least}
+    risen = dependence(counted(with_row(rows, (1, 1))), 0, 1, least)
+    risen -= dependence(counted(rows), 0, 1, least)
+    assert 1.95 * U < risen <= 2 * U
+    apart: dict[Row, int] = {(0, 1): 300, (1, 0): 300, (0, 0): 29_400}
+    fallen = dependence(counted(with_row(apart, (1, 1))), 0, 1, least)
+    fallen -= dependence(counted(apart), 0, 1, least)
+    assert -2 * U <= fallen < -1.95 * U
+
+
+# Columns, columns of a slice, slices, epsilons, rows at most, and what is used up at least.
+WHOLES: list[tuple[int, int, int, list[Fraction], int, float]] = [
+    (3, 2, 2, [Fraction(1, 2)], 7, 0.2),
+    (3, 2, 4, [Fraction(1, 2), Fraction(2), Fraction(1)], 4, 0.1),
+    (4, 2, 3, [Fraction(1, 2), Fraction(1)], 3, 0.0),
+]
+
+
+@pytest.mark.parametrize("least", [1, 2])
+@pytest.mark.parametrize(("columns", "most", "number", "epsilons", "rows", "used"), WHOLES)
+def test_all_choices_together_stay_within_the_sum_of_the_epsilons(
+    columns: int, most: int, number: int, epsilons: list[Fraction], rows: int, used: float,
+    least: int,
+) -> None:  # fmt: skip
+    """The whole law of the slices, on every small table beside itself without a row."""
+    chosen = Chosen(columns, most, number, epsilons)
+
+    def scores(table: tuple[Row, ...]) -> tuple[int, ...]:
+        pairs = itertools.combinations(range(columns), 2)
+        return tuple(dependence(of_rows(table, columns), *pair, least) for pair in pairs)
+
+    both = {(scores(one), scores(other)) for one, other in neighbours(columns, rows)}
+    found = max(loss(chosen(one), chosen(other)) for one, other in both) / chosen.epsilon
+    assert used <= found <= 1 + 1e-9
+
+
+def test_slices_are_chosen_by_what_survives() -> None:
+    """Two columns of a thousand values look dependent by chance; two of two values are."""
+    draw = np.random.default_rng(1)
+    rows = 4000
+    coin = draw.integers(0, 2, rows)
+    copy = np.where(draw.random(rows) < 0.9, coin, 1 - coin)
+    codes = np.column_stack(
+        [draw.integers(0, 1000, rows), coin, draw.integers(0, 1000, rows), copy]
+    ).astype(np.int32)
+    table = Frequencies(codes, np.ones(rows, dtype=np.int64))
+    for least, first in ((0, (0, 2)), (60, (1, 3))):
+        found = slices(
+            table, 2, 2, epsilons=[Fraction(10**6)], bits=SeededRandomness(1), least=least
+        )
+        assert found[0] == first
+
+
+def test_a_release_puts_together_what_it_can_show(tmp_path: Path) -> None:
+    draw = np.random.default_rng(2)
+    rows = 20_000
+    cause = {name: draw.integers(0, 3, rows) for name in "abc"}
+    people = pl.DataFrame(
+        {
+            **cause,
+            **{
+                f"{name}2": np.where(draw.random(rows) < 0.7, values, draw.integers(0, 3, rows))
+                for name, values in cause.items()
+            },
+            **{f"code{at}": draw.integers(0, 3000, rows) for at in range(3)},
+        }
+    )
+    three = "{role: quasi, hierarchy: {flat: {values: [0, 1, 2]}}}"
+    lines = [f"  {name}: {three}" for name in ("a", "b", "c", "a2", "b2", "c2")]
+    lines += [f"  code{at}: {{role: quasi, hierarchy: flat}}" for at in range(3)]
+    release = "release: {epsilon: 1, delta: 1.0e-6, slices: {columns: 2, tables: 6}}"
+    made = publish(
+        people, parse("\n".join(["columns:", *lines, release])), output=tmp_path / "out",
+        bits=SeededRandomness(3),
+    )  # fmt: skip
+    assert isinstance(made.evaluation, Sliced)
+    strong = [one for one in made.evaluation.associations if one.second == f"{one.first}2"]
+    assert [one.slice is not None for one in strong] == [True] * 3
+    assert "likely to survive" in made.reasons[-1]

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from incrowd.codes.frequency import Frequencies, between, joined, merged
+from incrowd.codes.hierarchy import from_rows
+
+
+def as_counter(frequencies: Frequencies) -> Counter[tuple[int, ...]]:
+    pairs = zip(frequencies.codes.tolist(), frequencies.counts.tolist(), strict=True)
+    return Counter({tuple(codes): count for codes, count in pairs})
+
+
+tables = st.integers(1, 4).flatmap(
+    lambda width: st.lists(
+        st.tuples(*[st.integers(0, 5)] * width, st.integers(1, 9)), min_size=1, max_size=60
+    )
+)
+
+
+def frequencies(rows: list[tuple[int, ...]]) -> Frequencies:
+    table = np.array(rows, dtype=np.int64)
+    return merged(table[:, :-1].astype(np.int32), table[:, -1])
+
+
+@given(rows=tables)
+def test_merging_adds_the_counts_of_equal_tuples(rows: list[tuple[int, ...]]) -> None:
+    expected: Counter[tuple[int, ...]] = Counter()
+    for *codes, count in rows:
+        expected[tuple(codes)] += count
+    got = frequencies(rows)
+    assert as_counter(got) == expected
+    assert len(got) == len(expected)
+    assert got.codes.tolist() == sorted(got.codes.tolist())
+
+
+@given(rows=tables, data=st.data())
+def test_rolling_up_equals_counting_at_the_target_level(
+    rows: list[tuple[int, ...]], data: st.DataObject
+) -> None:
+    width = len(rows[0]) - 1
+    lookup = st.lists(st.integers(0, 3), min_size=6, max_size=6)
+    maps = [np.array(data.draw(lookup), dtype=np.int32) for _ in range(width)]
+    direct = frequencies(
+        [(*(int(maps[at][row[at]]) for at in range(width)), row[-1]) for row in rows]
+    )
+    assert as_counter(frequencies(rows).rolled(maps)) == as_counter(direct)
+
+
+def test_many_wide_columns_do_not_overflow() -> None:
+    draw = np.random.default_rng(3)
+    codes = draw.integers(0, 1_000_000, (400, 12)).astype(np.int32)
+    doubled = merged(np.vstack([codes, codes[::-1]]), np.ones(800, dtype=np.int64))
+    assert len(doubled) == 400
+    assert set(doubled.counts.tolist()) == {2}
+    assert doubled.codes.tolist() == sorted(codes.tolist())
+
+
+def test_parts_join() -> None:
+    one, two = frequencies([(1, 2, 3)]), frequencies([(1, 2, 4), (0, 0, 1)])
+    assert as_counter(joined([one, two])) == {(1, 2): 7, (0, 0): 1}
+
+
+def test_maps_between_levels_follow_the_hierarchy() -> None:
+    hierarchy = from_rows([("a", "x", "*"), ("b", "x", "*"), ("c", "y", "*")])
+    (lookup,) = between([hierarchy], [1], [2])
+    assert {hierarchy.labels[2][code] for code in lookup} == {"*"}
+    (lookup,) = between([hierarchy], [0], [1])
+    assert [hierarchy.labels[1][code] for code in lookup] == ["x", "x", "y", None, "*"]

@@ -1,0 +1,188 @@
+"""Hierarchies that use one label for two things, as some ARX files do: how they are read."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from support.seam import PinnedRandomness
+
+from incrowd.anonymize.lattice import Rollups
+from incrowd.anonymize.ola import optimal
+from incrowd.codes.hierarchy import from_rows
+from incrowd.engine.count import count_rows
+from incrowd.engine.source import open_table
+from incrowd.measure.evaluation import Evaluation
+from incrowd.measure.labels import ambiguous, read_level
+from incrowd.measure.outcome import Outcome
+from incrowd.methods.k_anonymity.classes import lattice_of, suppressible
+from incrowd.release.verify import verify
+from incrowd.spec.file import SpecFile, load
+from incrowd.tasks.check import Finding, check
+from incrowd.tasks.evaluate import evaluate, information_loss
+from incrowd.tasks.publish import publish
+
+# Twelve districts in groups of three; the first group is called as the root is.
+NAMES = {0: "11", 1: "12", 2: "13", 3: "14"}
+ROWS = [(f"d{at:02}", NAMES[at // 3], "11") for at in range(12)]
+PLAIN = [(value, label, "*") for value, label, _ in ROWS]
+
+
+def people(rows: int = 600) -> pl.DataFrame:
+    draw = np.random.default_rng(1)
+    return pl.DataFrame(
+        {
+            "district": [f"d{at:02}" for at in draw.integers(0, 12, rows)],
+            "age": draw.integers(0, 8, rows),
+            "sex": draw.choice(["f", "m"], rows),
+        }
+    )
+
+
+def written(folder: Path, release: str, rows: Sequence[tuple[str, ...]] | None = None) -> SpecFile:
+    text = "\n".join(";".join(row) for row in rows or ROWS)
+    (folder / "district.csv").write_text(text, encoding="utf-8")
+    (folder / "spec.yaml").write_text(
+        "columns:\n"
+        "  district: {role: quasi, hierarchy: {csv: district.csv}}\n"
+        "  age: {role: quasi, hierarchy: {intervals: {from: 0, to: 7, widths: [2]}}}\n"
+        "  sex: {role: quasi, hierarchy: {flat: {values: [f, m]}}}\n"
+        f"release: {{{release}}}\n",
+        encoding="utf-8",
+    )
+    return load(folder / "spec.yaml")
+
+
+def found_by_search(file: SpecFile) -> float:
+    """The loss that the search of levels finds."""
+    columns, release = dict(file.spec.columns), file.spec.release
+    assert release is not None
+    rows = count_rows(open_table(people()), columns, (), folder=file.folder)
+    assert release.k is not None
+    scheme = optimal(
+        Rollups(rows.counted.hierarchies, rows.counted.frequencies),
+        lattice_of(rows, release),
+        k=release.k,
+        limit=suppressible(release, rows.frequencies.total),
+        loss="normalised",
+        weights=np.ones(3),
+    )
+    assert scheme.levels[0] == 1  # or there is nothing to see
+    return scheme.loss
+
+
+K5 = "method: k-anonymity, k: 5, suppression: 0, levels: {district: 1}"
+
+
+def test_the_release_reports_the_loss_that_the_search_found(tmp_path: Path) -> None:
+    file = written(tmp_path, K5)
+    made = publish(people(), file, output=tmp_path / "out", bits=PinnedRandomness(1))
+    assert isinstance(made.evaluation, Evaluation)
+    assert made.evaluation.loss == pytest.approx(found_by_search(file), abs=1e-12)
+    assert made.evaluation.loss_by_column["district"] == pytest.approx(2 / 11)
+    plain = written(tmp_path, K5, PLAIN)
+    same = publish(people(), plain, output=tmp_path / "plain", bits=PinnedRandomness(1))
+    assert isinstance(same.evaluation, Evaluation)
+    assert made.evaluation.as_dict() == same.evaluation.as_dict()
+    assert verify(tmp_path / "out") == []
+
+
+def test_a_file_beside_its_certificate_is_read_by_it(tmp_path: Path) -> None:
+    """Of a label alone, which the root has too, nothing but the certificate tells the level."""
+    file = written(tmp_path, f"{K5}, format: csv")
+    few = people().filter(pl.col("district").is_in(["d00", "d01", "d02"]))
+    made = publish(few, file, output=tmp_path / "out")
+    assert isinstance(made.evaluation, Evaluation)
+    beside = evaluate(few, tmp_path / "out" / "data.csv", file)
+    assert beside.loss == pytest.approx(made.evaluation.loss)
+    assert beside.readings == ()
+    losses = information_loss(few, tmp_path / "out" / "data.csv", file)
+    assert losses["normalised"] == pytest.approx(made.evaluation.loss)
+    shutil.copy(tmp_path / "out" / "data.csv", tmp_path / "alone.csv")
+    alone = evaluate(few, tmp_path / "alone.csv", file)
+    assert alone.loss_by_column["district"] == 1  # as the root: the widest that it may mean
+    assert "fit level 1 and level 2, where '11' means different things" in alone.readings[0]
+    # A certificate that is not of this file does not count.
+    shutil.copy(tmp_path / "out" / "certificate.json", tmp_path / "certificate.json")
+    shutil.copy(tmp_path / "alone.csv", tmp_path / "data.csv")
+    assert evaluate(few, tmp_path / "data.csv", file).readings == ()
+    with (tmp_path / "data.csv").open("a", encoding="utf-8") as data:
+        data.write("11,0-1,f\n")
+    assert evaluate(few, tmp_path / "data.csv", file).readings != ()
+
+
+def test_a_foreign_file_is_read_at_the_level_that_fits_all_its_labels(tmp_path: Path) -> None:
+    file = written(tmp_path, K5)
+    names = {value: label for value, label, _ in ROWS}
+    foreign = people().with_columns(pl.col("district").replace_strict(names))
+    found = evaluate(people(), foreign, file)
+    assert found.loss_by_column["district"] == pytest.approx(2 / 11)
+    assert found.readings == ()
+    # Values beside groups fit no level: then each label is read by itself, as the widest.
+    mixed = foreign.with_row_index().with_columns(
+        district=pl.when(pl.col("index") == 0).then(pl.lit("d00")).otherwise("district")
+    )
+    found = evaluate(people(), mixed.drop("index"), file)
+    assert found.loss_by_column["district"] > 0.3
+    assert "no level fits all labels" in found.readings[0]
+    # Suppressed rows show * and fit anywhere.
+    starred = pl.concat(
+        [foreign, pl.DataFrame({"district": ["*"], "age": ["*"], "sex": ["*"]})],
+        how="vertical_relaxed",
+    )
+    assert evaluate(people(), starred, file).readings == ()
+
+
+def test_labels_with_two_meanings() -> None:
+    assert ambiguous(from_rows(ROWS)) == {"11": {1: 3, 2: 12}}
+    assert ambiguous(from_rows(PLAIN)) == {}
+    same = [("a", "a", "all"), ("b", "b", "all")]  # a group of one value, called as the value is
+    assert ambiguous(from_rows(same)) == {}
+    assert read_level("x", from_rows(ROWS), ["11", "12"]) == (1, "")
+    assert read_level("x", from_rows(ROWS), ["12", "13"]) == (None, "")  # nothing in doubt
+    assert read_level("x", from_rows(ROWS), ["11"])[0] == 2
+    assert read_level("x", from_rows(ROWS), ["11", "d00"]) == (0, "")  # what is outside the domain
+
+
+@pytest.mark.parametrize(
+    ("release", "kind", "words"),
+    [
+        ("method: k-anonymity, k: 5", "doubtful", "levels 1 and 2 may both be published"),
+        ("method: k-anonymity, k: 5, algorithm: mondrian", "doubtful", "stand side by side"),
+        ("scheme: mondrian, epsilon: 1, delta: 1.0e-6", "doubtful", "stand side by side"),
+        ("method: k-anonymity, k: 5, levels: {district: [0, 1]}", "doubtful", "outside the domain"),
+        ("method: k-anonymity, k: 5, levels: {district: 2}", "note", "no reader of this release"),
+        ("method: k-anonymity, k: 5, levels: {district: 0}", "note", "no reader of this release"),
+    ],
+)
+def test_check_names_them_and_who_could_be_misled(
+    tmp_path: Path, release: str, kind: str, words: str
+) -> None:
+    file = written(tmp_path, release)
+    (found,) = _about_labels(check(file, open_table(people())))
+    assert found.kind == kind
+    assert "'11' is 3 values at level 1 and all 12 at level 2" in found.message
+    assert words in found.message
+    assert not _about_labels(check(written(tmp_path, release, PLAIN), open_table(people())))
+
+
+def _about_labels(found: list[Finding]) -> list[Finding]:
+    return [one for one in found if "One label for different things" in one.message]
+
+
+def test_slices_and_safe_releases_read_by_levels_too(tmp_path: Path) -> None:
+    release = (
+        "epsilon: 4, delta: 1.0e-3, scheme: fixed, levels: {district: 1, age: 0, sex: 0}, "
+        "slices: [[district, age], [age, sex]]"
+    )
+    shown = []
+    for name, rows in (("flawed", ROWS), ("plain", PLAIN)):
+        file = written(tmp_path, release, rows)
+        made = publish(people(3000), file, output=tmp_path / name, bits=PinnedRandomness(1))
+        assert not isinstance(made.evaluation, Outcome | Evaluation)
+        shown.append(made.evaluation.associations)
+    assert shown[0] == shown[1]

@@ -1,0 +1,148 @@
+"""A boolean means the same however it is written: in tables, drafts, specs, files and ids."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.releases import files
+from ui.test_cli import run
+
+from incrowd.codes.hierarchy import HierarchyError
+from incrowd.codes.values import BLANKS, canonical
+from incrowd.engine.local.table import _canonical, from_columns
+from incrowd.engine.source import open_table
+from incrowd.privacy.randomness import SystemRandomness
+from incrowd.release.verify import verify
+from incrowd.spec.build import build
+from incrowd.spec.file import load, parse
+from incrowd.spec.model import Column
+from incrowd.tasks.check import check
+from incrowd.tasks.publish import publish
+
+OLD = Path(__file__).parents[1] / "old_booleans"
+WRITTEN = {"True": ("True", "TRUE", "true", " True\t"), "False": ("False", "FALSE", "false")}
+
+
+def test_every_usual_way_to_write_a_boolean_is_one_value() -> None:
+    assert {canonical(text) for text in (True, np.True_, *WRITTEN["True"])} == {"true"}
+    assert {canonical(text) for text in (False, np.False_, *WRITTEN["False"])} == {"false"}
+    for text in ("tRUE", "T", "yes", "truE", "True.", "fALSE", "Trueish"):
+        assert canonical(text) == text
+
+
+AWKWARD = st.one_of(
+    st.text(),
+    st.text(alphabet="+-.0123456789 \x1c\x85\u2007"),
+    st.text(alphabet="0123456789٣१.-+"),
+    st.tuples(
+        st.text(alphabet=BLANKS, max_size=3),
+        st.sampled_from([*WRITTEN["True"], *WRITTEN["False"], "tRUE", "01", "-0.0", ".50", "٣"]),
+        st.text(alphabet=BLANKS, max_size=3),
+    ).map("".join),
+)
+
+
+@given(st.lists(AWKWARD, min_size=1))
+def test_a_column_is_made_canonical_as_a_value_is(texts: list[str]) -> None:
+    column = pl.DataFrame({"x": texts}, schema={"x": pl.String})
+    found = column.select(_canonical(pl.col("x"))).to_series().to_list()
+    assert found == [canonical(text) for text in texts]
+    assert [canonical(text) for text in found] == found
+
+
+def test_blanks_are_those_that_python_knows() -> None:
+    assert set(BLANKS) == {chr(code) for code in range(0x110000) if chr(code).isspace()}
+
+
+@pytest.mark.parametrize(
+    "hierarchy",
+    [
+        {"flat": {"values": ["True", False]}},
+        {"flat": {"values": [True, "false"]}},
+        {"groups": {"Known": ["TRUE", "False"]}},
+        {"groups": {"Known": [True, False]}},
+        {"order": {"values": ["False", True]}},
+        {"csv": "h.csv"},
+        {"flat": {}},
+    ],
+)
+def test_hierarchies_know_a_boolean_however_it_is_written(
+    tmp_path: Path, hierarchy: dict[str, object]
+) -> None:
+    (tmp_path / "h.csv").write_text("TRUE;*\nFALSE;*\n")
+    column = Column.model_validate({"role": "quasi", "hierarchy": hierarchy})
+    met = [True, False, *WRITTEN["True"], *WRITTEN["False"], None]
+    built = build(column, folder=tmp_path, values=met)
+    assert set(built.values) == {"true", "false"}
+    codes = built.encode(met)
+    assert built.outside not in codes.tolist()
+    assert len(set(codes.tolist())) == 3
+
+
+def test_a_value_listed_in_two_capitalisations_is_listed_twice() -> None:
+    declared = {"role": "quasi", "hierarchy": {"flat": {"values": ["True", "true"]}}}
+    with pytest.raises(HierarchyError, match="The value 'true' is in the hierarchy twice"):
+        build(Column.model_validate(declared), folder=Path())
+
+
+def test_an_id_that_is_a_boolean_is_one_person() -> None:
+    texts = [*WRITTEN["True"], *WRITTEN["False"], "tRUE"]
+    table = from_columns({"id": texts, "x": texts})
+    assert table.one_row_each("id", SystemRandomness()).rows() == 3
+
+
+def test_one_draft_publishes_csv_parquet_and_pandas_alike(tmp_path: Path) -> None:
+    """The journey of a custodian whose CSV says True where the database says true."""
+    smokes = [number % 3 == 0 for number in range(600)]
+    insured = [number % 2 == 0 for number in range(600)]
+    pd.DataFrame({"smokes": smokes, "insured": insured}).to_csv(tmp_path / "t.csv", index=False)
+    assert "True" in (tmp_path / "t.csv").read_text()
+    frame = pl.DataFrame({"smokes": smokes, "insured": insured})
+    frame.write_parquet(tmp_path / "t.parquet")
+    run("init", str(tmp_path / "t.csv"), "-o", str(tmp_path / "spec.yaml"))
+    text = (tmp_path / "spec.yaml").read_text()
+    assert text.count('flat: {values: ["false", "true"]}') == 2
+    confirmed = text.replace(", confirm: [role, hierarchy]", "").split("release:")[0]
+    confirmed += "release: {method: k-anonymity, k: 5, format: csv}\n"
+    (tmp_path / "spec.yaml").write_text(confirmed)
+    shown = []
+    for name, table in {
+        "csv": tmp_path / "t.csv",
+        "parquet": tmp_path / "t.parquet",
+        "pandas": pd.DataFrame({"smokes": smokes, "insured": insured}),
+        "polars": frame,
+        "words": pd.DataFrame({"smokes": map(str, smokes), "insured": insured}),
+        "shouted": frame.select(pl.all().cast(pl.String).str.to_uppercase()),
+    }.items():
+        file = load(tmp_path / "spec.yaml")
+        assert check(file, open_table(table)) == []
+        release = publish(table, file, output=tmp_path / name)
+        assert verify(tmp_path / name) == []
+        shown.append((tmp_path / name / "data.csv").read_bytes())
+        assert set(release.data["smokes"]) == {"true", "false"}
+    assert len(set(shown)) == 1
+    assert shown[0].count(b"true") == 500
+
+
+def test_a_boolean_in_a_spec_meets_one_in_text() -> None:
+    file = parse("columns: {x: {role: quasi, hierarchy: {flat: {values: [true, false]}}}}")
+    for values in (["True", "False"], [True, False], ["TRUE", "false"]):
+        assert check(file, from_columns({"x": values})) == []
+
+
+@pytest.mark.parametrize("name", [folder.name for folder in sorted(OLD.iterdir())])
+def test_a_release_from_before_still_holds(name: str) -> None:
+    """Made when the capitals of True and TRUE were kept, in the data and in the scheme.
+
+    'both' lists True as well as true; 'open' has no list of values.
+    """
+    folder = OLD / name
+    assert verify(folder) == []
+    assert b"True" in (folder / "data.csv").read_bytes()
+    assert "scheme/age.csv" in files(folder)

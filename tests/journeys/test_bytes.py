@@ -1,0 +1,125 @@
+"""What a suppressed row leaves in the published bytes: nothing.
+
+Two tables differ in one row that is suppressed. With fixed levels, and every draw replaced by its
+centre, all that is published is the same to the last byte, for every method and form. (Starred rows
+are left out: they say how many rows are suppressed.) A new method joins by one line of METHODS.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from support.releases import files
+
+from incrowd.anonymize import k_epsilon as kepsilon
+from incrowd.anonymize import safe
+from incrowd.anonymize import safe_search as search
+from incrowd.release import report as curator
+from incrowd.release.verify import verify
+from incrowd.tasks.publish import publish
+
+LEVELS = "levels: {zip: 2, kind: 0, age: 1, tail: 1}"
+FIXED = "levels: {zip: [2, 2], kind: [0, 0], age: [1, 1], tail: [1, 1]}"
+METHODS = {
+    "safe": f"epsilon: 1, delta: 1.0e-6, scheme: fixed, keep: 0.5, {LEVELS}",
+    "safe, searched": f"epsilon: 1, delta: 1.0e-6, scheme: search, keep: 0.5, {FIXED}",
+    "safe, sliced": f"epsilon: 1, delta: 1.0e-6, scheme: fixed, keep: 0.5, {LEVELS}, "
+    "slices: [[zip, kind], [zip, age, tail]]",
+    "safe, sampled before": f"epsilon: 1, delta: 1.0e-6, scheme: fixed, already_sampled: 0.5, "
+    f"keep: 0.5, {LEVELS}",
+    "k-anonymity": f"method: k-anonymity, k: 5, suppression: 0.1, {LEVELS}",
+    "k-anonymity, minimal": f"method: k-anonymity, k: 5, suppression: 0.1, candidates: minimal, "
+    f"{LEVELS}",
+    "k-epsilon": f"method: k-epsilon, k: 5, epsilon: 1, suppression: 0.1, {LEVELS}",
+    "k-epsilon, gaussian": "method: k-epsilon, k: 5, epsilon: 1, delta: 1.0e-6, noise: gaussian, "
+    f"bounds: declared, suppression: 0.1, {LEVELS}",
+}
+FORMS = (
+    "format: parquet, rows: expanded", "format: parquet, rows: weighted",
+    "format: csv, rows: expanded", "format: csv, rows: weighted", "format: csv, formulas: escape",
+)  # fmt: skip
+COLUMNS = """
+columns:
+  id: {role: identifier}
+  zip: {role: quasi, hierarchy: {mask: {length: 5}}}
+  kind: {role: quasi, hierarchy: flat}
+  age: {role: quasi, hierarchy: {intervals: {from: 0, to: 99, widths: [25, 50]}}}
+  tail: {role: quasi, hierarchy: {mask: {length: 2, hide: left}}}
+  income: {role: noisy, bounds: [0, 500]}
+"""
+
+
+@pytest.fixture(autouse=True)
+def centred(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every draw at its centre."""
+
+    def thinned(counts: Any, beta: float, _bits: object) -> Any:
+        return np.floor(counts * beta).astype(np.int64)
+
+    def noiseless(count: int, **_: object) -> Any:
+        return np.zeros(count, dtype=np.int64)
+
+    monkeypatch.setattr(safe, "thinned", thinned)
+    monkeypatch.setattr(search, "one_sided_noise", noiseless)
+    monkeypatch.setattr(
+        kepsilon.Noise, "draw", lambda _self, members, _bits: np.zeros(len(members), np.int64)
+    )
+    monkeypatch.setattr(curator, "_drawn", lambda _figure: "")
+
+
+def people() -> pl.DataFrame:
+    draw = np.random.default_rng(4)
+    rows = 1200
+    return pl.DataFrame(
+        {
+            "id": np.arange(rows),
+            "zip": draw.choice(["20000", "70000"], rows),
+            "kind": draw.choice(["m", "q"], rows),
+            "age": draw.integers(0, 50, rows),
+            "tail": draw.choice(["10", "21"], rows),
+            "income": draw.integers(100, 300, rows),
+        }
+    )
+
+
+STRANGERS = [
+    {
+        "id": 5000,
+        "zip": "45678",
+        "kind": "m",
+        "age": 12,
+        "tail": "01",
+        "income": 499,
+    },  # between the others
+    {"id": 5000, "zip": "00001", "kind": "a", "age": 99, "tail": "01", "income": 1},  # before them
+    {"id": 5000, "zip": None, "kind": None, "age": None, "tail": None, "income": None},
+    {"id": 5000, "zip": "elsewhere", "kind": "z", "age": 400, "tail": "9", "income": 200},
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("method", METHODS)
+def test_one_suppressed_row_changes_no_byte(tmp_path: Path, method: str, form: str) -> None:
+    if "k-epsilon" in method and "weighted" in form:
+        form = form.replace("weighted", "expanded")  # rows with noise are all different
+    columns = COLUMNS if "k-epsilon" in method else COLUMNS.replace(
+        "{role: noisy, bounds: [0, 500]}", "{role: drop}"
+    )  # fmt: skip
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(f"unit: {{id: id}}\n{columns}\nrelease: {{{METHODS[method]}, {form}}}\n")
+    base = people()
+    publish(base, spec, output=tmp_path / "without")
+    assert verify(tmp_path / "without") == []
+    for number, stranger in enumerate(STRANGERS):
+        folder = tmp_path / f"with {number}"
+        one = pl.DataFrame([stranger], schema=base.schema)
+        release = publish(pl.concat([base, one]), spec, output=folder)
+        assert release.evaluation.rows_original == len(base) + 1
+        assert release.certificate.tables[0].release.rows > 100
+        assert files(folder) == files(tmp_path / "without")
+        for name in files(folder):
+            assert (folder / name).read_bytes() == (tmp_path / "without" / name).read_bytes(), name

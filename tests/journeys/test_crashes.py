@@ -1,0 +1,250 @@
+"""Budgets, races and crashes: nothing is spent twice, nothing is half done."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
+from support.releases import COLUMNS, USUAL, released
+
+import incrowd as ic
+from incrowd.errors import IncrowdError
+from incrowd.privacy.events import Event
+from incrowd.release.folder import fill
+from incrowd.release.ledger import BudgetError, Ledger
+from incrowd.release.verify import verify
+
+
+def ledger(path: Path, epsilon: float = 1.5) -> Ledger:
+    book = Ledger(path)
+    book.set_budget(epsilon=epsilon, delta=1e-6)
+    return book
+
+
+def test_a_ledger_lets_through_what_the_budget_allows(voters: pl.DataFrame, tmp_path: Path) -> None:
+    book = ledger(tmp_path / "table.ledger", epsilon=1.05)
+    released(voters, tmp_path / "one", ledger=book)
+    assert book.spent() == pytest.approx(1.0, abs=0.01)
+    with pytest.raises(BudgetError, match="1.05 is allowed. .* is spent by 1 release.s."):
+        released(voters, tmp_path / "two", ledger=book)
+    assert not (tmp_path / "two").exists()
+    assert len(book.spends()) == 1
+    small = "release: {k: 20, beta: 0.05, delta: 1.0e-6}"
+    released(voters, tmp_path / "small", small, ledger=book)
+    together = [ic.SafeRelease(14, 0.2537), ic.SafeRelease(20, 0.05)]
+    assert [spend.event for spend in book.spends()] == together
+    assert book.spent() == ic.Accountant(together).epsilon(delta=1e-6) <= 1.05
+
+
+def test_releases_of_one_sample_are_amplified_together_not_each(tmp_path: Path) -> None:
+    """All of them see the same sample, so the cheaper account of fresh samples is not true."""
+    book = ledger(tmp_path / "table.ledger", epsilon=0.01)
+    event = ic.Sampled(ic.SafeRelease(20, 0.5), 0.01)
+    true = ic.Accountant(ic.Sampled(ic.Composition([ic.SafeRelease(20, 0.5)] * 4), 0.01)).epsilon(
+        delta=1e-6
+    )
+    assert true > 0.04
+    assert book.spent([event] * 4) == pytest.approx(true, rel=1e-3)
+    with pytest.raises(BudgetError):
+        book.book([event] * 4)
+    mixed: list[Event] = [ic.SafeRelease(20, 0.1), ic.Sampled(ic.SafeRelease(20, 0.1), 0.5)]
+    plain = ic.Accountant([ic.SafeRelease(20, 0.1)] * 2).epsilon(delta=1e-6)
+    assert book.spent(mixed) == pytest.approx(plain, rel=1e-6)
+
+
+def test_a_folder_that_appears_meanwhile_is_not_destroyed(tmp_path: Path) -> None:
+    filling = fill(tmp_path / "out[1]")
+    draft = filling.__enter__()
+    (draft / "x").write_text("new")
+    (tmp_path / "out[1]").mkdir()
+    (tmp_path / "out[1]" / "precious").write_text("old")
+    (tmp_path / ".out1.draft-99999999-z").mkdir()  # somebody else's
+    with pytest.raises(IncrowdError, match="Cannot write"):
+        filling.__exit__(None, None, None)
+    assert (tmp_path / "out[1]" / "precious").read_text() == "old"
+    assert (tmp_path / ".out1.draft-99999999-z").exists()
+    assert not draft.exists()
+
+
+def test_a_changed_table_is_noticed(voters: pl.DataFrame, tmp_path: Path) -> None:
+    book = ledger(tmp_path / "table.ledger", epsilon=9)
+    assert released(voters, tmp_path / "one", ledger=book).warnings == ()
+    assert released(voters, tmp_path / "two", ledger=book).warnings == ()
+    changed = released(voters.head(19_999), tmp_path / "three", ledger=book)
+    assert "The table has changed" in changed.warnings[0]
+
+
+def test_what_is_no_ledger(tmp_path: Path) -> None:
+    with pytest.raises(IncrowdError, match="There is no ledger"):
+        Ledger(tmp_path / "none").budget()
+    (tmp_path / "odd").write_text("x" * 5000)
+    with pytest.raises(IncrowdError, match="the ledger '.*odd': file is not a database"):
+        Ledger(tmp_path / "odd").budget()
+    (tmp_path / "empty").touch()
+    with pytest.raises(IncrowdError, match="as a ledger"):
+        Ledger(tmp_path / "empty").book([ic.Selection(1.0)])
+
+
+@pytest.fixture(scope="module")
+def on_disk(voters: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A spec and its table as files, for processes of their own."""
+    folder = tmp_path_factory.mktemp("disk")
+    voters.write_parquet(folder / "voters.parquet")
+    (folder / "spec.yaml").write_text(f"table: voters.parquet\n{COLUMNS}\n{USUAL}\n")
+    return folder
+
+
+def command(on_disk: Path, output: Path, *more: str) -> list[str]:
+    spec_file = str(on_disk / "spec.yaml")
+    return [sys.executable, "-m", "incrowd", "publish", spec_file, "-o", str(output), *more]
+
+
+@pytest.mark.parametrize("step", ["count", "book", "draw", "write", "report", "appear"])
+def test_a_kill_at_any_step_leaves_nothing_half_done(
+    on_disk: Path, tmp_path: Path, step: str
+) -> None:
+    book = ledger(tmp_path / "table.ledger", epsilon=3)
+    ledger_option = ("--ledger", str(book.path))
+    environment = {**os.environ, "INCROWD_PAUSE_AT": step}
+    output = tmp_path / "out"
+    with subprocess.Popen(
+        command(on_disk, output, *ledger_option), stdout=subprocess.PIPE, env=environment, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == f"paused at {step}\n"
+        process.send_signal(signal.SIGKILL)
+    assert not output.exists()
+    spent = len(book.spends())
+    assert spent == (0 if step in ("count", "book") else 1)  # booked before anything is drawn
+    done = subprocess.run(command(on_disk, output, *ledger_option), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert verify(output) == []
+    assert len(book.spends()) == spent + 1
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "state") == [
+        "out", "out.curator", "table.ledger",
+    ]  # fmt: skip
+
+
+def test_a_full_disk_leaves_nothing(on_disk: Path, tmp_path: Path) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+
+    done = subprocess.run(
+        command(on_disk, tmp_path / "out"), capture_output=True, text=True, preexec_fn=limit
+    )
+    assert done.returncode == 2
+    assert "Cannot write" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir() if path.name != "state"] == []
+
+
+def test_no_permission_to_write(on_disk: Path) -> None:
+    done = subprocess.run(command(on_disk, Path("/proc/out")), capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "Cannot write to '/proc/out'" in done.stderr
+
+
+RACER = """
+import sys
+from pathlib import Path
+from incrowd.release.ledger import BudgetError
+from incrowd.tasks.publish import publish
+from incrowd.spec.file import load
+file, folder, me = load(Path(sys.argv[1])), Path(sys.argv[2]), sys.argv[3]
+for line in sys.stdin:
+    round_ = line.strip()
+    try:
+        publish(None, file, output=folder / round_ / me, ledger=folder / round_ / "ledger")
+        print("published", flush=True)
+    except BudgetError:
+        print("refused", flush=True)
+"""
+
+
+def test_two_publishers_race_for_a_budget_that_fits_one_a_hundred_times(tmp_path: Path) -> None:
+    pl.DataFrame({"x": ["a", "b"] * 500}).write_parquet(tmp_path / "t.parquet")
+    (tmp_path / "spec.yaml").write_text(
+        "table: t.parquet\ncolumns: {x: {role: quasi, hierarchy: flat}}\n"
+        "release: {k: 20, beta: 0.1, delta: 1.0e-6}"
+    )
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", RACER, str(tmp_path / "spec.yaml"), str(tmp_path), name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for name in ("ann", "bob")
+    ]
+    try:
+        for round_ in range(100):
+            folder = tmp_path / str(round_)
+            folder.mkdir()
+            ledger(folder / "ledger", epsilon=0.2)  # one release costs 0.183, two 0.221
+            for racer in racers:
+                assert racer.stdin is not None
+                racer.stdin.write(f"{round_}\n")
+                racer.stdin.flush()
+            answers = sorted(racer.stdout.readline().strip() for racer in racers if racer.stdout)
+            assert answers == ["published", "refused"]
+            assert len([path for path in folder.iterdir() if path.is_dir()]) == 2  # and .curator
+            assert len(Ledger(folder / "ledger").spends()) == 1
+            shutil.rmtree(folder)
+    finally:
+        for racer in racers:
+            racer.communicate()
+
+
+def test_the_walk_at_the_command_line(on_disk: Path, tmp_path: Path) -> None:
+    def run(*arguments: str, status: int = 0) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "incrowd", *arguments], capture_output=True, text=True
+        )
+        assert done.returncode == status, done.stderr
+        return done.stdout + done.stderr
+
+    book, key = tmp_path / "table.ledger", tmp_path / "key.pem"
+    assert "epsilon = 1.05" in run(
+        "ledger", "budget", str(book), "--epsilon", "1.05", "--delta", "1e-6"
+    )
+    key.write_bytes(
+        Ed25519PrivateKey.generate().private_bytes(
+            Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
+        )
+    )
+    spec_file, out = str(on_disk / "spec.yaml"), tmp_path / "out"
+    said = run("publish", spec_file, "-o", str(out), "--ledger", str(book), "--sign", str(key))
+    assert "differential privacy" in said
+    assert "Signed by" in run("verify", str(out))
+    checked = json.loads(run("verify", str(out), "--json"))
+    assert (checked["ok"], checked["problems"], checked["randomness"]) == (True, [], "system")
+    assert len(checked["signed_by"]) == 64
+    refused = run("publish", spec_file, "-o", str(tmp_path / "b"), "--ledger", str(book), status=1)
+    assert "does not allow it" in refused
+    shown = run("ledger", "show", str(book))
+    assert "by 1 release(s)" in shown
+    assert "does not fit" in shown
+    figures = json.loads(run("ledger", "show", str(book), "--k", "50", "--beta", "0.01", "--json"))
+    assert figures["with_one_more"] < 1.05
+    assert math.isclose(figures["left"], 1.05 - figures["spent"])
+    seeded = run("publish", spec_file, "-o", str(tmp_path / "s"), "--seed", "1")
+    assert "NOT private" in seeded
+    (out / "data.parquet").write_bytes(b"x")
+    assert "WRONG  The file 'data.parquet' was changed" in run("verify", str(out), status=1)
+    demo = run("demo", "-o", str(tmp_path / "demo"))
+    assert "Verified it from its folder alone" in demo

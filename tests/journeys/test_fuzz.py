@@ -1,0 +1,96 @@
+"""Whatever a spec or a table looks like: a whole release with its spend, or neither.
+
+Each case is published with a ledger. It ends with a release that verifies and one entry of the
+ledger, or with one clear refusal before anything is booked; nothing else.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.fuzzed import case
+
+from incrowd.errors import IncrowdError
+from incrowd.methods.safe import method as safely
+from incrowd.privacy.events import SafeRelease
+from incrowd.privacy.split import Budget
+from incrowd.release import report as curator
+from incrowd.release.ledger import Ledger
+from incrowd.release.verify import verify
+from incrowd.spec.model import Release as Asked
+from incrowd.tasks.publish import publish
+
+WHOLE, MANY, BATCH = 300, 2000, 25
+
+
+def refusal(number: int, folder: Path, ledger: Ledger | None) -> str:
+    """Why a case is refused; nothing if it is published."""
+    try:
+        publish(*case(number), output=folder / "out", ledger=ledger)
+    except IncrowdError as error:
+        return str(error)
+    return ""
+
+
+def is_safe(number: int) -> bool:
+    release: dict[str, Any] = case(number)[1]["release"]
+    return bool(release.get("method", "safe") == "safe")
+
+
+def ends_well(number: int, folder: Path) -> bool:
+    """Whether there is a release; a refusal that has spent or left something fails."""
+    folder.mkdir()
+    ledger = Ledger(folder / "ledger") if is_safe(number) else None
+    if ledger is not None:
+        ledger.set_budget(epsilon=1000, delta=1e-3)
+    refused = refusal(number, folder, ledger)
+    spends = 0 if ledger is None else len(ledger.spends())
+    if refused:
+        assert spends == 0, f"case {number}: spent, then {refused}"
+        assert {path.name for path in folder.iterdir()} <= {"ledger"}
+        return False
+    assert verify(folder / "out") == [], f"case {number}"
+    assert spends == (ledger is not None)
+    page = (folder / "out.curator" / "report.html").read_text(encoding="utf-8")
+    assert "could not be drawn" not in page, f"case {number}"
+    return True
+
+
+@pytest.mark.parametrize("start", range(0, WHOLE, BATCH))
+def test_a_release_or_a_refusal(tmp_path: Path, start: int) -> None:
+    made = [ends_well(number, tmp_path / str(number)) for number in range(start, start + BATCH)]
+    assert sum(made) > BATCH // 4  # refusals alone would show nothing
+
+
+@pytest.mark.parametrize("start", range(WHOLE, WHOLE + MANY, 4 * BATCH))
+def test_many_more_without_the_accountant(
+    tmp_path: Path, start: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same walk with budgets that are not settled, and with figures left out: far faster."""
+
+    def unsettled(
+        release: Asked, *, selections: Any = (), choices: Any = (), tables: int = 1
+    ) -> Budget:
+        pairs = (
+            (SafeRelease(6, 0.5), SafeRelease(14, 0.9)) if selections else (SafeRelease(6, 0.5),)
+        )
+        if release.epsilon is None or release.k is not None:
+            raise IncrowdError("such a budget is settled by the accountant alone")
+        return Budget(
+            release.epsilon, 0.999, pairs, tuple(selections), tuple(choices), tables,
+            release.already_sampled,
+        )  # fmt: skip
+
+    monkeypatch.setattr(safely, "searched", unsettled)
+    monkeypatch.setattr(safely, "fixed", unsettled)
+    monkeypatch.setattr(curator, "_drawn", lambda _figure: "")
+    made = 0
+    for number in range(start, start + 4 * BATCH):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        refused = refusal(number, folder, None)
+        assert bool(refused) != (folder / "out").exists(), f"case {number}"
+        made += not refused
+    assert made > BATCH

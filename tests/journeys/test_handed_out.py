@@ -1,0 +1,370 @@
+"""What is handed out, what stays with the curator, and what an ending says of the spend."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.releases import files
+from support.seam import PinnedRandomness
+
+import incrowd as ic
+from incrowd.errors import IncrowdError
+from incrowd.privacy.randomness import SeededRandomness
+from incrowd.release import formulas
+from incrowd.release.certificate import public_key
+from incrowd.release.ledger import Ledger
+from incrowd.release.verify import verify
+from incrowd.tasks.publish import Release, publish
+
+SPEC: dict[str, Any] = {
+    "columns": {"x": {"role": "quasi", "hierarchy": {"flat": {"values": ["a", "b"]}}}},
+    "release": {"k": 20, "beta": 0.1, "delta": 1e-6, "levels": {"x": 0}},
+}
+TABLE = pl.DataFrame({"x": ["a", "b"] * 300})
+
+
+def made(folder: Path, table: pl.DataFrame = TABLE, **more: Any) -> Release:
+    release = {**SPEC["release"], **more.pop("release", {})}
+    release = {name: value for name, value in release.items() if value is not None}
+    spec = {**SPEC, **more.pop("spec", {}), "release": release}
+    return publish(table, spec, output=folder, **more)
+
+
+def run(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "incrowd", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, **more)
+
+
+# The curator's folder ------------------------------------------------------------------------
+
+
+def test_what_is_private_lies_beside_what_is_handed_out(tmp_path: Path) -> None:
+    release = made(tmp_path / "out")
+    assert release.curator == tmp_path / "out.curator"
+    assert release.curator.stat().st_mode & 0o077 == 0
+    assert files(release.curator) == ["evaluation.json", "report.html"]
+    assert files(tmp_path / "out") == ["certificate.json", "data.parquet", "scheme/x.csv"]
+    elsewhere = made(tmp_path / "two", curator=tmp_path / "deep" / "private")
+    assert files(elsewhere.curator) == ["evaluation.json", "report.html"]
+    assert not (tmp_path / "two.curator").exists()
+    assert "Private" in elsewhere.report().html
+
+
+@pytest.mark.parametrize("inside", ["out/curator", "out", "."])
+def test_what_is_private_cannot_lie_in_what_is_handed_out(tmp_path: Path, inside: str) -> None:
+    with pytest.raises(IncrowdError, match="must not lie in the folder that is handed out"):
+        made(tmp_path / "out", curator=tmp_path / inside)
+    assert not (tmp_path / "out").exists()
+
+
+def test_links_do_not_lead_what_is_private_into_what_is_handed_out(tmp_path: Path) -> None:
+    book = Ledger(tmp_path / "ledger")
+    book.set_budget(epsilon=9, delta=1e-6)
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "parent").symlink_to(tmp_path)
+    for output, curator in (
+        ("link", "c"), ("out", "link"), ("out", "x/../out/c"), ("out", "parent/out/c"),
+        ("out", "parent/out"), ("out/..", "c"),
+    ):  # fmt: skip
+        with pytest.raises(IncrowdError):
+            made(tmp_path / output, curator=tmp_path / curator, ledger=book)
+    assert book.spends() == []
+    assert {path.name for path in tmp_path.iterdir()} <= {"ledger", "link", "parent", "state"}
+
+
+def test_what_cannot_be_recognised_is_refused_before_the_spend(tmp_path: Path) -> None:
+    """A column of objects has no bytes to be told by; it is left out, not failed on later."""
+    book = Ledger(tmp_path / "ledger")
+    book.set_budget(epsilon=9, delta=1e-6)
+    odd = TABLE.with_columns(pl.Series("o", [object()] * len(TABLE), dtype=pl.Object))
+    columns = {**SPEC["columns"], "o": {"role": "drop"}}
+    release = made(tmp_path / "out", odd, spec={"columns": columns}, ledger=book)
+    assert release.booked
+    assert len(book.spends()) == 1
+
+
+def test_a_curators_folder_that_exists_is_refused_before_the_spend(tmp_path: Path) -> None:
+    book = Ledger(tmp_path / "ledger")
+    book.set_budget(epsilon=1, delta=1e-6)
+    (tmp_path / "out.curator").mkdir()
+    (tmp_path / "out.curator" / "report.html").write_text("mine")
+    with pytest.raises(IncrowdError, match="exists and holds 'report.html'"):
+        made(tmp_path / "out", ledger=book)
+    assert book.spends() == []
+    assert (tmp_path / "out.curator" / "report.html").read_text() == "mine"
+
+
+def test_the_curators_folder_appears_first_and_goes_with_the_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    rename = Path.rename
+
+    def watched(self: Path, target: Path) -> Path:
+        seen.append(Path(target).name)
+        if Path(target).name == "two":
+            raise OSError(28, "No space left on device")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", watched)
+    made(tmp_path / "one")
+    assert seen == ["one.curator", "one"]
+    with pytest.raises(IncrowdError, match="No space left"):
+        made(tmp_path / "two")
+    assert not (tmp_path / "two").exists()
+    assert not (tmp_path / "two.curator").exists()
+
+
+def test_a_folder_with_the_private_part_in_it_does_not_verify(tmp_path: Path) -> None:
+    made(tmp_path / "out")
+    (tmp_path / "out.curator").rename(tmp_path / "out" / "curator")
+    assert verify(tmp_path / "out") == [
+        "The folder holds 'curator', which is private and covered by no guarantee. Take it out "
+        "before the folder is handed out."
+    ]
+
+
+@pytest.mark.parametrize("name", ["curator.txt", "curator-raw.csv", "curatorial/rows.csv", "x"])
+def test_what_the_certificate_does_not_cover_does_not_belong(tmp_path: Path, name: str) -> None:
+    made(tmp_path / "out")
+    path = tmp_path / "out" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("ann,34,x")
+    assert any(
+        "is not covered by the certificate" in problem for problem in verify(tmp_path / "out")
+    )
+    path.unlink()
+    path.symlink_to("/etc/hosts")
+    assert verify(tmp_path / "out") != []
+
+
+# Seeds and signatures ------------------------------------------------------------------------
+
+
+def test_a_seeded_release_says_that_it_is_not_private_and_does_not_verify(tmp_path: Path) -> None:
+    release = made(tmp_path / "out", bits=SeededRandomness(3))
+    assert release.certificate.guarantee.statement.startswith("NOT PRIVATE: the random numbers")
+    assert ic.verify(tmp_path / "out") == [
+        "The random numbers came from a seed: this release is NOT private."
+    ]
+    (tmp_path / "spec.json").write_text(json.dumps({"table": "t.parquet", **SPEC}))
+    TABLE.write_parquet(tmp_path / "t.parquet")
+    said = run("publish", str(tmp_path / "spec.json"), "-o", str(tmp_path / "b"), "--seed", "1")
+    assert "satisfies" not in said.stdout
+    assert "NOT private" in said.stdout
+    assert run("verify", str(tmp_path / "b")).returncode == 1
+    # whoever takes the word out of the certificate must change the statement as well
+    known = release.certificate.model_copy(update={"randomness": "system"}).sealed()
+    (tmp_path / "out" / "certificate.json").write_bytes(known.canonical())
+    assert ic.verify(tmp_path / "out") == ["The statement does not say what the events guarantee."]
+
+
+def test_who_must_have_signed(tmp_path: Path) -> None:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    mine, other = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
+    release = made(tmp_path / "out", key=mine)
+    pem = tmp_path / "public.pem"
+    pem.write_bytes(mine.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+    name = mine.public_key().public_bytes_raw().hex()
+    assert public_key(str(pem)) == public_key(name.upper()) == name
+    for key in (name, str(pem)):
+        assert verify(tmp_path / "out", key=key) == []
+    path = tmp_path / "out" / "certificate.json"
+    path.write_bytes(release.certificate.signed(other).canonical())
+    assert "is not signed by" in verify(tmp_path / "out", key=name)[0]
+    path.write_bytes(release.certificate.sealed().canonical())
+    assert verify(tmp_path / "out") == []  # that it was signed cannot be seen
+    assert "but by nobody" in verify(tmp_path / "out", key=name)[0]
+    assert run("verify", str(tmp_path / "out"), "--key", str(pem)).returncode == 1
+    assert run("verify", str(tmp_path / "out"), "--key", "nonsense").returncode == 2
+
+
+# People without an id ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [pl.String, pl.Int64, pl.Float64])
+def test_rows_without_an_id_are_refused_or_left_out(tmp_path: Path, kind: Any) -> None:
+    people = TABLE.with_columns(id=pl.int_range(pl.len()).cast(kind))
+    nobody = people.head(50).with_columns(id=pl.lit(None, dtype=kind))
+    if kind == pl.String:
+        nobody = nobody.with_columns(id=pl.Series(["", "  ", None, "", None] * 10))
+    if kind == pl.Float64:
+        nobody = nobody.with_columns(id=pl.lit(float("nan")))
+    table = pl.concat([people, nobody])
+    columns = {**SPEC["columns"], "id": {"role": "identifier"}}
+    book = Ledger(tmp_path / "ledger")
+    book.set_budget(epsilon=1, delta=1e-6)
+    with pytest.raises(IncrowdError, match=r"50 rows have no id .*without_id: drop}"):
+        made(tmp_path / "a", table, spec={"columns": columns, "unit": {"id": "id"}}, ledger=book)
+    assert book.spends() == []
+    unit = {"id": "id", "without_id": "drop"}
+    for name, rows in (("b", table), ("c", people)):  # whether such rows were met is not told
+        release = made(
+            tmp_path / name, rows, spec={"columns": columns, "unit": unit}, ledger=book,
+            bits=PinnedRandomness(1),
+        )  # fmt: skip
+        assert release.evaluation.rows_original == 600
+        assert release.certificate.guarantee.without_id == "dropped"
+        assert "Rows without an id were left out." in release.certificate.guarantee.statement
+        assert verify(tmp_path / name) == []
+    data = [(tmp_path / name / "data.parquet").read_bytes() for name in "bc"]
+    assert len(data[0]) > 100
+
+
+# Empty releases ------------------------------------------------------------------------------
+
+
+def test_an_empty_release_is_said_to_be_one(tmp_path: Path) -> None:
+    pl.DataFrame({"x": [str(i) for i in range(40)]}).write_parquet(tmp_path / "t.parquet")
+    column = {"role": "quasi", "hierarchy": {"flat": {"values": [str(i) for i in range(40)]}}}
+    spec = {"table": "t.parquet", "columns": {"x": column}, "release": {
+        "epsilon": 1, "delta": 1e-6, "levels": {"x": 0}}}  # fmt: skip
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    book = Ledger(tmp_path / "ledger")
+    book.set_budget(epsilon=3, delta=1e-6)
+    command = ["publish", str(tmp_path / "spec.json"), "--ledger", str(book.path), "-o"]
+    done = run(*command, str(tmp_path / "out"))
+    assert done.returncode == 1
+    assert done.stdout.startswith("Published and booked, but empty: do not repeat")
+    assert "each of at least" not in done.stdout
+    assert verify(tmp_path / "out") == []
+    assert len(book.spends()) == 1
+    report = (tmp_path / "out.curator" / "report.html").read_text()
+    assert "Nothing survived" in report
+    assert json.loads((tmp_path / "out.curator" / "evaluation.json").read_text())[
+        "detail_by_column"
+    ] == {"x": 0.0}
+    known = json.loads(run(*command, str(tmp_path / "two"), "--json").stdout)
+    assert (known["booked"], known["empty"]) == (True, True)
+    alone = run("publish", str(tmp_path / "spec.json"), "-o", str(tmp_path / "three"))
+    assert alone.stdout.startswith("Published, but empty: do not repeat")  # nothing is booked
+
+
+def test_advice_holds(tmp_path: Path) -> None:
+    """A coarser level is named only where it would bring rows above the crowd."""
+
+    def advised(values: list[str], levels: int) -> str:
+        from incrowd.ui.terminal import published
+
+        column = {"role": "quasi", "hierarchy": {"csv": str(tmp_path / "h.csv")}}
+        (tmp_path / "h.csv").write_text("\n".join(f"v{i};g{i // levels};*" for i in range(40)))
+        table = pl.DataFrame({"x": values, "y": [str(i % 3) for i in range(len(values))]})
+        flat = {"role": "quasi", "hierarchy": {"flat": {"values": ["0", "1", "2"]}}}
+        release = publish(
+            table, {"columns": {"x": column, "y": flat}, "release": {
+                "epsilon": 1, "delta": 1e-6, "levels": {"x": 0, "y": 0}}},
+            output=tmp_path / f"out{len(values)}",
+        )  # fmt: skip
+        return " ".join(published(release))
+
+    helps = advised([f"v{i % 40}" for i in range(4000)], levels=20)
+    assert "A coarser level of 'x' or 'y' would change that" in helps
+    hopeless = advised([f"v{i % 40}" for i in range(80)], levels=20)
+    assert "One coarser level of a single column would not change that" in hopeless
+
+
+def test_an_empty_release_by_chance_is_called_so(tmp_path: Path) -> None:
+    """Sixty alike are more than the crowd of 55; that none is drawn is chance, not their number."""
+
+    class Unlucky(PinnedRandomness):
+        def words(self, count: int) -> Any:
+            return super().words(count) | np.uint64(1 << 63)  # no coin of a rate below a half
+
+    from incrowd.ui.terminal import published
+
+    table = pl.DataFrame({"x": ["a"] * 60})
+    usual = {"k": 14, "beta": 0.2537, "epsilon": 1.0, "delta": None}
+    release = made(tmp_path / "out", table, release=usual, bits=Unlucky(1))
+    said = " ".join(published(release))
+    assert release.empty
+    assert "by chance: 100% of the rows lie in cells that survive more often than not" in said
+    assert "smaller than the crowd" not in said
+    assert "by chance" in release.report().html
+
+
+# Endings -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", ["count", "draw", "write"])
+def test_an_interrupt_says_whether_the_spend_is_booked(tmp_path: Path, step: str) -> None:
+    (tmp_path / "spec.json").write_text(json.dumps({"table": "t.parquet", **SPEC}))
+    TABLE.write_parquet(tmp_path / "t.parquet")
+    book = Ledger(tmp_path / "ledger")
+    book.set_budget(epsilon=1, delta=1e-6)
+    command = [
+        sys.executable, "-m", "incrowd", "publish", str(tmp_path / "spec.json"),
+        "-o", str(tmp_path / "out"), "--ledger", str(book.path),
+    ]  # fmt: skip
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "INCROWD_PAUSE_AT": step},
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline() == f"paused at {step}\n"
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate()
+    assert process.returncode == 130
+    booked = step != "count"
+    assert said.startswith("incrowd: Interrupted.")
+    assert ("The spend is booked and counts, and nothing was released." in said) == booked
+    assert len(book.spends()) == booked
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "out.curator").exists()
+
+
+# Formulas ------------------------------------------------------------------------------------
+
+
+@given(st.text(alphabet="=+-@'\t\rab1.5\uff1d", max_size=6))
+def test_an_escaped_text_is_read_back_and_runs_nothing(text: str) -> None:
+    written = formulas.escaped(text)
+    assert formulas.unescaped(written) == text
+    if written[:1] in ("=", "+", "@", "\t", "\r", "\uff1d"):
+        assert written[0] == "+"
+        float(written)  # a number
+    if text.startswith("-"):
+        assert written == text
+
+
+def test_cells_that_a_spreadsheet_would_run(tmp_path: Path) -> None:
+    values = ["=cmd|' /C calc'!A0", "@sum", "+1+1", "-5 to -1", "-label", "'=x", "5", "+7"]
+    table = pl.DataFrame({"=1+1": values * 300})
+    spec: dict[str, Any] = {
+        "columns": {"=1+1": {"role": "quasi", "hierarchy": {"flat": {"values": values}}}},
+        "release": {"k": 20, "beta": 0.5, "epsilon": 1, "levels": {"=1+1": 0}, "format": "csv"},
+    }
+    plain = publish(table, spec, output=tmp_path / "plain")  # the default writes what is there
+    assert "=cmd" in (tmp_path / "plain" / "data.csv").read_text()
+    assert plain.certificate.table.release.formulas is None
+    for rows in ("expanded", "weighted"):
+        asked = {**spec["release"], "formulas": "escape", "rows": rows}
+        release = publish(table, {**spec, "release": asked}, output=tmp_path / rows)
+        assert verify(tmp_path / rows) == []
+        assert release.certificate.table.release.formulas == "escaped"
+        data = pl.read_csv(tmp_path / rows / "data.csv", infer_schema=False)
+        assert data.columns[0] == "'=1+1"
+        shown = set(data["'=1+1"])
+        assert shown == {
+            "'=cmd|' /C calc'!A0", "'@sum", "'+1+1", "-5 to -1", "-label", "''=x", "5", "7",
+        }  # fmt: skip
+        assert release.data.columns[0] == "=1+1"
+        found = ic.evaluate(table, tmp_path / rows / "data.csv", spec)  # reads them back, too
+        assert found.loss == pytest.approx(1 - found.rows_released / 2400)
+        text = (tmp_path / rows / "data.csv").read_text()
+        (tmp_path / rows / "data.csv").write_text(text.replace("'@sum", "@sum"))
+        assert verify(tmp_path / rows) != []
+    with pytest.raises(IncrowdError, match="'formulas' belongs to 'format: csv'"):
+        publish(table, {**spec, "release": {**asked, "format": "parquet"}}, output=tmp_path / "p")

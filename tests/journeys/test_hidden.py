@@ -1,0 +1,410 @@
+"""What a released file may not hold besides its rows, though hash and seal are made to fit."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from pyarrow import parquet as pq
+from support.forged import Pages, Structure, decoded, encoded, field, with_footer, with_pages
+from support.seam import PinnedRandomness
+from support.sliced import certificate_of, recertified
+
+from incrowd.release.certificate import sha256_of
+from incrowd.release.verify import verify
+from incrowd.spec.file import parse
+from incrowd.tasks.publish import publish
+
+SPEC = """
+columns:
+  a: {role: quasi, hierarchy: {flat: {values: [x, y, z]}}}
+  b: {role: quasi, hierarchy: {intervals: {from: 0, to: 19, widths: [5, 10]}}}
+release: {k: 20, beta: 0.5, epsilon: 1, levels: {a: 0, b: 2}, format: %s}
+"""
+PLAIN: dict[str, Any] = {
+    "compression": "zstd", "store_schema": False, "write_statistics": False,
+}  # fmt: skip
+
+
+def people() -> pl.DataFrame:
+    draw = np.random.default_rng(2)
+    return pl.DataFrame({"a": draw.choice(["x", "y", "z"], 900), "b": draw.integers(0, 20, 900)})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    publish(people(), parse(SPEC % "parquet"), output=tmp_path / "out", bits=PinnedRandomness(1))
+    assert verify(tmp_path / "out") == []
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def text_folder(tmp_path: Path) -> Path:
+    publish(people(), parse(SPEC % "csv"), output=tmp_path / "text", bits=PinnedRandomness(1))
+    assert verify(tmp_path / "text") == []
+    return tmp_path / "text"
+
+
+def resealed(folder: Path, name: str = "data.parquet", **changes: Any) -> list[str]:
+    """The problems of a release whose file was replaced by somebody who knows the code."""
+    data = certificate_of(folder).table.release
+    update = {"sha256": sha256_of(folder / name), **changes}
+    recertified(folder, release=data.model_copy(update=update))
+    return verify(folder)
+
+
+def rewritten(folder: Path, table: pa.Table | None = None, **options: Any) -> list[str]:
+    path = folder / "data.parquet"
+    pq.write_table(pq.read_table(path) if table is None else table, path, **{**PLAIN, **options})
+    return resealed(folder)
+
+
+def test_a_plain_rewrite_holds(folder: Path) -> None:
+    """The checks refuse what is hidden, not whoever else writes the same rows."""
+    assert rewritten(folder) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"write_statistics": True}, "holds statistics"),
+        ({"store_schema": True}, "holds key-value metadata"),
+        ({"write_page_index": True}, "an offset index"),
+        ({"bloom_filter_options": {"a": True}}, "Bloom filter"),
+        ({"compression": "snappy"}, "not written as a release writes it"),
+        ({"write_page_checksum": True}, "field 4 of a page"),
+        ({"data_page_version": "2.0"}, "which no release has"),
+        ({"sorting_columns": [pq.SortingColumn(0)]}, "field 4 of a group"),
+    ],
+)
+def test_nothing_besides_the_rows(folder: Path, options: dict[str, Any], words: str) -> None:
+    (problem,) = rewritten(folder, **options)
+    assert words in problem
+
+
+def test_raw_rows_in_the_metadata(folder: Path) -> None:
+    table = pq.read_table(folder / "data.parquet")
+    with pq.ParquetWriter(folder / "data.parquet", table.schema, **PLAIN) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({"rows": "ann,34,x"})
+    (problem,) = resealed(folder)
+    assert "holds key-value metadata, which no release has" in problem
+
+
+def inserted(content: bytes, at: int, more: bytes) -> bytes:
+    return content[:at] + more + content[at:]
+
+
+def footer_of(content: bytes) -> int:
+    return len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+
+
+SKIPPED = b"\x50\x2a\x4d\x18\x08\x00\x00\x00ann,34,x"  # a frame that decompression passes over
+
+
+@pytest.mark.parametrize(
+    "hide",
+    [
+        lambda content: inserted(content, 4, b"ann,34,x"),
+        lambda content: inserted(content, footer_of(content), b"ann,34,x"),
+        lambda content: content.replace(b"parquet-cpp-arrow version", b"parquet-cpp-ann,34,x vers"),
+        lambda content: content + b"ann,34,x" + content[-8:],
+        lambda content: (
+            content[:-8]
+            + b"ann,34,x"
+            + (int.from_bytes(content[-8:-4], "little") + 8).to_bytes(4, "little")
+            + content[-4:]
+        ),
+    ],
+)
+def test_raw_rows_between_the_bytes(folder: Path, hide: Callable[[bytes], bytes]) -> None:
+    path = folder / "data.parquet"
+    path.write_bytes(hide(path.read_bytes()))
+    assert b"ann,34,x" in path.read_bytes()
+    assert resealed(folder) != []
+
+
+def test_raw_rows_behind_a_compressed_page(folder: Path) -> None:
+    """The page is as long as its header says, and a reader sees the same rows."""
+    from incrowd.engine.local.parquet_bytes import _FoundError, _frame
+
+    content = (folder / "data.parquet").read_bytes()
+    start = content.index(b"\x28\xb5\x2f\xfd")
+    end = start + 1
+    while True:
+        try:
+            _frame(content, start, end)
+            break
+        except _FoundError:
+            end += 1
+    with pytest.raises(_FoundError, match="after a compressed page"):
+        _frame(content[:end] + SKIPPED, start, end + len(SKIPPED))
+
+
+def test_a_value_that_no_row_has(folder: Path) -> None:
+    table = pq.read_table(folder / "data.parquet")
+    codes = table["a"].combine_chunks().dictionary_encode()
+    more = pa.DictionaryArray.from_arrays(
+        codes.indices, pa.array([*codes.dictionary.to_pylist(), "ann,34,x"])
+    )
+    (problem,) = rewritten(folder, pa.table({"a": more, "b": table["b"]}))
+    assert "holds 'ann,34,x' in 'a', which no row has" in problem
+    twice = pa.DictionaryArray.from_arrays(
+        codes.indices, pa.array([*codes.dictionary.to_pylist(), codes.dictionary[0].as_py()])
+    )
+    assert rewritten(folder, pa.table({"a": twice, "b": table["b"]})) != []
+
+
+def test_the_order_of_the_rows(folder: Path, text_folder: Path) -> None:
+    table = pl.read_parquet(folder / "data.parquet")
+    shaken = table.sample(fraction=1.0, shuffle=True, seed=1).to_arrow()
+    plain = shaken.cast(pa.schema([(name, pa.string()) for name in table.columns]))
+    assert rewritten(folder, plain) == ["The rows are not in the order of what they show."]
+    path = text_folder / "data.csv"
+    head, *rows = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([head, *rows[::-1]]))
+    assert resealed(text_folder, "data.csv") == ["The rows are not in the order of what they show."]
+
+
+@pytest.mark.parametrize(
+    "hide",
+    [
+        lambda text: text.replace("x,", '"x",', 1),
+        lambda text: text + "\n",
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: "\ufeff" + text,
+        lambda text: text[:-1],
+    ],
+)
+def test_text_in_another_way(text_folder: Path, hide: Callable[[str], str]) -> None:
+    path = text_folder / "data.csv"
+    path.write_bytes(hide(path.read_text()).encode())
+    problems = resealed(text_folder, "data.csv")
+    assert any("is not written as a release is" in problem for problem in problems)
+
+
+def test_a_small_file_that_claims_to_be_large(folder: Path) -> None:
+    """Four kilobytes that unfold to hundreds of megabytes are refused before they do."""
+    long = pa.array(["x" * 200_000_000])
+    pq.write_table(pa.table({"a": long, "b": ["0-9"]}), folder / "data.parquet", **PLAIN)
+    assert (folder / "data.parquet").stat().st_size < 40_000
+    (problem,) = resealed(folder)
+    assert "would take far more memory than its size tells" in problem
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+
+    code = (
+        "import resource, sys; from incrowd.release.verify import verify; "
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; verify(sys.argv[1]); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, preexec_fn=limit
+    )
+    assert int(done.stdout) < 100_000, done.stderr  # kilobytes
+
+
+def test_an_old_format_does_not_let_a_large_one_pass(folder: Path) -> None:
+    long = pa.array(["x" * 200_000_000])
+    pq.write_table(pa.table({"a": long, "b": ["0-9"]}), folder / "data.parquet", **PLAIN)
+    data = certificate_of(folder).table.release
+    release = data.model_copy(update={"sha256": sha256_of(folder / "data.parquet")})
+    old = certificate_of(folder).model_copy(update={"format": None, "release": release})
+    (folder / "certificate.json").write_bytes(old.stated().sealed().canonical())
+    (problem,) = verify(folder)
+    assert "would take far more memory than its size tells" in problem
+
+
+def test_more_rows_than_a_file_can_be_trusted_with(folder: Path) -> None:
+    rows = 1 << 28
+    codes = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int8)), pa.array(["x"]))
+    pq.write_table(
+        pa.table({"a": codes}), folder / "data.parquet",
+        row_group_size=rows, max_rows_per_page=rows, **PLAIN,
+    )  # fmt: skip
+    assert (folder / "data.parquet").stat().st_size < rows >> 16
+    (problem,) = resealed(folder)
+    assert "claims more rows" in problem
+
+
+# Fields and pages that a reader passes over -----------------------------------------------------
+
+RAW = b"ann,34,x;" * 8
+ONE = "columns: {a: {role: quasi, hierarchy: {flat: {values: [x, y, z]}}}}\nrelease: {k: 20, %s}"
+
+
+@pytest.fixture
+def narrow(tmp_path: Path) -> Path:
+    file = parse(ONE % "beta: 0.5, epsilon: 1, levels: {a: 0}")
+    table = people().select("a")
+    publish(table, file, output=tmp_path / "narrow", bits=PinnedRandomness(1))
+    assert forge(tmp_path / "narrow", with_footer, lambda _: None) == []
+    assert forge(tmp_path / "narrow", with_pages, lambda _: None) == []
+    return tmp_path / "narrow"
+
+
+def forge(folder: Path, how: Any, change: Any) -> list[str]:
+    path = folder / "data.parquet"
+    path.write_bytes(how(path.read_bytes(), change))
+    return resealed(folder)
+
+
+def column_of(footer: Structure) -> Any:
+    return field(footer, 2)[2][1][1]
+
+
+def chunk_of(footer: Structure) -> Any:
+    return field(field(field(footer, 4)[2][1][0], 1)[2][1][0], 3)[2]
+
+
+FOOTERS: dict[str, Callable[[Structure], object]] = {
+    "in the type of a column": lambda f: field(column_of(f), 10)[2][0][2].append([9, 8, RAW]),
+    "beside the type": lambda f: field(column_of(f), 10)[2].append([15, 8, RAW]),
+    "as the length of a text": lambda f: column_of(f).insert(1, [2, 5, 1971 << 1]),
+    "as encodings": lambda f: field(chunk_of(f), 2).__setitem__(2, (5, list(RAW))),
+    "as a version": lambda f: field(f, 1).__setitem__(2, 34 << 1),
+    "as the number of a part": lambda f: field(f, 4)[2][1][0].append([7, 4, 34 << 1]),
+    "as text for a number": lambda f: chunk_of(f).__setitem__(4, [5, 8, RAW]),
+}
+
+
+@pytest.mark.parametrize("where", FOOTERS)
+def test_raw_rows_in_the_footer(narrow: Path, where: str) -> None:
+    assert forge(narrow, with_footer, FOOTERS[where]) != []
+
+
+def more(pages: Pages, at: int, after: bytes) -> None:
+    header, unpacked = pages[at]
+    pages[at] = (header, unpacked + after)
+
+
+def an_empty_page(pages: Pages) -> None:
+    header, _ = pages[1]
+    again, _ = decoded(encoded(header), 0)
+    field(field(again, 5)[2], 1)[2] = 0
+    pages.append((again, RAW))
+
+
+def sorted_by_rows(pages: Pages) -> None:
+    field(field(pages[0][0], 7)[2], 3)[1:] = [8, RAW]
+
+
+PAGES: dict[str, Callable[[Pages], object]] = {
+    "after the dictionary": lambda pages: more(pages, 0, RAW),
+    "after the values": lambda pages: more(pages, 1, RAW),
+    "in a page without values": an_empty_page,
+    "in the header of a page": sorted_by_rows,
+}
+
+
+@pytest.mark.parametrize("where", PAGES)
+def test_raw_rows_in_the_pages(narrow: Path, where: str) -> None:
+    assert forge(narrow, with_pages, PAGES[where]) != []
+
+
+# Cells and files that are taken too loosely -----------------------------------------------------
+
+
+def test_numbers_that_are_none_carry_nothing(tmp_path: Path) -> None:
+    """A float that is no number has 51 free bits, and a zero has a sign."""
+    file = parse(
+        "columns: {a: {role: quasi, hierarchy: {flat: {values: [x, y, z]}}}, "
+        "v: {role: noisy, precision: 0.5}}\nrelease: {method: k-epsilon, k: 5, epsilon: 1}"
+    )
+    table = people().select("a", v=pl.col("b") / 2)
+    publish(table, file, output=tmp_path / "out", bits=PinnedRandomness(1))
+    assert verify(tmp_path / "out") == []
+    shown = pq.read_table(tmp_path / "out" / "data.parquet")
+    for odd in (0x7FF8_616E_6E2C_3334, 0x8000_0000_0000_0000):
+        values = shown["v"].to_numpy().copy()
+        values[-1:].view(np.int64)[:] = np.uint64(odd).astype(np.int64)
+        changed = shown.set_column(1, "v", pa.array(values))
+        pq.write_table(
+            changed, tmp_path / "out" / "data.parquet", use_dictionary=["a"], **PLAIN
+        )  # fmt: skip
+        assert any("numbers that are none" in problem for problem in resealed(tmp_path / "out"))
+
+
+def test_starred_rows_show_nothing_else(tmp_path: Path) -> None:
+    file = parse(
+        "columns: {a: {role: quasi, hierarchy: {flat: {values: [x, y, z]}}}, "
+        "s: {role: sensitive}}\nrelease: {method: k-anonymity, k: 5, suppressed: starred, "
+        "suppression: 0.1, format: csv, levels: {a: 0}}"
+    )
+    table = people().select(a=pl.when(pl.int_range(pl.len()) >= 3).then("a"), s=pl.lit("p"))
+    publish(table, file, output=tmp_path / "out", bits=PinnedRandomness(1))
+    assert verify(tmp_path / "out") == []
+    path = tmp_path / "out" / "data.csv"
+    assert "*,\n" in path.read_text()
+    path.write_text(path.read_text().replace("*,\n", "*,Ann\n"))
+    assert any("show something in 's'" in p for p in resealed(tmp_path / "out", "data.csv"))
+
+
+@pytest.mark.parametrize("label", ["0  to 9", "[0, 9]", "{0,1,2,3,4,5,6,7,8,9}", " 0-9", "0..9"])
+def test_a_label_is_written_in_one_way(tmp_path: Path, label: str) -> None:
+    file = parse(
+        "columns: {b: {role: quasi, hierarchy: {intervals: {from: 0, to: 19}}}}\n"
+        "release: {method: k-anonymity, k: 300, algorithm: mondrian, format: csv}"
+    )
+    publish(people().select("b"), file, output=tmp_path / "out", bits=PinnedRandomness(1))
+    assert verify(tmp_path / "out") == []
+    path = tmp_path / "out" / "data.csv"
+    shown = path.read_text().splitlines()[1]
+    first, last = shown.split("-")
+    label = label.replace("0", first, 1).replace("9", last) if "{" not in label else label
+    quoted = f'"{label}"' if "," in label else label
+    path.write_text(path.read_text().replace(f"{shown}\n", f"{quoted}\n"))
+    problems = resealed(tmp_path / "out", "data.csv")
+    assert any("is no value of its hierarchy" in problem for problem in problems)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text + "\n",
+        lambda text: text.replace("x;", '"x";'),
+        lambda text: "\ufeff" + text.replace("\n", "\r\n"),
+    ],
+)
+def test_a_scheme_is_written_in_one_way(folder: Path, change: Callable[[str], str]) -> None:
+    path = folder / "scheme" / "a.csv"
+    path.write_bytes(change(path.read_text()).encode())
+    known = certificate_of(folder).table.scheme
+    column = known["a"].model_copy(update={"sha256": sha256_of(path)})
+    recertified(folder, scheme={**known, "a": column})
+    assert any("the scheme of 'a' is not written" in problem for problem in verify(folder))
+
+
+def test_an_old_format_can_be_refused(folder: Path) -> None:
+    old = certificate_of(folder).model_copy(update={"format": None})
+    (folder / "certificate.json").write_bytes(old.stated().sealed().canonical())
+    assert verify(folder) == []
+    assert verify(folder, least_format=2) == ["The certificate is of format 1, not 2."]
+
+
+def test_a_certificate_with_very_many_choices_is_refused_at_once(folder: Path) -> None:
+    parts = [{"kind": "safe release", "k": 9_000_000 + at, "beta": 0.5} for at in range(3000)]
+    events: list[dict[str, Any]] = [
+        {"kind": "selection", "epsilon": 0.05}, {"kind": "one of", "events": parts},
+    ]  # fmt: skip
+    recertified(folder, events=events)
+    assert verify(folder) == ["The events have more choices than a release has."]
+
+
+def test_a_column_of_nulls_cannot_claim_gigabytes(folder: Path) -> None:
+    rows = 40_000_000
+    table = pa.table({"a": pa.nulls(rows, pa.float64()), "b": pa.nulls(rows, pa.float64())})
+    pq.write_table(
+        table, folder / "data.parquet", row_group_size=rows, max_rows_per_page=rows, **PLAIN
+    )
+    (problem,) = resealed(folder)
+    assert "claims more rows" in problem or "far more memory" in problem

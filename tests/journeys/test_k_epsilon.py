@@ -1,0 +1,420 @@
+"""Releases by (k,epsilon)-anonymity, as a custodian makes and reads them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from privacy.test_noise import fits, laplace_law
+from pyarrow import parquet as pq
+from support.seam import PinnedRandomness
+
+from incrowd.engine.source import open_table
+from incrowd.errors import IncrowdError
+from incrowd.measure.evaluation import Evaluation
+from incrowd.measure.noise import Noisiness, Simulated
+from incrowd.release.verify import verify
+from incrowd.spec.file import SpecFile, parse
+from incrowd.tasks.evaluate_noise import relinked, simulated
+from incrowd.tasks.publish import Release, publish
+from incrowd.tasks.tradeoff import choices
+
+HEIGHT = "{role: noisy, precision: 0.1, bounds: [100, 250]}"
+
+
+def spec(release: str, x: str = HEIGHT, more: str = "") -> SpecFile:
+    return parse(
+        "columns:\n"
+        "  group: {role: quasi, hierarchy: {groups: {all: [a, b, c, d]}}}\n"
+        "  person: {role: sensitive}\n"
+        f"  x: {x}\n{more}"
+        f"release: {{method: k-epsilon, {release}}}\n"
+    )
+
+
+def table(x: list[Any], groups: str = "ab") -> pl.DataFrame:
+    group = [groups[at % len(groups)] for at in range(len(x))]
+    return pl.DataFrame({"group": group, "person": range(len(x)), "x": x}, strict=False)
+
+
+def heights(rows: int = 2000, seed: int = 1) -> pl.DataFrame:
+    draw = np.random.default_rng(seed)
+    return table(draw.normal(170, 7, rows).round(1).tolist(), "aabc")
+
+
+def noise(release: Release) -> Noisiness:
+    assert isinstance(release.evaluation, Evaluation)
+    assert release.evaluation.noise is not None
+    return release.evaluation.noise
+
+
+def fresh(release: Release) -> Simulated:
+    """What fresh noise would do to a release."""
+    found = noise(release).simulated
+    assert found is not None
+    return found
+
+
+def joined(release: Release, original: pl.DataFrame) -> pl.DataFrame:
+    return original.join(release.data, on="person", suffix="_released").sort("person")
+
+
+def test_noise_is_as_wide_as_each_class_and_as_the_law_says(tmp_path: Path) -> None:
+    """Grouped by class, the noise fits its exact law and not one whose scale is off by 3 %."""
+    n = 300_000
+    draw = np.random.default_rng(1)
+    wide = np.where(np.arange(n) % 2, 4, 40)
+    original = table((1000 + draw.integers(0, wide + 1)).tolist())
+    made = publish(
+        original, spec("k: 5, epsilon: 2", "{role: noisy}"), output=tmp_path / "out",
+        bits=PinnedRandomness(5),
+    )  # fmt: skip
+    both = joined(made, original)
+    assert len(both) == n
+    for group, diameter in (("a", 40), ("b", 4)):
+        part = both.filter(pl.col("group") == group)
+        drawn = (part["x_released"] - part["x"]).to_numpy()
+        assert fits(drawn, laplace_law(diameter, 2, 8 * diameter))
+        assert not fits(drawn, laplace_law(103 * diameter, 206 - 6, 8 * diameter))
+        assert not fits(drawn, laplace_law(97 * diameter, 200, 8 * diameter))
+
+
+def test_the_measured_error_is_the_predicted_one(tmp_path: Path) -> None:
+    original = heights(8_000)
+    errors = []
+    for seed in range(8):
+        made = publish(
+            original, spec("k: 10, epsilon: 1"), output=tmp_path / str(seed),
+            bits=PinnedRandomness(seed),
+        )  # fmt: skip
+        found = noise(made).columns["x"]
+        both = joined(made, original)
+        by_hand = ((both["x_released"] - both["x"]).abs() / both["x"]).mean()
+        assert found.measured_error == pytest.approx(by_hand)
+        assert found.measured_error is not None
+        errors.append(found.measured_error)
+    paper = 0.0
+    for group in "abc":
+        part = original.filter(pl.col("group") == group)["x"].to_numpy()
+        paper += (part.max() - part.min()) * (1 / part).sum() / len(original)
+    assert found.expected_error == pytest.approx(paper, rel=1e-4)
+    assert found.expected_error is not None
+    reach = 5 * float(np.std(errors, ddof=1)) / math.sqrt(len(errors))
+    assert abs(np.mean(errors) - found.expected_error) < reach < 0.04 * found.expected_error
+
+
+def test_rows_are_shuffled_and_people_stay_whole(tmp_path: Path) -> None:
+    original = heights(500)
+    made = publish(original, spec("k: 5, epsilon: 2"), output=tmp_path / "out")
+    assert made.data["person"].to_list() != original["person"].to_list()
+    assert sorted(made.data["person"]) == original["person"].to_list()
+    assert made.data.columns == ["group", "person", "x"]
+    both = joined(made, original)
+    assert (both["group"] == both["group_released"]).all()
+    assert verify(tmp_path / "out") == []
+
+
+def test_the_certificate_says_what_it_is_and_is_not(tmp_path: Path) -> None:
+    made = publish(heights(), spec("k: 5, epsilon: 2"), output=tmp_path / "class")
+    said = made.certificate.guarantee
+    assert said.kind == "(k,epsilon)-anonymity"
+    assert "NOT differential privacy of the table" in said.statement
+    assert "k = 5" in said.statement
+    assert "epsilon = 2.0" in said.statement
+    assert "local differential privacy" not in said.statement
+    made = publish(heights(), spec("k: 5, epsilon: 2, bounds: declared"), output=tmp_path / "range")
+    assert "local differential privacy" in made.certificate.guarantee.statement
+    report = (tmp_path / "class.curator" / "report.html").read_text()
+    assert "NOT differential privacy of the table" in report
+    assert "links" in report
+    with pytest.raises(IncrowdError, match="not differentially private, so a ledger"):
+        publish(heights(), spec("k: 5, epsilon: 2"), output=tmp_path / "no", ledger=tmp_path / "l")
+
+
+def test_verify_sees_values_off_the_grid(tmp_path: Path) -> None:
+    made = publish(heights(), spec("k: 5, epsilon: 2, clamp: true"), output=tmp_path / "out")
+    assert verify(tmp_path / "out") == []
+    assert made.data["x"].min() >= 100
+    assert made.data["x"].max() <= 250
+    for value in (170.05, 99.9):
+        changed = made.data.with_columns(
+            x=pl.when(pl.col("person") == 7).then(value).otherwise("x")
+        )
+        pq.write_table(
+            changed.to_arrow().cast(pq.read_schema(tmp_path / "out" / "data.parquet")),
+            tmp_path / "out" / "data.parquet", compression="zstd", store_schema=False,
+            write_statistics=False, use_dictionary=False,
+        )  # fmt: skip
+        certificate = made.certificate
+        from incrowd.release.certificate import FILE, sha256_of
+
+        data = certificate.table.release.model_copy(
+            update={"sha256": sha256_of(tmp_path / "out" / "data.parquet")}
+        )
+        sealed = certificate.model_copy(update={"release": data}).sealed()
+        (tmp_path / "out" / FILE).write_bytes(sealed.canonical())
+        assert "is no multiple of its step 0.1" in " ".join(verify(tmp_path / "out"))
+
+
+def test_declared_bounds_hide_even_a_constant_column(tmp_path: Path) -> None:
+    original = table([170.0] * 100)
+    bare = publish(original, spec("k: 5, epsilon: 2"), output=tmp_path / "class")
+    assert set(bare.data["x"]) == {170.0}
+    assert any("single value of 'x', shown without noise" in text for text in bare.warnings)
+    assert noise(bare).columns["x"].classes_without_noise == 2
+    blurred = publish(
+        original, spec("k: 5, epsilon: 2, bounds: declared"), output=tmp_path / "range"
+    )
+    assert len(set(blurred.data["x"])) > 50
+    assert noise(blurred).columns["x"].classes_without_noise == 0
+
+
+def test_values_outside_the_declared_bounds_are_moved_into_them_first(tmp_path: Path) -> None:
+    original = table([170.0] * 5000 + [999999.0] * 5000)
+    made = publish(original, spec("k: 5, epsilon: 100, bounds: declared"), output=tmp_path / "out")
+    both = joined(made, original).filter(pl.col("x") > 1000)
+    assert abs(float(both["x_released"].mean()) - 250) < 1  # type: ignore[arg-type]
+
+
+def test_zeros_and_negative_values(tmp_path: Path) -> None:
+    original = table([0, 0, -5, 3, 7, -2] * 50)
+    made = publish(original, spec("k: 5, epsilon: 2", "{role: noisy}"), output=tmp_path / "out")
+    found = noise(made).columns["x"]
+    assert found.zeros == 100
+    both = joined(made, original).filter(pl.col("x") != 0)
+    by_hand = ((both["x_released"] - both["x"]).abs() / both["x"].abs()).mean()
+    assert found.measured_error == pytest.approx(by_hand)
+
+
+def test_whole_numbers_stay_whole_and_64_bits_are_kept(tmp_path: Path) -> None:
+    top = 2**63 - 1
+    original = table([top, top - 1, top - 4, top - 9] * 20, "ab")
+    made = publish(original, spec("k: 5, epsilon: 1", "{role: noisy}"), output=tmp_path / "out")
+    assert made.data["x"].dtype == pl.Int64
+    assert made.data["x"].max() <= top
+    assert made.data["x"].min() > top - 500
+    far = table([-(2**63), top] * 20, "a")
+    with pytest.raises(IncrowdError, match="'precision'.*coarser"):
+        publish(far, spec("k: 5, epsilon: 1", "{role: noisy}"), output=tmp_path / "far")
+    assert not (tmp_path / "far").exists()
+
+
+def test_dates_stay_dates(tmp_path: Path) -> None:
+    start = dt.date(1990, 1, 1)
+    original = table([start + dt.timedelta(days=at % 200) for at in range(400)])
+    made = publish(original, spec("k: 5, epsilon: 2", "{role: noisy}"), output=tmp_path / "out")
+    assert made.data["x"].dtype == pl.Date
+    both = joined(made, original)
+    moved = (both["x_released"] - both["x"]).dt.total_days()
+    assert 20 < float(moved.abs().mean()) < 300  # type: ignore[arg-type]
+    assert verify(tmp_path / "out") == []
+
+
+def test_nulls_stay_null_and_are_counted(tmp_path: Path) -> None:
+    original = table([None, 170.1, 180.2, 165.0, None] * 40)
+    made = publish(original, spec("k: 5, epsilon: 2"), output=tmp_path / "out")
+    both = joined(made, original)
+    assert (both["x"].is_null() == both["x_released"].is_null()).all()
+    assert noise(made).columns["x"].nulls == 80
+    assert verify(tmp_path / "out") == []
+
+
+def test_epsilon_is_shared_by_weight_among_columns(tmp_path: Path) -> None:
+    draw = np.random.default_rng(3)
+    x, y = (draw.integers(0, 1001, 20_000) for _ in range(2))
+    original = table(x.tolist(), "a").with_columns(y=y)
+    made = publish(
+        original,
+        spec("k: 5, epsilon: 3", "{role: noisy, weight: 2}", "  y: {role: noisy}\n"),
+        output=tmp_path / "out",
+        bits=PinnedRandomness(4),
+    )
+    both = joined(made, original)
+    for name, epsilon in (("x", 2), ("y", 1)):
+        drawn = (both[f"{name}_released"] - both[name]).to_numpy()
+        width = int(both[name].max()) - int(both[name].min())  # type: ignore[arg-type]
+        assert fits(drawn, laplace_law(width, epsilon, 15 * width))
+    assert not any("copies" in text for text in made.warnings)
+
+
+def test_copies_are_noticed(tmp_path: Path) -> None:
+    original = heights().with_columns(y=pl.col("x") * 2 + 1)
+    made = publish(
+        original,
+        spec("k: 5, epsilon: 2", HEIGHT, "  y: {role: noisy, precision: 0.1}\n"),
+        output=tmp_path / "out",
+    )
+    assert any("'x' and 'y' look like copies" in text for text in made.warnings)
+
+
+def test_an_outlier_is_noticed(tmp_path: Path) -> None:
+    original = table([10, 11, 12, 13] * 25 + [100_000])
+    made = publish(original, spec("k: 5, epsilon: 20", "{role: noisy}"), output=tmp_path / "out")
+    assert any("1 row(s) have a value of 'x' so far" in text for text in made.warnings)
+
+
+def test_confidence_suppresses_and_reports(tmp_path: Path) -> None:
+    original = heights(3000)
+    made = publish(original, spec("k: 20, epsilon: 30, confidence: 0.7"), output=tmp_path / "out")
+    gone = noise(made).suppressed_by_confidence
+    assert gone is not None
+    assert 0 < gone == 3000 - made.certificate.table.release.rows
+    assert made.certificate.table.release.smallest_class >= 20
+    assert "confidence 0.7" in made.certificate.guarantee.statement
+    assert verify(tmp_path / "out") == []
+
+
+def test_gaussian_noise(tmp_path: Path) -> None:
+    original = heights(5000)
+    made = publish(
+        original, spec("k: 5, epsilon: 1, noise: gaussian, delta: 1.0e-5"), output=tmp_path / "out"
+    )
+    found = noise(made).columns["x"]
+    assert found.expected_error is not None
+    assert found.measured_error == pytest.approx(found.expected_error, rel=0.1)
+    assert "delta = 1e-05" in made.certificate.guarantee.statement
+    assert verify(tmp_path / "out") == []
+
+
+@pytest.mark.parametrize(
+    ("release", "x", "message"),
+    [
+        ("k: 5", HEIGHT, "needs an 'epsilon' above 0"),
+        ("k: 5, epsilon: 0", HEIGHT, "needs an 'epsilon' above 0"),
+        ("epsilon: 1", HEIGHT, "must give 'k'"),
+        ("k: 5, epsilon: 1, noise: gaussian", HEIGHT, "needs a 'delta'"),
+        ("k: 5, epsilon: 1, delta: 0.1", HEIGHT, "'delta' belongs to 'noise: gaussian'"),
+        ("k: 5, epsilon: 1, rows: weighted", HEIGHT, "'rows: weighted' has no use"),
+        ("k: 5, epsilon: 1, bounds: declared", "{role: noisy, precision: 0.1}", "needs the bounds"),
+        ("k: 5, epsilon: 1, bounds: declared, confidence: 0.9", HEIGHT, "does not go with"),
+        ("k: 5, epsilon: 1, clamp: true", "{role: noisy, precision: 0.1}", "'clamp' needs"),
+        ("k: 5, epsilon: 1", "{role: noisy}", "no whole number. Declare its 'precision'"),
+        ("k: 5, epsilon: 1", "{role: sensitive}", "needs a column with the role 'noisy'"),
+    ],
+)
+def test_mistakes(tmp_path: Path, release: str, x: str, message: str) -> None:
+    with pytest.raises(IncrowdError, match=message):
+        publish(heights(100), spec(release, x), output=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_text_in_a_noisy_column_is_named(tmp_path: Path) -> None:
+    with pytest.raises(IncrowdError, match="'tall' in the noisy column 'x'"):
+        publish(table(["1", "tall"] * 20), spec("k: 5, epsilon: 1"), output=tmp_path / "out")
+
+
+def test_choices_before_publishing_match_what_publishing_finds(tmp_path: Path) -> None:
+    original = heights(4000)
+    file = spec("k: 10, epsilon: 4")
+    found = choices(
+        file, open_table(original), bits=PinnedRandomness(1), ks=(2, 10), epsilons=(1.0, 4.0)
+    )
+    assert [(choice.k, choice.epsilon) for choice in found.choices] == [
+        (2, 1.0), (2, 4.0), (10, 1.0), (10, 4.0),
+    ]  # fmt: skip
+    made = publish(original, file, output=tmp_path / "out", bits=PinnedRandomness(2))
+    choice = found.choices[-1]
+    assert choice.error == pytest.approx(noise(made).columns["x"].expected_error)
+    assert choice.linking == pytest.approx(fresh(made).linking.mean, rel=0.1)
+    assert found.choices[2].error == pytest.approx(4 * choice.error, rel=1e-3)
+    assert found.choices[2].linking < choice.linking
+    assert json.loads(json.dumps(found.as_dict()))["rows"] == 4000
+    with pytest.raises(IncrowdError, match="for the method 'k-epsilon'"):
+        choices(parse("columns: {a: {role: quasi, hierarchy: flat}}\nrelease: {k: 3}"),
+                open_table(original), bits=PinnedRandomness(1))  # fmt: skip
+
+
+def test_relinking_two_tables() -> None:
+    original = heights(1000)
+    file = spec("k: 5, epsilon: 8")
+    again = simulated(file, open_table(original), bits=PinnedRandomness(1))
+    released = original.with_columns(x=pl.col("x") + 0.3)
+    exact = relinked(file, open_table(original), open_table(released), "person")
+    won = 0
+    for row in released.iter_rows(named=True):
+        inside = original.filter(pl.col("group") == row["group"])
+        apart = (inside["x"] - row["x"]).abs().round(1)
+        won += float(apart.min()) == 0.3
+    assert exact.linking is not None
+    assert exact.linking.mean == pytest.approx(won / 1000)
+    assert exact.columns["x"].measured_error == pytest.approx(0.3 / 170, rel=0.02)
+    assert again.linking.runs == 30
+    assert again.linking.low < again.linking.mean < again.linking.high
+
+
+def test_noisy_columns_in_any_order_verify(tmp_path: Path) -> None:
+    original = heights().with_columns(b=pl.col("x") * 0.5, a=pl.col("person") % 7)
+    more = "  b: {role: noisy, precision: 0.01}\n  a: {role: noisy}\n"
+    publish(original, spec("k: 5, epsilon: 2", HEIGHT, more), output=tmp_path / "out")
+    assert verify(tmp_path / "out") == []
+
+
+def test_a_column_of_nulls_alone(tmp_path: Path) -> None:
+    original = heights(200).with_columns(x=pl.lit(None, dtype=pl.Float64))
+    made = publish(original, spec("k: 5, epsilon: 2"), output=tmp_path / "out")
+    assert made.data["x"].null_count() == 200
+    assert noise(made).columns["x"].nulls == 200
+    found = choices(spec("k: 5, epsilon: 2"), open_table(original), bits=PinnedRandomness(1))
+    assert all(choice.linking == 0 for choice in found.choices)
+
+
+def test_dates_in_text(tmp_path: Path) -> None:
+    days = [str(dt.date(1990, 1, 1) + dt.timedelta(days=at % 90)) for at in range(200)]
+    made = publish(table(days), spec("k: 5, epsilon: 2", "{role: noisy}"), output=tmp_path / "out")
+    assert made.data["x"].dtype == pl.Date
+    assert verify(tmp_path / "out") == []
+
+
+def test_declared_bounds_are_measured_against_the_values_as_they_were(tmp_path: Path) -> None:
+    draw = np.random.default_rng(5)
+    original = table(draw.normal(75, 14, 4000).round(1).tolist())
+    bounds = "{role: noisy, precision: 0.1, bounds: [74, 75]}"
+    made = publish(
+        original, spec("k: 5, epsilon: 8, bounds: declared", bounds), output=tmp_path / "out",
+        bits=PinnedRandomness(1),
+    )  # fmt: skip
+    both = joined(made, original)
+    by_hand = float(((both["x_released"] - both["x"]).abs() / both["x"].abs()).mean())  # type: ignore[arg-type]
+    found = noise(made)
+    assert found.columns["x"].measured_error == pytest.approx(by_hand)
+    assert found.columns["x"].expected_error == pytest.approx(by_hand, rel=0.01)
+    assert fresh(made).linking.mean < 0.2
+    again = simulated(
+        spec("k: 5, epsilon: 8, bounds: declared", bounds), open_table(original),
+        bits=PinnedRandomness(2),
+    )  # fmt: skip
+    assert again.columns["x"].error == pytest.approx(by_hand, rel=0.01)
+
+
+def test_a_column_that_names_people_is_noticed(tmp_path: Path) -> None:
+    made = publish(heights(), spec("k: 5, epsilon: 2"), output=tmp_path / "out")
+    assert any("'person' is kept as it is and has 2,000 values" in text for text in made.warnings)
+
+
+def test_the_interval_of_the_linking_risk_covers_what_is_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where each run looks at random classes only."""
+    from incrowd.methods.k_epsilon import method as noisy
+
+    monkeypatch.setattr(noisy, "_LINKED_ROWS", 400)
+    draw = np.random.default_rng(2)
+    original = pl.DataFrame(
+        {"group": [str(at // 20) for at in range(4000)], "x": draw.integers(0, 300, 4000)}
+    )
+    file = parse(
+        "columns:\n  group: {role: quasi, hierarchy: flat}\n  x: {role: noisy}\n"
+        "release: {method: k-epsilon, k: 20, epsilon: 4, suppression: 0}"
+    )
+    exact = choices(
+        file, open_table(original), bits=PinnedRandomness(1), ks=(20,), epsilons=(4.0,)
+    ).choices[0]
+    found = fresh(publish(original, file, output=tmp_path / "out", bits=PinnedRandomness(3)))
+    reach = found.linking.high - found.linking.mean
+    assert abs(found.linking.mean - exact.linking) < 2.5 * reach

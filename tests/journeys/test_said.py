@@ -1,0 +1,158 @@
+"""What commands say of weak promises, of what is left out, and of what publishing will refuse."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from incrowd.errors import IncrowdError
+from incrowd.methods.base import published
+from incrowd.methods.safe.auto import decided
+from incrowd.release.ledger import Ledger
+from incrowd.release.verify import verify
+from incrowd.spec.file import taken
+from incrowd.spec.model import Release, Slicing
+from incrowd.tasks.check import check, weak_promises
+from incrowd.tasks.publish import publish
+
+FLAT = {"role": "quasi", "hierarchy": {"flat": {"values": ["a", "b"]}}}
+
+
+@pytest.mark.parametrize(
+    ("release", "words"),
+    [
+        ({"epsilon": 100, "delta": 1e-6}, ["epsilon = 100 protects hardly anybody"]),
+        ({"epsilon": 1, "delta": 0.5}, ["delta = 0.5 is far too large"]),
+        ({"k": 1, "beta": 0.1, "epsilon": 1}, ["k = 1 asks for no crowd"]),
+        ({"method": "k-anonymity", "k": 1}, ["k = 1 asks for no crowd"]),
+        ({"method": "k-epsilon", "k": 5, "epsilon": 100}, ["such noise hardly hides a value"]),
+        ({"epsilon": 10, "delta": 1e-4}, []),
+        ({"method": "k-epsilon", "k": 2, "epsilon": 16}, []),
+        ({"method": "k-anonymity", "k": 2}, []),
+    ],
+)
+def test_weak_promises_are_called_so(
+    tmp_path: Path, release: dict[str, Any], words: list[str]
+) -> None:
+    found = weak_promises(Release.model_validate(release))
+    assert len(found) == len(words)
+    assert all(part in said for part, said in zip(words, found, strict=True))
+    if release.get("method") == "k-epsilon":
+        return
+    table = pl.DataFrame({"x": ["a", "b"] * 400})
+    file = taken({"columns": {"x": FLAT}, "release": release})
+    from incrowd.engine.source import open_table
+
+    said = [finding.message for finding in check(file, open_table(table))]
+    warned = publish(table, file, output=tmp_path / "out").warnings
+    for part in words:
+        assert any(part in message for message in said)
+        assert any(part in message for message in warned)
+
+
+def test_a_weak_promise_that_is_settled_is_called_so_too(tmp_path: Path) -> None:
+    """Nobody wrote delta = 0.73 into the spec; it follows from k and beta."""
+    table = pl.DataFrame({"x": ["a", "b"] * 400})
+    release = {"k": 3, "beta": 0.9, "epsilon": 1.0, "levels": {"x": 0}}
+    made = publish(table, {"columns": {"x": FLAT}, "release": release}, output=tmp_path / "out")
+    assert any("delta = 0.7" in warning for warning in made.warnings)
+    table.write_parquet(tmp_path / "t.parquet")
+    spec = {"table": "t.parquet", "columns": {"x": FLAT}, "release": release}
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    command = [sys.executable, "-m", "incrowd", "check", str(tmp_path / "spec.json")]
+    assert "delta = 0.7" in subprocess.run(command, capture_output=True, text=True).stdout
+
+
+def test_a_column_of_which_nothing_is_left_is_named() -> None:
+    columns = {f"A{at}": FLAT for at in range(25)} | {
+        "age": {"role": "quasi", "hierarchy": {"intervals": {"from": 0, "to": 99, "widths": [10]}}}
+    }
+    file = taken({"columns": columns, "release": {"epsilon": 1, "delta": 1e-6}})
+    _, reasons = decided(file, published(file.spec, "quasi"))
+    (said,) = [reason for reason in reasons if "were left out" in reason]
+    assert "Nothing is shown of 'A0', 'A1'" in said
+    assert "only its root is left" in said
+    assert "'A0' from level 1" not in said
+
+
+def test_advice_names_settings_that_exist() -> None:
+    columns = {f"A{at}": FLAT for at in range(30)}
+    for release in ({"epsilon": 1, "delta": 1e-6, "scheme": "search"},):
+        file = taken({"columns": columns, "release": release})
+        with pytest.raises(IncrowdError, match="a safe release has 'slices'"):
+            decided(file, published(file.spec, "quasi"))
+        assert Slicing(columns=3).columns == 3
+
+
+# What check calls wrong is refused ------------------------------------------------------------
+
+TABLE = pl.DataFrame({"x": ["a", "b"] * 400, "n": [1, 2] * 400, "id": [*range(799), None]})
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"x": FLAT, "n": {"role": "drop"}}, "'id'"),
+    ({"x": FLAT, "n": {"role": "drop"}, "id": {"role": "drop"}, "y": FLAT}, "'y'"),
+    (
+        {"x": {"role": "quasi", "hierarchy": {"flat": {"values": ["A", "B"]}}}},
+        "No value of the column 'x' is in its declared domain",
+    ),
+    (
+        {"n": {"role": "quasi", "hierarchy": {"intervals": {"from": 50, "to": 60}}}},
+        "No value of the column 'n' is in its declared domain",
+    ),
+    ({"x": {"role": "quasi", "hierarchy": {"csv": "none.csv"}}}, "none.csv"),
+    ({"unit": {"id": "id"}}, "1 rows have no id"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), WRONG)
+@pytest.mark.parametrize("scheme", ["fixed", "search"])
+def test_what_check_calls_wrong_is_refused_and_not_booked(
+    tmp_path: Path, change: dict[str, Any], words: str, scheme: str
+) -> None:
+    unit = change.pop("unit", None) if "unit" in change else None
+    drop = {"role": "drop"}
+    columns = {"x": FLAT, "n": drop, "id": drop, **change}
+    if words == "'id'":
+        columns = change
+    if unit:
+        columns["id"] = {"role": "identifier"}
+    spec: dict[str, Any] = {
+        "table": "t.parquet", "columns": columns,
+        "release": {"epsilon": 1, "delta": 1e-6, "scheme": scheme},
+    }  # fmt: skip
+    if unit:
+        spec["unit"] = unit
+        change["unit"] = unit
+    TABLE.write_parquet(tmp_path / "t.parquet")
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    from incrowd.spec.file import load
+
+    file = load(tmp_path / "spec.json")
+    assert any(finding.kind == "wrong" for finding in check(file))
+    book = Ledger(tmp_path / "ledger")
+    book.set_budget(epsilon=2, delta=1e-6)
+    with pytest.raises(IncrowdError) as refused:
+        publish(None, file, output=tmp_path / "out", ledger=book)
+    assert words in str(refused.value)
+    assert book.spends() == []
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_publishing_does_not_mind_is_not_called_wrong(tmp_path: Path) -> None:
+    """A dropped column may be missing; what is kept as it is needs no fitting hierarchy."""
+    table = pl.DataFrame({"x": ["a", "b"] * 400, "s": ["p", "q"] * 400})
+    odd = {"role": "sensitive", "hierarchy": {"flat": {"values": ["P"]}}}
+    columns = {"x": FLAT, "gone": {"role": "drop"}, "s": odd}
+    file = taken({"columns": columns, "release": {"method": "k-anonymity", "k": 5}})
+    from incrowd.engine.source import open_table
+
+    findings = check(file, open_table(table))
+    assert [finding for finding in findings if finding.kind == "wrong"] == []
+    assert {finding.column for finding in findings if finding.kind == "doubtful"} == {"s"}
+    publish(table, file, output=tmp_path / "out")
+    assert verify(tmp_path / "out") == []

@@ -1,0 +1,445 @@
+"""Publishing a table in slices, end to end: one certificate over several files."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from support.releases import files
+from support.sliced import (
+    BASE,
+    CHOSEN,
+    COLUMNS,
+    COVERING,
+    DECLARED,
+    LEVELS,
+    NAMES,
+    ROWS,
+    made_people,
+    read,
+    released,
+)
+
+from incrowd.anonymize import safe_slices as slicing
+from incrowd.anonymize.safe import safe
+from incrowd.anonymize.safe_slices import slices
+from incrowd.codes.frequency import Frequencies
+from incrowd.errors import IncrowdError
+from incrowd.methods.safe import scheme as schemes
+from incrowd.methods.safe.slices import Slicer
+from incrowd.privacy.accountant import Accountant
+from incrowd.privacy.events import (
+    SafeRelease,
+    Selection,
+    from_dict,
+)
+from incrowd.privacy.randomness import Randomness, SeededRandomness, Words
+from incrowd.privacy.selection import select
+from incrowd.release.ledger import Ledger
+from incrowd.release.verify import verify
+from incrowd.spec.file import SpecError, parse
+from incrowd.spec.model import Slicing
+
+
+@pytest.fixture(scope="module")
+def people() -> pl.DataFrame:
+    return made_people()
+
+
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing takes most of the time of a small release; ``good`` is drawn."""
+    monkeypatch.setattr("incrowd.release.report._drawn", lambda _figure: "")
+
+
+SCHEMES = ("fixed", "search", "mondrian", "auto")
+FORMS = ("csv", "expanded"), ("parquet", "expanded"), ("csv", "weighted"), ("parquet", "weighted")
+WHOLES = [
+    (wanted, scheme, *FORMS[(at + place) % 4])
+    for at, wanted in enumerate((DECLARED, CHOSEN, COVERING))
+    for place, scheme in enumerate(SCHEMES)
+]
+
+
+@pytest.mark.parametrize(("wanted", "scheme", "kind", "rows"), WHOLES)
+def test_slices_hold_together(
+    people: pl.DataFrame, tmp_path: Path, wanted: str, scheme: str, kind: str, rows: str
+) -> None:
+    folder = tmp_path / "out"
+    more = f"{wanted}, scheme: {scheme}, format: {kind}, rows: {rows}, beta: 0.25"
+    made = released(people, folder, f"{more}, {LEVELS}" if scheme == "fixed" else more)
+    certificate = made.certificate
+    assert verify(folder) == []
+    assert certificate.slices is not None
+    number = {DECLARED: 3, CHOSEN: 4, COVERING: 7}[wanted]
+    listed = [f"scheme/{name}.csv" for name in NAMES if name != "z"]
+    assert files(folder) == sorted(
+        ["certificate.json", *listed] + [f"data-{at}.{kind}" for at in range(1, number + 1)]
+    )
+    if wanted == DECLARED:
+        columns = [list(table.scheme) for table in certificate.tables]
+        assert columns == [["a", "b"], ["d", "e", "z"], ["b", "c", "d"]]  # in the spec's order
+    hashes: dict[str, set[str | None]] = {name: set() for name in NAMES}
+    for at, (table, data) in enumerate(zip(certificate.slices, made.data, strict=True), 1):
+        assert table.release.file == f"data-{at}.{kind}"
+        assert table.release.form == rows
+        shown, k = read(folder, table), int(table.parameters["k"])
+        assert shown.columns == [*table.scheme, "count"]
+        assert shown["count"].min() >= k > 5  # type: ignore[operator]
+        assert shown["count"].sum() == table.release.rows > 100
+        assert len(shown) == table.release.classes
+        assert shown["count"].min() == table.release.smallest_class
+        assert list(data.columns) == [*table.scheme, *(["count"] if rows == "weighted" else [])]
+        for name, column in table.scheme.items():
+            hashes[name].add(column.sha256)
+    assert all(len(found) == 1 for found in hashes.values())  # one file for all slices
+    assert hashes["z"] == {None}  # a rule: what values there are is not told
+    pages = (made.curator / "report.html").read_text()
+    assert f"{number}<small>tables from one of 3,000 rows</small>" in pages
+    known = json.loads((made.curator / "evaluation.json").read_text())
+    assert [tuple(names) for names in known["columns"]] == [
+        tuple(table.scheme) for table in certificate.slices
+    ]
+    assert len(known["associations"]) == 15
+
+
+def test_associated_columns_are_found(people: pl.DataFrame, tmp_path: Path) -> None:
+    """Scores of some 1,000 rows against noise of some 300; of pairs by chance, some 60."""
+    made = released(people, tmp_path / "out", f"{CHOSEN}, beta: 0.25")
+    columns = [tuple(table.scheme) for table in made.certificate.tables]
+    assert {("a", "b"), ("c", "d"), ("e", "z")} == set(columns[:3])
+    assert "chosen privately" in " ".join(made.reasons)
+
+
+def test_where_all_pairs_fit_nothing_is_spent_on_choosing(
+    people: pl.DataFrame, tmp_path: Path
+) -> None:
+    for number, wanted in enumerate((COVERING, "slices: {columns: 3, tables: all}")):
+        made = released(people, tmp_path / str(number), f"{wanted}, scheme: fixed, beta: 0.25")
+        assert {type(from_dict(event)) for event in made.certificate.events} == {SafeRelease}
+        assert made.certificate.parameters == {}
+        columns = [tuple(table.scheme) for table in made.certificate.tables]
+        together = {pair for part in columns for pair in itertools.combinations(part, 2)}
+        assert together == set(itertools.combinations(NAMES, 2))
+        assert "no budget went into choosing" in " ".join(made.reasons)
+
+
+@pytest.mark.parametrize("more", ["levels: {e: 1}", ""])
+def test_a_slice_that_mondrian_cannot_cut_stays_as_it_was_chosen(
+    people: pl.DataFrame, tmp_path: Path, more: str
+) -> None:
+    """A mask, and a column whose levels are limited, or whose values nobody listed."""
+    columns = COLUMNS.replace("{intervals: {from: 0, to: 39, widths: [5, 10]}}", "flat")
+    wanted = "slices: [[a, b], [c, d], [e, z]], scheme: mondrian, beta: 0.25"
+    made = released(
+        people, tmp_path / "out", f"{wanted}, {more}" if more else wanted,
+        columns=COLUMNS if more else columns,
+    )  # fmt: skip
+    assert verify(tmp_path / "out") == []
+    cut = [
+        {name: column.level is None for name, column in table.scheme.items()}
+        for table in made.certificate.tables
+    ]
+    assert cut == [{"a": True, "b": True}, {"c": True, "d": True}, {"e": False, "z": False}]
+
+
+def test_a_table_without_rows_is_sliced_like_any_other(
+    people: pl.DataFrame, tmp_path: Path
+) -> None:
+    """It neighbours a table of one row, so it must not fail where that one does not."""
+    for scheme in ("fixed", "search", "mondrian"):
+        for rows in (1, 0):
+            folder = tmp_path / f"{scheme}{rows}"
+            more = f"{CHOSEN}, scheme: {scheme}, beta: 0.25"
+            made = released(people.head(rows), folder, more)
+            assert verify(folder) == []
+            assert [table.release.rows for table in made.certificate.tables] == [0] * 4
+
+
+# Slices are settled before the table is seen.
+
+
+@pytest.mark.parametrize(
+    ("columns", "asked", "tables", "choices"),
+    [
+        (6, Slicing(columns=2, tables=4), 4, 3),
+        (6, Slicing(columns=2, tables=14), 14, 13),
+        (6, Slicing(columns=2, tables=15), 15, 0),  # all pairs
+        (6, Slicing(columns=2, tables=400), 15, 0),
+        (6, Slicing(columns=2), 15, 0),
+        (6, Slicing(columns=2, tables="all"), 15, 0),
+        (7, Slicing(columns=2), 16, 15),  # of 21 pairs, 16 by default
+        (7, Slicing(columns=2, tables="all"), 21, 0),
+        (40, Slicing(columns=2), 20, 19),  # 16 would not place every column
+        (40, Slicing(columns=2, tables=20), 20, 19),
+        (7, Slicing(columns=3, tables=4), 4, 2 + 1 + 2),  # 3, 2 and 2, then one of 3
+        (4, Slicing(columns=3, tables=2), 2, 1),
+        (6, (("a", "b"), ("b", "c", "d", "e", "f")), 2, 0),
+        (6, (), 1, 0),
+    ],
+)
+def test_how_many_slices_and_choices(columns: int, asked: Any, tables: int, choices: int) -> None:
+    made = Slicer(asked, tuple("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN"[:columns]))
+    assert (made.tables, made.choices) == (tables, choices)
+
+
+def test_columns_are_grouped_roughly_for_the_choice_by_no_data(
+    people: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The finest level of eight groups at most, or the one below the root; nulls beside them."""
+    columns = """
+columns:
+  name: {role: drop}
+  a: {role: quasi, hierarchy: {intervals: {from: 0, to: 63, widths: [4, 8, 32]}}}
+  b: {role: quasi, hierarchy: {intervals: {from: 0, to: 62, widths: [7, 21]}}}
+  c: {role: quasi, hierarchy: {flat: {values: [0, 1, 2, 3, 4, 5, 6, 7, 8]}}}
+  d: {role: quasi, hierarchy: {mask: {length: 5, alphabet: "01"}}}
+  e: {role: quasi, hierarchy: flat}
+  z: {role: quasi, hierarchy: {mask: {length: 3}}}
+"""
+    at = np.arange(640)
+    table = pl.DataFrame(
+        {
+            "name": at, "a": at % 64, "b": at % 63, "c": at % 9, "e": at % 20,
+            "d": [f"{x % 32:05b}" for x in at], "z": [f"{x % 640:03}" for x in at],
+        }
+    )  # fmt: skip
+    seen: list[Frequencies] = []
+
+    def watched(found: Frequencies, *rest: Any, **more: Any) -> list[tuple[int, ...]]:
+        seen.append(found)
+        return slices(found, *rest, **more)
+
+    monkeypatch.setattr(slicing, "slices", watched)
+    for rows in (table, table.head(6)):
+        more = f"{CHOSEN}, scheme: fixed, beta: 0.25"
+        released(rows, tmp_path / str(len(rows)), more, columns=columns)
+    whole, few = seen
+    assert (whole.total, few.total) == (640, 6)
+    groups = [len(set(column.tolist())) for column in whole.codes.T]
+    assert groups == [8, 3, 9, 8, 20, 7]  # 9 intervals of 7 are too many; 640 are seven hundreds
+    # The same levels, however few values were met: six of d begin with 000 or 001.
+    assert [len(set(column.tolist())) for column in few.codes.T] == [1, 1, 6, 2, 6, 1]
+
+
+def test_slices_are_chosen_from_the_whole_table_before_any_sample_is_drawn(
+    people: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chosen from a published sample they would tell of it; and they spend what is certified."""
+    order: list[str] = []
+    spent: list[Fraction] = []
+
+    def watched_select(scores: Any, *, epsilon: Fraction, **more: Any) -> int:
+        order.append("select")
+        spent.append(epsilon)
+        return select(scores, epsilon=epsilon, **more)
+
+    def watched_slices(found: Frequencies, *rest: Any, **more: Any) -> list[tuple[int, ...]]:
+        order.append("slices")
+        assert found.total == ROWS
+        return slices(found, *rest, **more)
+
+    def watched_safe(frequencies: Frequencies, **more: Any) -> Frequencies:
+        order.append("safe")
+        return safe(frequencies, **more)
+
+    monkeypatch.setattr(slicing, "select", watched_select)
+    monkeypatch.setattr(slicing, "slices", watched_slices)
+    monkeypatch.setattr(schemes, "safe", watched_safe)
+    made = released(people, tmp_path / "out", f"{CHOSEN}, scheme: fixed, beta: 0.25")
+    assert order == ["slices", *["select"] * 3, *["safe"] * 4]
+    events = [from_dict(event) for event in made.certificate.events]
+    assert [Selection(float(epsilon)) for epsilon in spent] == events[:3]
+    assert made.certificate.parameters == {"slices_epsilon": float(sum(spent))}
+
+
+# Samples.
+
+
+class Recorded:
+    """Seeded words, and how many were asked for at a time."""
+
+    private = False
+
+    def __init__(self, seed: int) -> None:
+        self._stream, self.asked = SeededRandomness(seed), list[int]()
+
+    def words(self, count: int) -> Words:
+        self.asked.append(count)
+        return self._stream.words(count)
+
+
+SHARED = "slices: [[a, b], [b, c], [b, d, e, z]]"
+
+
+@pytest.mark.parametrize("scheme", ["fixed", "search", "mondrian"])
+def test_each_slice_draws_a_sample_of_its_own_from_the_whole_table(
+    people: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    """From one sample the counts of the column that all slices share would be alike."""
+    drawn: list[tuple[int, int, float]] = []
+
+    def watched(frequencies: Frequencies, *, k: int, beta: float, bits: Randomness) -> Frequencies:
+        drawn.append((frequencies.total, k, beta))
+        return safe(frequencies, k=k, beta=beta, bits=bits)
+
+    monkeypatch.setattr(schemes, "safe", watched)
+    more = {"fixed": f"k: 2, {LEVELS}, ", "search": "delta: 0.3, levels: {b: 0}, "}
+    bits = Recorded(3)
+    made = released(
+        people, tmp_path / "out", f"{more.get(scheme, 'delta: 0.3, ')}{SHARED}, scheme: {scheme}, "
+        "beta: 0.5, format: csv", base="epsilon: 5", bits=bits,
+    )  # fmt: skip
+    tables = made.certificate.tables
+    assert drawn == [(ROWS, table.parameters["k"], 0.5) for table in tables]
+    if scheme == "fixed":  # nothing but the samples is random
+        assert bits.asked == [ROWS] * 3
+    assert bits.asked.count(ROWS) == 3
+    counts = [
+        dict(read(tmp_path / "out", table).group_by("b").agg(pl.col("count").sum()).iter_rows())
+        for table in tables
+    ]
+    if scheme == "mondrian":  # a slice may show intervals of values
+        counts = [{"all": sum(one.values())} for one in counts]
+    for one, other in itertools.combinations(counts, 2):
+        assert set(one) == set(other)
+        assert one != other
+        # Each is Binomial(some 750, 0.5) but for what was dropped: 7 deviations of a difference.
+        assert all(abs(one[value] - other[value]) < 150 for value in one)
+
+
+# What cannot be published in slices.
+
+
+REFUSED = [
+    ("slices: [[name, a, b], [c, d, e, z]], scheme: fixed", "names the column 'name'"),
+    ("slices: [[a, b], [c, d]]", "'e' is in no slice"),
+    ("slices: [[a, b], [c, d]], scheme: fixed", "'e' is in no slice"),
+    ("slices: 6", "there are 6 columns in all"),
+    ("slices: 7, scheme: mondrian", "there are 6 columns in all"),
+    ("slices: {columns: 2, tables: 2}", "need at least 3 tables of 2"),
+    (f"{CHOSEN}, k: 20, scheme: fixed", "leave 'k' out"),
+    (f"{DECLARED}, k: 20, scheme: search", "finds k itself"),
+    (f"{DECLARED}, k: 20, already_sampled: 0.5, scheme: fixed", "leave 'k' out"),
+    (f"{DECLARED}, k: 2, beta: 0.25, scheme: fixed", "more than the 1e-06 of the spec"),
+    (f"{COVERING}, search_epsilon: 0.3", "leaves nothing for the release"),
+    (f"{DECLARED}, scheme: fixed, levels: {{a: [0, 1]}}", "takes one level of column 'a'"),
+    (f"{DECLARED}, levels: {{a: 9}}", "its highest is 1"),
+    (f"{CHOSEN}, levels: {{a: 9}}", "its highest is 1"),
+]
+
+
+def refused(
+    people: pl.DataFrame, tmp_path: Path, more: str, message: str, base: str = BASE, **rest: Any
+) -> None:
+    """Nothing is spent and no folder appears."""
+    book = Ledger(tmp_path / "ledger")
+    book.set_budget(epsilon=9, delta=1e-4)
+    with pytest.raises(IncrowdError, match=message):
+        released(people, tmp_path / "out", more, base, ledger=book, **rest)
+    assert book.spends() == []
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("more", "message"), REFUSED)
+def test_what_cannot_be_sliced_is_refused_before_the_spend(
+    people: pl.DataFrame, tmp_path: Path, more: str, message: str
+) -> None:
+    refused(people, tmp_path, more, message)
+
+
+@pytest.mark.parametrize(
+    ("base", "more", "message"),
+    [
+        ("epsilon: 1", f"{DECLARED}, scheme: search", "needs both 'epsilon' and 'delta'"),
+        ("epsilon: 1", f"{CHOSEN}, scheme: fixed", "need both 'epsilon' and 'delta'"),
+        ("delta: 1.0e-6", f"{CHOSEN}, scheme: fixed", "need both 'epsilon' and 'delta'"),
+        ("epsilon: 1", f"{DECLARED}, scheme: fixed", "needs epsilon and delta"),
+        ("epsilon: 0.00002, delta: 1.0e-3", f"{CHOSEN}, beta: 0.1", "at least a millionth"),
+        (
+            "epsilon: 0.00002, delta: 1.0e-3",
+            f"{CHOSEN}, beta: 0.1, scheme: fixed",
+            "at least a millionth",
+        ),
+    ],
+)
+def test_a_budget_that_slices_cannot_have_is_refused_before_the_spend(
+    people: pl.DataFrame, tmp_path: Path, base: str, more: str, message: str
+) -> None:
+    refused(people, tmp_path, more, message, base)
+
+
+MUST_LIST = "must list the columns of each table"
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("slices: 1", MUST_LIST),
+        ("slices: true", MUST_LIST),
+        ("slices: a", MUST_LIST),
+        ("slices: [a, b]", MUST_LIST),
+        ("slices: [[], [a, b, c, d, e, z]]", MUST_LIST),
+        ("slices: {columns: 1}", MUST_LIST),
+        ("slices: {columns: 2, tables: 1}", MUST_LIST),
+        ("slices: {columns: 2, tables: most}", MUST_LIST),
+        ("slices: {column: 2}", MUST_LIST),
+        ("slices: [[a, b, c, d, e, z]]", "one slice is one table"),
+        ("slices: [[a, b], [b, a], [c, d, e, z]]", "two slices have the same columns"),
+        ("slices: [[a, a], [b, c, d, e, z]]", "names a column twice: a, a"),
+        ("slices: [[a, q], [b, c, d, e, z]]", "names the column 'q', which has no entry"),
+        ("slices: 3, method: k-anonymity, k: 5", "does not belong to method 'k-anonymity'"),
+    ],
+)
+def test_slices_that_make_no_sense_are_refused_with_the_spec(more: str, message: str) -> None:
+    base = "" if "method" in more else f"{BASE}, "
+    with pytest.raises(SpecError, match=message):
+        parse(f"{COLUMNS}\nrelease: {{{base}{more}}}\n")
+
+
+# What once went wrong.
+
+
+@pytest.mark.parametrize("scheme", ["search", "mondrian", "auto"])
+def test_a_slice_of_an_unpublished_column_is_refused(
+    people: pl.DataFrame, tmp_path: Path, scheme: str
+) -> None:
+    more = f"slices: [[name, a, b], [c, d, e, z]], scheme: {scheme}"
+    refused(people, tmp_path, more, "names the column 'name'")
+
+
+@pytest.mark.parametrize("tables", ["3", "all"])
+def test_too_many_schemes_of_a_slice_are_refused_before_the_spend(
+    tmp_path: Path, tables: str
+) -> None:
+    """The nine deepest columns have 7**9 schemes, and may come together."""
+    names = [f"c{at}" for at in range(18)]
+    mask = "{role: quasi, hierarchy: {mask: {length: LENGTH}}}"
+    lengths = [1] * 3 + [6] * 12 + [1] * 3
+    columns = "columns:\n" + "".join(
+        f"  {name}: {mask.replace('LENGTH', str(n))}\n"
+        for name, n in zip(names, lengths, strict=True)
+    )
+    table = pl.DataFrame({name: ["000000", "111111"] for name in names})
+    more = f"slices: {{columns: 9, tables: {tables}}}, beta: 0.25, scheme: search"
+    refused(table, tmp_path, more, "schemes", columns=columns)
+
+
+def test_a_release_holds_on_a_machine_that_adds_up_in_another_order(
+    people: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Libraries sum in an order of their own: OPENBLAS_CORETYPE=Haswell, say, moves digit 16."""
+    released(people, tmp_path / "out", f"{DECLARED}, scheme: fixed, beta: 0.25")
+
+    class Elsewhere(Accountant):
+        def delta(self, *, epsilon: float) -> float:
+            return super().delta(epsilon=epsilon) * (1 + 1e-13)
+
+    monkeypatch.setattr("incrowd.release.certificate.Accountant", Elsewhere)
+    assert verify(tmp_path / "out") == []

@@ -1,0 +1,456 @@
+"""What slices spend: their events, and the joint distribution of two of them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from support.sliced import (
+    BASE,
+    CHOSEN,
+    COLUMNS,
+    COVERING,
+    DECLARED,
+    made_people,
+    released,
+)
+
+from incrowd.engine.source import open_table
+from incrowd.errors import IncrowdError
+from incrowd.methods.safe.method import Safe
+from incrowd.privacy.accountant import Accountant
+from incrowd.privacy.events import (
+    Composition,
+    Event,
+    Mechanism,
+    OneOf,
+    SafeRelease,
+    Sampled,
+    Selection,
+    from_dict,
+)
+from incrowd.privacy.plan import plan
+from incrowd.privacy.randomness import Words, realised
+from incrowd.privacy.selection import payable
+from incrowd.privacy.split import Budget, paired
+from incrowd.release.ledger import Ledger
+from incrowd.release.statements import Parameters, Told, told
+from incrowd.release.verify import verify
+from incrowd.spec.file import parse
+
+
+@pytest.fixture(scope="module")
+def people() -> pl.DataFrame:
+    return made_people()
+
+
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing takes most of the time of a small release; ``good`` is drawn."""
+    monkeypatch.setattr("incrowd.release.report._drawn", lambda _figure: "")
+
+
+# Budgets and events.
+
+
+def settled(more: str, base: str = BASE, columns: str = COLUMNS) -> Safe:
+    return Safe(parse(f"{columns}\nrelease: {{{base}, {more}}}\n"))
+
+
+def test_fixed_slices_are_planned_as_so_many_releases(people: pl.DataFrame, tmp_path: Path) -> None:
+    """And searched ones have their rate: that of the smallest crowd."""
+    made = released(people, tmp_path / "out", f"{DECLARED}, scheme: fixed")
+    planned = plan(epsilon=1, delta=1e-6, releases=3)
+    events = [from_dict(event) for event in made.certificate.events]
+    assert events == [SafeRelease(planned.k, realised(planned.beta))] * 3
+    promised = made.certificate.guarantee
+    assert promised.epsilon == 1.0
+    assert promised.delta is not None
+    assert Accountant(events).delta(epsilon=1.0) <= promised.delta  # rounded up
+    assert 0.95e-6 < promised.delta <= 1e-6
+    assert [table.parameters for table in made.certificate.tables] == [
+        {"k": float(planned.k), "beta": planned.beta}
+    ] * 3
+    command = [
+        "plan", "--epsilon", "1", "--delta", "1e-6", "--releases", "3", "--json",
+    ]  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "incrowd", *command], capture_output=True, text=True, timeout=60
+    )
+    said = json.loads(done.stdout)
+    assert (said["k"], said["beta"]) == (planned.k, planned.beta)
+    pair = leaves(settled(f"{DECLARED}, scheme: search").events[-1])[-1]
+    assert isinstance(pair, SafeRelease)
+    assert pair.beta == realised(planned.beta)
+
+
+def test_one_table_has_the_events_that_it_always_had() -> None:
+    selection, choice = settled("scheme: search, beta: 0.25").events
+    assert selection == Selection(0.05)
+    assert isinstance(choice, OneOf)
+    (only,) = settled("scheme: fixed, beta: 0.25").events
+    assert isinstance(only, SafeRelease)
+
+
+def test_with_a_rate_the_smallest_k_is_planned() -> None:
+    for word in ("beta", "keep"):
+        events = settled(f"{COVERING}, scheme: fixed, {word}: 0.3").events
+        assert events == [SafeRelease(plan(epsilon=1, delta=1e-6, beta=0.3, releases=7).k, 0.3)] * 7
+
+
+def test_what_is_not_given_is_accounted_for_all_slices() -> None:
+    pair = SafeRelease(20, 0.25)
+    one = settled(f"{DECLARED}, scheme: fixed, k: 20, beta: 0.25", base="delta: 1.0e-6")
+    other = settled(f"{DECLARED}, scheme: fixed, k: 20, beta: 0.25", base="epsilon: 1")
+    assert one.events == other.events == [pair] * 3
+    for found, true in (
+        (one._budget.epsilon, Accountant([pair] * 3).epsilon(delta=1e-6)),
+        (other._budget.delta, Accountant([pair] * 3).delta(epsilon=1.0)),
+    ):
+        assert true < found < true * (1 + 1e-5)  # rounded up, so that it holds elsewhere too
+    assert one._budget.delta == 1e-6
+    assert other._budget.epsilon == 1.0
+
+
+def leaves(event: Event) -> list[Event]:
+    if isinstance(event, Composition | OneOf):
+        return [leaf for part in event.events for leaf in leaves(part)]
+    return leaves(event.event) if isinstance(event, Sampled) else [event]
+
+
+def part(share: float, over: int) -> Selection:
+    """A share of an epsilon of 1, by the square root of how many choices there are."""
+    return Selection(payable(share / math.sqrt(over)))
+
+
+@pytest.mark.parametrize(
+    ("more", "choices", "each", "tables", "sampled"),
+    [
+        (f"{CHOSEN}, scheme: fixed", [part(0.05, 3)] * 3, [], 4, None),
+        (f"{CHOSEN}, scheme: fixed", [part(0.05, 3)] * 3, [], 4, 0.3),
+        (f"{DECLARED}, scheme: fixed", [], [], 3, 0.3),
+        (f"{DECLARED}, scheme: search", [], [part(0.05, 3)], 3, None),
+        (f"{CHOSEN}, scheme: search", [part(0.05, 3)] * 3, [part(0.05, 4)], 4, 0.3),
+        (f"{CHOSEN}, scheme: mondrian", [part(0.05, 3)] * 3, [part(0.05, 4)] * 3, 4, None),
+        (f"{DECLARED}, search_epsilon: 0.06, scheme: mondrian", [], [Selection(0.02)] * 3, 3, 0.3),
+        (f"{COVERING}, search_epsilon: 0.03", [], [Selection(0.03)], 7, None),
+    ],
+)
+def test_what_is_spent_is_within_the_budget_and_hardly_less(
+    more: str, choices: list[Event], each: list[Event], tables: int, sampled: float | None
+) -> None:
+    """First what puts slices together, then the same for each; k - 1 would cost too much."""
+    rate = f"{more}, beta: 0.25" + (f", already_sampled: {sampled}" if sampled else "")
+    events = settled(rate).events
+    pair = leaves(events[-1])[-1]
+    assert isinstance(pair, SafeRelease)
+    assert pair.beta == 0.25
+
+    def spent(pair: SafeRelease) -> list[Event]:
+        own: Event = Composition([*each, OneOf([pair])]) if each else pair
+        whole: list[Event] = [*choices, *[own] * tables]
+        return whole if sampled is None else [Sampled(Composition(whole), sampled)]
+
+    assert events == spent(pair)
+    assert Accountant(events).delta(epsilon=1.0) <= 1e-6
+    assert Accountant(spent(SafeRelease(pair.k - 1, 0.25))).delta(epsilon=1.0) > 0.95e-6
+
+
+def test_several_tables_and_choices_are_paid_from_one_budget() -> None:
+    """The grid of choices and tables that is bisected on is the accountant's own answer."""
+    for population in (None, 0.4):
+        budget = paired(
+            epsilon=1.5, delta=1e-5, selections=(0.04, 0.02), choices=(0.03, 0.05),
+            rates=(0.2, 0.5), tables=3, population=population,
+        )  # fmt: skip
+        assert isinstance(budget, Budget)
+        assert [pair.beta for pair in budget.pairs] == [0.2, 0.5]
+        own = Composition([Selection(0.04), Selection(0.02), OneOf(budget.pairs)])
+        inside: list[Event] = [Selection(0.03), Selection(0.05), own, own, own]
+        assert budget.events == (
+            [Sampled(Composition(inside), population)] if population else inside
+        )
+        assert 0.5e-5 < Accountant(budget.events).delta(epsilon=1.5) <= 1e-5
+
+
+@pytest.mark.parametrize("more", ["scheme: fixed", "scheme: mondrian"])
+def test_the_ledger_books_all_slices_as_one_entry(
+    people: pl.DataFrame, tmp_path: Path, more: str
+) -> None:
+    book = Ledger(tmp_path / "ledger")
+    book.set_budget(epsilon=1.2, delta=1e-6)
+    made = released(people, tmp_path / "out", f"{CHOSEN}, {more}, beta: 0.25", ledger=book)
+    (booked,) = [spend.event for spend in book.spends()]
+    assert isinstance(booked, Composition)
+    assert list(booked.events) == [from_dict(event) for event in made.certificate.events]
+    assert 0.9 < book.spent() <= 1 + 1e-6
+    with pytest.raises(IncrowdError, match="does not allow it"):
+        released(people, tmp_path / "again", f"{CHOSEN}, {more}, beta: 0.25", ledger=book)
+
+
+@pytest.mark.parametrize("scheme", ["fixed", "search"])
+@pytest.mark.parametrize("wanted", [DECLARED, CHOSEN])
+def test_slices_of_a_sample_are_amplified_together(
+    people: pl.DataFrame, tmp_path: Path, wanted: str, scheme: str
+) -> None:
+    more = f"{wanted}, scheme: {scheme}, beta: 0.25, already_sampled: 0.3"
+    made = released(people, tmp_path / "out", more)
+    (event,) = (from_dict(event) for event in made.certificate.events)
+    assert isinstance(event, Sampled)
+    assert event.rate == 0.3
+    assert isinstance(event.event, Composition)
+    assert not any(isinstance(inner, Sampled) for inner in event.event.events)
+    assert made.certificate.parameters["already_sampled"] == 0.3
+    assert ("slices_epsilon" in made.certificate.parameters) == (wanted == CHOSEN)
+    assert not any("already_sampled" in table.parameters for table in made.certificate.tables)
+    assert made.certificate.guarantee.statement.count("in the table with probability 0.3") == 1
+    assert verify(tmp_path / "out") == []
+    assert Accountant(event).delta(epsilon=1.0) <= 1e-6
+    whole = leaves(settled(more.replace(", already_sampled: 0.3", "")).events[-1])[-1]
+    assert isinstance(whole, SafeRelease)
+    assert made.certificate.k < whole.k
+
+
+ONE, TWO = SafeRelease(9, 0.25), SafeRelease(12, 0.5)
+FOUND = Composition([Selection(0.1), Selection(0.2), OneOf([ONE, TWO])])
+PLAIN: Parameters = {"k": 9.0, "beta": 0.25}
+EITHER: list[Parameters] = [
+    {"k": 9.0, "beta": 0.25, "search_epsilon": 0.3}, {"k": 12.0, "beta": 0.5, "search_epsilon": 0.3}
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ([ONE], Told({}, [[PLAIN]])),
+        ([ONE, TWO], Told({}, [[PLAIN], [{"k": 12.0, "beta": 0.5}]])),
+        ([*FOUND.events], Told({}, [EITHER])),
+        ([FOUND, FOUND, ONE], Told({}, [EITHER, EITHER, [PLAIN]])),
+        (
+            [Selection(0.1), Selection(0.000001), ONE, ONE],
+            Told({"slices_epsilon": 0.100001}, [[PLAIN], [PLAIN]]),
+        ),
+        ([Selection(0.1), FOUND, FOUND], Told({"slices_epsilon": 0.1}, [EITHER, EITHER])),
+        ([Sampled(ONE, 0.4)], Told({}, [[{**PLAIN, "already_sampled": 0.4}]])),
+        (
+            [Sampled(FOUND, 0.4)],
+            Told({}, [[{**known, "already_sampled": 0.4} for known in EITHER]]),
+        ),
+        (
+            [Sampled(Composition([Selection(0.1), ONE, ONE]), 0.4)],
+            Told({"slices_epsilon": 0.1, "already_sampled": 0.4}, [[PLAIN], [PLAIN]]),
+        ),
+    ],
+)
+def test_events_tell_the_parameters_of_every_slice(events: list[Event], expected: Told) -> None:
+    assert told(events) == expected
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [],
+        [FOUND],  # one table is not wrapped
+        [Selection(0.1), ONE],  # nothing was put together
+        [Selection(0.1), Selection(0.1)],
+        [ONE, Selection(0.1), ONE],  # chosen after it was released
+        [ONE, ONE, Selection(0.1)],
+        [Selection(0.0), ONE, ONE],
+        [Selection(0.1), Selection(0.0), ONE, ONE],
+        [Mechanism(0.1), ONE, ONE],
+        [ONE, Mechanism(0.1, 1e-9)],
+        [ONE, Composition([])],
+        [ONE, Composition([ONE, ONE])],
+        [ONE, OneOf([ONE, TWO])],  # chosen by nothing
+        [ONE, Composition([Selection(0.0), OneOf([ONE, TWO])])],
+        [ONE, Composition([Selection(0.1), OneOf([ONE, Selection(0.1)])])],
+        [ONE, Composition([Mechanism(0.1), OneOf([ONE, TWO])])],
+        [ONE, Composition([Selection(0.1), Mechanism(0.1), OneOf([ONE, TWO])])],
+        [Selection(0.1), Mechanism(0.1), OneOf([ONE, TWO])],
+        [ONE, Sampled(ONE, 0.5)],
+        [Sampled(ONE, 0.5), Sampled(ONE, 0.5)],  # a sample of its own for each: not one table
+        [Sampled(Sampled(ONE, 0.5), 0.5)],
+        [Sampled(Composition([Sampled(ONE, 0.5)]), 0.5)],
+        [Sampled(Composition([ONE, Sampled(ONE, 0.5)]), 0.5)],
+        [Sampled(Composition([Selection(0.1), ONE]), 0.5)],
+        [Sampled(ONE, 0.5), ONE],
+    ],
+)
+def test_other_events_are_not_those_of_slices(events: list[Event]) -> None:
+    assert told(events) is None
+
+
+def test_the_largest_rate_for_a_k_is_within_the_budget() -> None:
+    (pair, *_) = settled(f"{DECLARED}, scheme: fixed, k: 20").events
+    assert pair == SafeRelease(20, plan(epsilon=1, delta=1e-6, k=20, releases=3).beta)
+
+
+# The joint distribution of two slices.
+
+Row = tuple[int, ...]
+Rows = tuple[Row, ...]
+Shows = tuple[tuple[object, ...], ...]
+Law = dict[tuple[Shows, ...], float]
+TINY = """
+columns:
+  a: {role: quasi, hierarchy: {flat: {values: [0, 1]}}}
+  b: {role: quasi, hierarchy: {flat: {values: [0, 1]}}}
+"""
+
+
+class Coins:
+    """Words that stand for drawn (0) and not drawn (the largest word), and no more of them."""
+
+    private = False
+
+    def __init__(self, drawn: Iterable[bool]) -> None:
+        self.left = np.array([0 if x else 2**64 - 1 for x in drawn], dtype=np.uint64)
+
+    def words(self, count: int) -> Words:
+        assert count <= len(self.left), "more bits were asked for than there are rows"
+        taken, self.left = self.left[:count], self.left[count:]
+        return taken
+
+
+@dataclass(frozen=True)
+class Tiny:
+    """Two slices by fixed schemes; beta has few binary digits."""
+
+    parts: str
+    k: int
+    beta: float
+
+    @property
+    def columns(self) -> list[list[str]]:
+        return [list(x.strip(" []").replace(",", " ").split()) for x in self.parts.split("], [")]
+
+    def method(self) -> Safe:
+        return settled(
+            f"scheme: fixed, k: {self.k}, beta: {self.beta}, levels: {{a: 0, b: 0}}, "
+            f"slices: [{self.parts}]", base="epsilon: 1", columns=TINY,
+        )  # fmt: skip
+
+    def shown(self, method: Safe, rows: Rows, coins: Sequence[Sequence[bool]]) -> tuple[Shows, ...]:
+        """What both slices show if in each of them certain rows are drawn."""
+        table = open_table(pl.DataFrame(rows, schema={"a": pl.Int64, "b": pl.Int64}, orient="row"))
+        words = Coins(itertools.chain.from_iterable(coins))
+        made = method.make(method.count(table), words, lambda _: None, lambda _done, _all: None)
+        assert not len(words.left)  # a word for each row in each slice
+        return tuple(_weighted(product.data.frame()) for product in made.products)
+
+    def ordered(self, rows: Rows, coins: Sequence[bool], columns: list[str]) -> list[bool]:
+        """Coins of rows as a slice takes them: cell by cell."""
+        places = ["ab".index(name) for name in columns]
+        cells = sorted(range(len(rows)), key=lambda at: [rows[at][place] for place in places])
+        return [coins[at] for at in cells]
+
+    def weight(self, coins: Sequence[bool]) -> float:
+        return float(self.beta ** sum(coins) * (1 - self.beta) ** (len(coins) - sum(coins)))
+
+    def by_slice(self, method: Safe, rows: Rows) -> list[dict[Shows, float]]:
+        """What each slice shows, over all its coins."""
+        found: list[dict[Shows, float]] = [{}, {}]
+        for coins in itertools.product((True, False), repeat=len(rows)):
+            for law, shows in zip(found, self.shown(method, rows, [coins] * 2), strict=True):
+                law[shows] = law.get(shows, 0.0) + self.weight(coins)
+        return found
+
+    def from_one_sample(self, rows: Rows) -> Law:
+        """The planted fault: who is drawn for one slice is drawn for the other."""
+        method, found = self.method(), Law()
+        for coins in itertools.product((True, False), repeat=len(rows)):
+            each = [self.ordered(rows, coins, columns) for columns in self.columns]
+            shows = self.shown(method, rows, each)
+            found[shows] = found.get(shows, 0.0) + self.weight(coins)
+        return found
+
+    def from_all_coins(self, rows: Rows) -> Law:
+        method, found = self.method(), Law()
+        every = list(itertools.product((True, False), repeat=len(rows)))
+        for one, other in itertools.product(every, every):
+            shows = self.shown(method, rows, [one, other])
+            found[shows] = found.get(shows, 0.0) + self.weight((*one, *other))
+        return found
+
+
+def _weighted(rows: pl.DataFrame) -> Shows:
+    """The cells with their counts, in an order of their own."""
+    return tuple(sorted(rows.group_by(rows.columns).len().iter_rows(), key=repr))
+
+
+def product(laws: Sequence[Mapping[Shows, float]]) -> Law:
+    return {
+        (one, other): p * q
+        for (one, p), (other, q) in itertools.product(*(x.items() for x in laws))
+    }
+
+
+def divergence(p: Law, q: Law, epsilon: float) -> float:
+    t = math.exp(epsilon)
+    return math.fsum(max(x - t * q.get(shows, 0.0), 0.0) for shows, x in p.items())
+
+
+def used_up(tiny: Tiny, pairs: Iterable[tuple[Law, Law]]) -> float:
+    """The largest divergence, either way, over what the accountant gives for both slices."""
+    accountant = Accountant(tiny.method().events)
+    worst = 0.0
+    for epsilon in (0.0, 0.1, 0.3, 0.7, 1.2, 2.0, 3.0):
+        claimed = accountant.delta(epsilon=epsilon)
+        for one, other in pairs:
+            worst = max(worst, divergence(one, other, epsilon) / claimed)
+            worst = max(worst, divergence(other, one, epsilon) / claimed)
+    return worst
+
+
+TINIES = [
+    (Tiny("[a], [b]", 1, 0.5), 0.99),
+    (Tiny("[a], [b]", 2, 0.25), 0.9),
+    (Tiny("[a, b], [b]", 2, 0.5), 0.9),
+]
+
+
+@pytest.mark.parametrize(("tiny", "least"), TINIES)
+def test_two_slices_together_stay_within_the_accounted_delta(tiny: Tiny, least: float) -> None:
+    """Every table of up to three rows beside itself without one of them."""
+    method = tiny.method()
+    cells = list(itertools.product((0, 1), repeat=2))
+    laws: dict[Rows, Law] = {}
+    for size in range(4):
+        for rows in itertools.combinations_with_replacement(cells, size):
+            laws[rows] = product(tiny.by_slice(method, rows))
+    pairs = [
+        (law, laws[rows[:at] + rows[at + 1 :]])
+        for rows, law in laws.items()
+        for at in range(len(rows))
+    ]
+    assert least < used_up(tiny, pairs) <= 1 + 1e-9
+
+
+def test_slices_are_independent_over_all_coins() -> None:
+    """What the test above takes for granted."""
+    for tiny, rows in ((TINIES[0][0], ((0, 0), (0, 1), (1, 1))), (TINIES[2][0], ((0, 1),) * 2)):
+        whole = tiny.from_all_coins(rows)
+        apart = product(tiny.by_slice(tiny.method(), rows))
+        assert set(whole) == {shows for shows, share in apart.items() if share}
+        assert all(share == pytest.approx(apart[shows]) for shows, share in whole.items())
+
+
+def test_two_slices_from_one_sample_are_not_covered() -> None:
+    """One slice counts a crowd, the other the crowd and one more: the difference is a person."""
+    tiny = Tiny("[a], [b]", 3, 0.25)
+    without: Rows = ((0, 1),) * 6
+    rows: Rows = ((0, 0), *without)
+    fault = [(tiny.from_one_sample(rows), tiny.from_one_sample(without))]
+    assert used_up(tiny, fault) > 1.3
+    method = tiny.method()
+    true = [(product(tiny.by_slice(method, rows)), product(tiny.by_slice(method, without)))]
+    assert 0 < used_up(tiny, true) <= 1 + 1e-9

@@ -1,0 +1,353 @@
+"""Lies about slices in certificates whose seal fits, and how verify finds them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from support.sliced import (
+    CHOSEN,
+    certificate_of,
+    made_people,
+    recertified,
+    released,
+)
+
+from incrowd.privacy.events import (
+    SafeRelease,
+    as_dict,
+)
+from incrowd.release.certificate import Certificate, Guarantee, Slice, sha256_of
+from incrowd.release.statements import Facts, Parameters
+from incrowd.release.statements.format_2 import statement
+from incrowd.release.verify import verify
+
+
+@pytest.fixture(scope="module")
+def people() -> pl.DataFrame:
+    return made_people()
+
+
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing takes most of the time of a small release; ``good`` is drawn."""
+    monkeypatch.setattr("incrowd.release.report._drawn", lambda _figure: "")
+
+
+# Lies whose seal fits.
+
+
+@pytest.fixture(scope="module")
+def good(people: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four chosen slices, with searched schemes."""
+    folder = tmp_path_factory.mktemp("sliced") / "out"
+    released(people, folder, f"{CHOSEN}, scheme: search, format: csv, beta: 0.25")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def plain(people: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Declared slices with fixed schemes, the second with a k of its own.
+
+    One k for all is what is published today; a certificate may have several.
+    """
+    folder = tmp_path_factory.mktemp("sliced") / "out"
+    more = "slices: [[a, b], [c, e], [d, z]], levels: {a: 1, b: 1, c: 1, d: 1, e: 3, z: 5}"
+    released(people, folder, f"{more}, scheme: fixed, format: csv, beta: 0.25")
+    certificate = certificate_of(folder)
+    larger = certificate.k + 5
+    events = [*certificate.events]
+    events[1] = {**events[1], "k": larger}
+    recertified(folder, **told_by(certificate, [{}, {"k": float(larger)}, {}]), events=events)
+    return folder
+
+
+def told_by(
+    certificate: Certificate,
+    tables: Sequence[Parameters],
+    shared: Parameters | None = None,
+    kept: Sequence[int] | None = None,
+) -> dict[str, Any]:
+    """Other parameters of some tables or of all, and the statement that goes with them."""
+    assert certificate.slices is not None
+    slices_ = [
+        table.model_copy(update={"parameters": {**table.parameters, **changes}})
+        for table, changes in zip(certificate.slices, tables, strict=True)
+    ]
+    slices_ = [slices_[at] for at in (kept if kept is not None else range(len(slices_)))]
+    update = {"slices": slices_, "parameters": certificate.parameters if shared is None else shared}
+    guarantee = certificate.model_copy(update=update).stated().guarantee
+    return {**update, "guarantee": guarantee}
+
+
+NO_CHANGE: list[Parameters] = [{}, {}, {}, {}]
+
+
+def event_dropped(known: Certificate, _: Path) -> dict[str, Any]:
+    return {"events": known.events[:-1]}
+
+
+def choice_dropped(known: Certificate, _: Path) -> dict[str, Any]:
+    """One of the choices is not paid for."""
+    return {"events": known.events[1:]}
+
+
+def all_choices_dropped(known: Certificate, _: Path) -> dict[str, Any]:
+    """The events of declared slices, the words of chosen ones."""
+    return {"events": [event for event in known.events if event["kind"] != "selection"]}
+
+
+def choices_last(known: Certificate, _: Path) -> dict[str, Any]:
+    return {"events": known.events[::-1]}
+
+
+def slice_dropped(known: Certificate, folder: Path) -> dict[str, Any]:
+    """A slice goes with its file; what it cost is forgotten as little as it should be."""
+    (folder / "data-4.csv").unlink()
+    return told_by(known, NO_CHANGE, kept=[0, 1, 2])
+
+
+def one_left(known: Certificate, folder: Path) -> dict[str, Any]:
+    """The first slice as if it were a release of its own."""
+    for number in (2, 3, 4):
+        (folder / f"data-{number}.csv").unlink()
+    (folder / "data-1.csv").rename(folder / "data.csv")
+    first = known.tables[0]
+    return {
+        "slices": None, "parameters": first.parameters, "scheme": first.scheme,
+        "release": first.release.model_copy(update={"file": "data.csv"}),
+    }  # fmt: skip
+
+
+def slice_left(known: Certificate, folder: Path) -> dict[str, Any]:
+    """One slice, still called one, with its own event."""
+    for number in (2, 3, 4):
+        (folder / f"data-{number}.csv").unlink()
+    return {**told_by(known, NO_CHANGE, kept=[0]), "events": known.events[3]["events"]}
+
+
+def smaller_k(known: Certificate, _: Path) -> dict[str, Any]:
+    return told_by(known, [{}, {}, {"k": known.k - 1.0}, {}])
+
+
+def smaller_k_everywhere(known: Certificate, _: Path) -> dict[str, Any]:
+    """A k that the budget does not allow, in one slice and its event."""
+    events = json.loads(json.dumps(known.events))
+    events[-2]["events"][1]["events"][0]["k"] = 5
+    return {**told_by(known, [{}, {}, {"k": 5.0}, {}]), "events": events}
+
+
+def larger_k_everywhere(known: Certificate, _: Path) -> dict[str, Any]:
+    """A k that the budget allows and the file does not have."""
+    larger = known.tables[2].release.smallest_class + 1
+    events = json.loads(json.dumps(known.events))
+    events[-2]["events"][1]["events"][0]["k"] = larger
+    return {**told_by(known, [{}, {}, {"k": float(larger)}, {}]), "events": events}
+
+
+def smaller_beta(known: Certificate, _: Path) -> dict[str, Any]:
+    return told_by(known, [{}, {"beta": 0.1}, {}, {}])
+
+
+def cheaper_choices(known: Certificate, _: Path) -> dict[str, Any]:
+    return told_by(known, NO_CHANGE, shared={"slices_epsilon": 0.01})
+
+
+def no_choices(known: Certificate, _: Path) -> dict[str, Any]:
+    """Slices that were chosen from the table, said to have been declared."""
+    return told_by(known, NO_CHANGE, shared={})
+
+
+def cheaper_search(known: Certificate, _: Path) -> dict[str, Any]:
+    return told_by(known, [{"search_epsilon": 0.001}, {}, {}, {}])
+
+
+def dearer_choice(known: Certificate, _: Path) -> dict[str, Any]:
+    """What the choices truly cost would break the budget."""
+    events = [{"kind": "selection", "epsilon": 0.5}, *known.events[1:]]
+    cost = round(0.5 + sum(event["epsilon"] for event in known.events[1:3]), 6)
+    return {**told_by(known, NO_CHANGE, shared={"slices_epsilon": cost}), "events": events}
+
+
+def sampled_besides(known: Certificate, _: Path) -> dict[str, Any]:
+    """A population that nobody has drawn the table from."""
+    return told_by(known, NO_CHANGE, shared={**known.parameters, "already_sampled": 0.1})
+
+
+def statement_of_one(known: Certificate, _: Path) -> dict[str, Any]:
+    """The words for a single file."""
+    said = statement("safe", Facts(
+        [known.tables[0].parameters], unit=known.guarantee.unit,
+        epsilon=known.guarantee.epsilon, delta=known.guarantee.delta,
+    ))  # fmt: skip
+    return {"guarantee": known.guarantee.model_copy(update={"statement": said})}
+
+
+def statement_of_three(known: Certificate, _: Path) -> dict[str, Any]:
+    return {"guarantee": told_by(known, NO_CHANGE, kept=[0, 1, 2])["guarantee"]}
+
+
+def file_renamed(known: Certificate, folder: Path) -> dict[str, Any]:
+    (folder / "data-2.csv").rename(folder / "data-7.csv")
+    return {"slices": _with_file(known, 1, "data-7.csv")}
+
+
+def files_swapped(known: Certificate, folder: Path) -> dict[str, Any]:
+    """Each under the name of the other, in the certificate too."""
+    (folder / "data-1.csv").rename(folder / "x")
+    (folder / "data-2.csv").rename(folder / "data-1.csv")
+    (folder / "x").rename(folder / "data-2.csv")
+    slices_ = _with_file(known, 0, "data-2.csv")
+    slices_[1] = _with_file(known, 1, "data-1.csv")[1]
+    return {"slices": slices_}
+
+
+def file_twice(known: Certificate, folder: Path) -> dict[str, Any]:
+    """The second slice is said to be the first file."""
+    (folder / "data-2.csv").unlink()
+    return {"slices": _with_file(known, 1, "data-1.csv")}
+
+
+def _with_file(known: Certificate, at: int, name: str) -> list[Slice]:
+    tables = list(known.tables)
+    data = tables[at].release.model_copy(update={"file": name})
+    tables[at] = tables[at].model_copy(update={"release": data})
+    return tables
+
+
+def file_replaced(known: Certificate, folder: Path) -> dict[str, Any]:
+    """The rows of another slice, with hash and numbers made to fit."""
+    shutil.copy(folder / "data-1.csv", folder / "data-2.csv")
+    tables = list(known.tables)
+    data = tables[0].release.model_copy(
+        update={"file": "data-2.csv", "sha256": sha256_of(folder / "data-2.csv")}
+    )
+    tables[1] = tables[1].model_copy(update={"release": data})
+    return {"slices": tables}
+
+
+def file_added(_: Certificate, folder: Path) -> dict[str, Any]:
+    shutil.copy(folder / "data-1.csv", folder / "data-5.csv")
+    return {}
+
+
+def file_of_all_added(_: Certificate, folder: Path) -> dict[str, Any]:
+    shutil.copy(folder / "data-1.csv", folder / "data.csv")
+    return {}
+
+
+def numbers_of_another(known: Certificate, _: Path) -> dict[str, Any]:
+    tables = list(known.tables)
+    data = tables[1].release.model_copy(update={"rows": tables[1].release.rows + 1})
+    tables[1] = tables[1].model_copy(update={"release": data})
+    return {"slices": tables}
+
+
+def columns_of_another(known: Certificate, _: Path) -> dict[str, Any]:
+    """A slice that has a column more than its file."""
+    tables = list(known.tables)
+    tables[1] = tables[1].model_copy(
+        update={"scheme": {**tables[1].scheme, "e": known.tables[2].scheme["e"]}}
+    )
+    return {"slices": tables}
+
+
+EVENTS, PARAMETERS = "events are not those of", "parameters are not those of the events"
+NOT_TRUE, STATEMENT = "The guarantee is not true", "statement does not say"
+
+
+@pytest.mark.parametrize(
+    ("lie", "named"),
+    [
+        (event_dropped, EVENTS),
+        (choice_dropped, PARAMETERS),
+        (all_choices_dropped, PARAMETERS),
+        (choices_last, EVENTS),
+        (slice_dropped, EVENTS),
+        (one_left, EVENTS),
+        (slice_left, EVENTS),
+        (smaller_k, PARAMETERS),
+        (smaller_k_everywhere, NOT_TRUE),
+        (larger_k_everywhere, "smaller than k"),
+        (smaller_beta, PARAMETERS),
+        (cheaper_choices, PARAMETERS),
+        (no_choices, PARAMETERS),
+        (cheaper_search, PARAMETERS),
+        (dearer_choice, NOT_TRUE),
+        (sampled_besides, PARAMETERS),
+        (statement_of_one, STATEMENT),
+        (statement_of_three, STATEMENT),
+        (file_renamed, "not called as it should be"),
+        (files_swapped, "not called as it should be"),
+        (file_twice, "not called as it should be"),
+        (file_replaced, "not those of the scheme"),
+        (file_added, "'data-5.csv' is not covered"),
+        (file_of_all_added, "'data.csv' is not covered"),
+        (numbers_of_another, "the certificate says"),
+        (columns_of_another, "not those of the scheme"),
+    ],
+)
+def test_a_lie_about_slices_is_found_though_its_seal_fits(
+    good: Path, tmp_path: Path, lie: Callable[[Certificate, Path], dict[str, Any]], named: str
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(good, copy)
+    recertified(copy, **lie(certificate_of(copy), copy))
+    assert any(named in problem for problem in verify(copy)), verify(copy)
+
+
+def test_each_slice_has_its_own_k(plain: Path, tmp_path: Path) -> None:
+    assert verify(plain) == []
+    known = certificate_of(plain)
+    first, second, third = (float(table.parameters["k"]) for table in known.tables)
+    assert first == third < second
+    assert known.k == first
+    shutil.copytree(plain, tmp_path / "swapped")
+    recertified(tmp_path / "swapped", **told_by(known, [{"k": second}, {"k": first}, {}]))
+    assert any(PARAMETERS in problem for problem in verify(tmp_path / "swapped"))
+    # A larger k of the first, which it keeps, and one of the second, which it does not.
+    for at, beyond in ((0, 0), (1, 1)):
+        events = [as_dict(SafeRelease(int(first), 0.25)) for _ in range(3)]
+        events[at]["k"] = known.tables[at].release.smallest_class + beyond
+        changes: list[Parameters] = [{"k": float(event["k"])} for event in events]
+        shutil.copytree(plain, tmp_path / str(at))
+        recertified(tmp_path / str(at), **told_by(known, changes), events=events)
+        problems = verify(tmp_path / str(at))
+        assert ["smaller than k" in problem for problem in problems] == [True] * beyond
+
+
+def test_the_truth_told_again_is_no_lie(good: Path, tmp_path: Path) -> None:
+    """Or every lie above would be found, whatever it says."""
+    shutil.copytree(good, tmp_path / "copy")
+    known = certificate_of(good)
+    recertified(tmp_path / "copy", **told_by(known, NO_CHANGE), events=known.events)
+    assert certificate_of(tmp_path / "copy") == known
+    assert verify(tmp_path / "copy") == []
+
+
+def test_a_file_that_was_changed_or_taken_is_named(good: Path, tmp_path: Path) -> None:
+    for name in ("data-3.csv", "scheme/c.csv"):
+        copy = tmp_path / name.replace("/", "-")
+        shutil.copytree(good, copy)
+        (copy / name).write_text((copy / name).read_text() + "x;x\n")
+        assert any(f"'{name}' was changed" in problem for problem in verify(copy))
+        (copy / name).unlink()
+        assert any(f"'{name}' is missing" in problem for problem in verify(copy))
+
+
+def test_slices_are_not_k_anonymous_because_a_certificate_says_so(
+    good: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(good, tmp_path / "copy")
+    said: Parameters = {"k": 5000.0, "algorithm": "ola", "suppressed": "dropped"}
+    words = statement("k-anonymity", Facts([said], unit="one row"))
+    promise = Guarantee(kind="k-anonymity", statement=words, unit="one row")
+    recertified(
+        tmp_path / "copy", method="k-anonymity", parameters=said, guarantee=promise, events=[]
+    )
+    assert verify(tmp_path / "copy") != []

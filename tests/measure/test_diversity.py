@@ -1,0 +1,178 @@
+"""Rules on sensitive values, against their definitions in exact arithmetic."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from incrowd.measure.diversity import (
+    Closeness,
+    Distinct,
+    Entropy,
+    Protected,
+    Rule,
+    distance,
+    satisfied,
+)
+
+Spread = list[int]
+widths = st.integers(1, 5)
+TIE = 1e-9  # a bound that is met but for this much may go either way
+
+
+def spreads(width: int) -> st.SearchStrategy[Spread]:
+    return st.lists(st.integers(0, 6), min_size=width, max_size=width).filter(any)
+
+
+def exact(inside: Spread, overall: Spread, *, ordered: bool) -> Fraction:
+    """The least work that turns one distribution into the other, moved as the distance says."""
+    if len(overall) == 1:
+        return Fraction(0)
+    here = [Fraction(x, sum(inside)) for x in inside]
+    there = [Fraction(x, sum(overall)) for x in overall]
+    if not ordered:
+        return sum((max(x - y, Fraction(0)) for x, y in zip(here, there, strict=True)), Fraction(0))
+    # along a line, the cheapest plan serves the places from left to right
+    work, at, supply = Fraction(0), 0, here[0]
+    for place, wanted in enumerate(there):
+        need = wanted
+        while need:
+            while not supply:
+                at += 1
+                supply = here[at]
+            moved = min(need, supply)
+            work += moved * abs(place - at)
+            need, supply = need - moved, supply - moved
+    return work / (len(overall) - 1)
+
+
+def perplexity(inside: Spread) -> float:
+    """How many equally frequent values have the same entropy."""
+    rows = sum(inside)
+    return math.exp(math.fsum(-x / rows * math.log(x / rows) for x in inside if x))
+
+
+@settings(max_examples=200)
+@given(data=st.data(), width=widths, bound=st.sampled_from([1, 1.5, 2, 2.5, 3]))
+def test_rules_against_their_definitions(data: st.DataObject, width: int, bound: float) -> None:
+    overall = data.draw(spreads(width))
+    classes = data.draw(st.lists(spreads(width), min_size=1, max_size=5))
+    spread, total = np.array(classes), np.array(overall)
+    assert Distinct(bound).holds(spread, total).tolist() == [
+        sum(x > 0 for x in inside) >= bound for inside in classes
+    ]
+    for got, inside in zip(Entropy(bound).holds(spread, total), classes, strict=True):
+        assert bool(got) == (perplexity(inside) >= bound - TIE)
+    for ordered in (False, True):
+        away = [exact(inside, overall, ordered=ordered) for inside in classes]
+        assert distance(spread, total, ordered=ordered) == pytest.approx([float(x) for x in away])
+        for t in (0.0, 0.125, 0.25, 0.5, float(away[0])):
+            expected = [float(x) <= t + TIE for x in away]
+            assert Closeness(t, ordered=ordered).holds(spread, total).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("inside", "least", "holds"),
+    [
+        ((5, 5, 0), 2, True),  # exactly two equally frequent values
+        ((7, 7, 7), 3, True),
+        ((5, 6, 0), 2, False),  # two values, but not equally frequent
+        ((1, 0, 0), 1, True),
+        ((10, 10, 1), 2, True),
+        ((97, 1, 2), 2, False),
+    ],
+)
+def test_entropy_that_meets_its_bound_exactly(
+    inside: tuple[int, ...], least: float, holds: bool
+) -> None:
+    assert Entropy(least).holds(np.array([inside]), np.array([9, 9, 9])).tolist() == [holds]
+
+
+def test_closeness_as_in_the_paper() -> None:
+    """Li and others' salaries 3K to 11K: {3K, 4K, 5K} is 0.375 away, {6K, 8K, 11K} 0.167."""
+    overall = np.ones(9, dtype=np.int64)
+    lowest = np.array([[1, 1, 1, 0, 0, 0, 0, 0, 0]])
+    middle = np.array([[0, 0, 0, 1, 0, 1, 0, 0, 1]])
+    assert distance(lowest, overall, ordered=True) == pytest.approx([0.375])
+    assert distance(middle, overall, ordered=True) == pytest.approx([1 / 6])
+    assert distance(lowest, overall, ordered=False) == pytest.approx([2 / 3])
+    assert Closeness(0.375, ordered=True).holds(lowest, overall).all()
+    assert not Closeness(0.374, ordered=True).holds(lowest, overall).any()
+
+
+RULES: list[Rule] = [
+    Distinct(1), Distinct(2), Distinct(3), Entropy(1.5), Entropy(2), Entropy(2.5),
+    Closeness(0.1), Closeness(0.3), Closeness(0.15, ordered=True), Closeness(0.3, ordered=True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("overall", [(9, 9, 9), (3, 10, 20), (40, 3, 7)])
+def test_two_classes_that_satisfy_a_rule_satisfy_it_together(
+    rule: Rule, overall: tuple[int, int, int]
+) -> None:
+    """All pairs of classes of up to five rows of each of three values."""
+    table = np.array(overall)
+    every = np.array([x for x in itertools.product(range(6), repeat=3) if any(x)])
+    holds = rule.holds(every, table)
+    good = every[holds]
+    assert len(good) > 0
+    assert len(good) < len(every) or rule == Distinct(1)
+    for one in good:
+        assert rule.holds(good + one, table).all()
+        if rule.monotone:
+            assert rule.holds(every + one, table).all()
+
+
+@pytest.mark.parametrize(
+    ("rule", "one", "other"),
+    [
+        (Entropy(2), (1, 1), (9, 0)),
+        (Closeness(0.3), (1, 1), (9, 0)),
+        (Closeness(0.3, ordered=True), (1, 1), (9, 0)),
+    ],
+)
+def test_what_joins_a_class_may_break_a_rule_that_is_not_monotone(
+    rule: Rule, one: tuple[int, int], other: tuple[int, int]
+) -> None:
+    overall = np.array([20, 20])
+    assert not rule.monotone
+    assert rule.holds(np.array([one]), overall).all()
+    assert not rule.holds(np.array([np.add(one, other)]), overall).any()
+
+
+def test_counting_distinct_values_is_monotone() -> None:
+    assert Distinct(3).monotone
+
+
+@given(
+    rows=st.lists(
+        st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 1), st.integers(1, 4)),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_classes_satisfy_the_rules_of_all_columns(rows: list[tuple[int, int, int, int]]) -> None:
+    at, first, second, counts = (np.array(column) for column in zip(*rows, strict=True))
+    named, number = np.unique(at, return_inverse=True)
+    columns, expected = [], np.ones(len(named), dtype=bool)
+    asked: list[tuple[Rule, ...]] = [(Distinct(2), Closeness(0.4)), (Entropy(1.2),)]
+    for codes, values, rules in zip((first, second), (3, 2), asked, strict=True):
+        overall = [int(counts[codes == x].sum()) for x in range(values)]
+        columns.append(Protected(codes.astype(np.int32), np.array(overall), rules))
+        spread = [
+            [int(counts[(number == c) & (codes == x)].sum()) for x in range(values)]
+            for c in range(len(named))
+        ]
+        assert columns[-1].spread(number, counts, classes=len(named)).tolist() == spread
+        for rule in rules:
+            expected &= rule.holds(np.array(spread), np.array(overall))
+    got = satisfied(number, counts, classes=len(named), protected=columns)
+    assert got.tolist() == expected.tolist()
+    assert satisfied(number, counts, classes=len(named), protected=[]).all()

@@ -1,0 +1,210 @@
+"""Which associations survive in slices, held against the textbook."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from support.sliced import (
+    LEVELS,
+    made_people,
+    read,
+    released,
+)
+
+from incrowd.codes.frequency import Frequencies, merged
+from incrowd.engine.count import Counted, count
+from incrowd.engine.source import open_table
+from incrowd.measure.evaluation import Shown, axes_of
+from incrowd.measure.outcome import Outcome, outcome_of
+from incrowd.measure.slices import Sliced, part_of, sliced
+from incrowd.spec.file import parse
+from incrowd.ui.terminal import survivals
+
+
+@pytest.fixture(scope="module")
+def people() -> pl.DataFrame:
+    return made_people()
+
+
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing takes most of the time of a small release; ``good`` is drawn."""
+    monkeypatch.setattr("incrowd.release.report._drawn", lambda _figure: "")
+
+
+# Which associations survive.
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A slice made by hand."""
+
+    scheme: dict[str, object]
+    shown: Shown | None
+    evaluation: Outcome
+
+
+def phi(counts: Sequence[int]) -> float:
+    """Cramér's V of two columns of two values, by the textbook: 00, 01, 10, 11."""
+    a, b, c, d = counts
+    below = (a + b) * (c + d) * (a + c) * (b + d)
+    return abs(a * d - b * c) / math.sqrt(below) if below else 0.0
+
+
+Cells = dict[tuple[str, ...], int]
+
+
+def by_hand(whole: Counted, names: str, cells: Cells) -> Made:
+    """A slice that shows certain labels so often."""
+    part_ = part_of(whole, tuple(names))
+    labels: list[str] = ["0", "1", "*"]
+    codes = np.array([[labels.index(x) for x in cell] for cell in cells], dtype=np.int32)
+    shown = Shown((labels,) * len(names), merged(codes, np.array(list(cells.values()))))
+    plain_ = Frequencies(codes[:0], np.array([], dtype=np.int64))
+    empty = outcome_of(part_, plain_, k=1, beta=0.5)
+    own = Outcome(**{**vars(empty), "rows_released": sum(cells.values()), "loss": 0.1 * len(names)})
+    return Made(dict.fromkeys(names), shown, own)
+
+
+def pairs_of(values: Sequence[int]) -> Cells:
+    return dict(zip(itertools.product("01", repeat=2), values, strict=True))
+
+
+@pytest.fixture(scope="module")
+def four() -> Counted:
+    """Forty rows of four columns: b follows a, c follows b less, d is on its own."""
+    rows = [
+        (a, b, c, d)
+        for (a, b, c), n in zip(
+            itertools.product((0, 1), repeat=3), (6, 3, 1, 2, 2, 1, 2, 3), strict=True
+        )
+        for d in (0, 1)
+        for _ in range(n)
+    ]
+    frame = pl.DataFrame(rows, schema=list("abcd"), orient="row")
+    flat = "{role: quasi, hierarchy: {flat: {values: [0, 1]}}}"
+    file = parse("columns: {" + ", ".join(f"{name}: {flat}" for name in "abcd") + "}")
+    return count(open_table(frame), dict(file.spec.columns))
+
+
+def survived(four: Counted, parts: Sequence[Made]) -> Sliced:
+    flat = "{role: quasi, hierarchy: {flat: {values: [0, 1]}}}"
+    file = parse("columns: {" + ", ".join(f"{name}: {flat}" for name in "abcd") + "}")
+    return sliced(four, axes_of(four, dict(file.spec.columns)), parts)
+
+
+def test_survival_is_what_the_textbook_says(four: Counted) -> None:
+    counts = {"ab": (9, 1, 3, 8), "bc": (4, 4, 1, 5), "cd": (3, 3, 6, 0)}
+    found = survived(four, [by_hand(four, names, pairs_of(n)) for names, n in counts.items()])
+    original = {
+        pair: phi([int(four.frequencies.counts[
+            (four.frequencies.codes[:, "abcd".index(pair[0])] == x)
+            & (four.frequencies.codes[:, "abcd".index(pair[1])] == y)
+        ].sum()) for x in (0, 1) for y in (0, 1)])
+        for pair in ("ab", "ac", "ad", "bc", "bd", "cd")
+    }  # fmt: skip
+    assert original["ab"] == pytest.approx(phi((18, 6, 6, 10)))
+    assert original["ad"] == 0.0
+    assert [one.first + one.second for one in found.associations] == list(original)
+    for one in found.associations:
+        pair = one.first + one.second
+        assert one.original == pytest.approx(original[pair], abs=1e-12)
+        if pair in counts:
+            assert one.released == pytest.approx(phi(counts[pair]), abs=1e-12)
+            assert one.slice == 1 + list(counts).index(pair)
+        else:  # nothing is known of them, and that is said
+            assert one.released == 0.0
+            assert one.slice is None
+    errors = [abs(original[pair] - phi(counts.get(pair, (0, 0, 0, 0)))) for pair in original]
+    assert found.association_error == pytest.approx(sum(errors) / 6)
+    assert found.rows_original == 40
+    assert found.rows_released == 21 + 14 + 12
+    assert found.columns == (("a", "b"), ("b", "c"), ("c", "d"))
+
+
+def test_of_slices_that_share_a_pair_the_largest_shows_it(four: Counted) -> None:
+    few, many = (5, 1, 1, 5), (8, 4, 4, 8)
+    triple: Cells = {(*pair, "0"): n for pair, n in pairs_of(many).items()}
+    for order in ((0, 1), (1, 0)):
+        parts = [by_hand(four, "ab", pairs_of(few)), by_hand(four, "abc", triple)]
+        found = survived(four, [parts[at] for at in order])
+        (first,) = (one for one in found.associations if (one.first, one.second) == ("a", "b"))
+        assert first.released == pytest.approx(phi(many))
+        assert first.slice == 1 + order.index(1)
+        assert found.loss == pytest.approx((2 * 0.2 + 3 * 0.3) / 5)  # by columns
+        (third,) = (one for one in found.associations if (one.first, one.second) == ("a", "c"))
+        assert (third.released, third.slice) == (0.0, None)  # c shows one value
+        assert third.silent == 1 + order.index(1)
+
+
+def test_a_slice_that_shows_nothing_of_a_column_keeps_none_of_its_pairs(four: Counted) -> None:
+    """Nor does it stand before a smaller one that shows both."""
+    blank: Cells = {("0", "*", "0"): 20, ("1", "*", "1"): 10}
+    alone = survived(four, [by_hand(four, "abc", blank), by_hand(four, "cd", pairs_of([1] * 4))])
+    found = {one.first + one.second: one for one in alone.associations}
+    for pair in ("ab", "bc"):
+        assert (found[pair].slice, found[pair].silent, found[pair].released) == (None, 1, 0.0)
+    assert (found["ac"].slice, found["ac"].silent) == (1, None)
+    assert (found["ad"].slice, found["ad"].silent) == (None, None)
+    said = survivals(alone)
+    assert said.startswith("2 of 6 pairs of columns are shown together in a slice (2 more stand")
+    both = survived(
+        four, [by_hand(four, "abc", blank), by_hand(four, "ab", pairs_of((5, 1, 1, 5)))]
+    )
+    (first,) = (one for one in both.associations if (one.first, one.second) == ("a", "b"))
+    assert (first.slice, first.silent) == (2, None)
+    assert first.released == pytest.approx(phi((5, 1, 1, 5)))
+
+
+def test_the_report_lists_them_apart(people: pl.DataFrame, tmp_path: Path) -> None:
+    more = "slices: [[a, b], [b, c, d], [e, z]], scheme: fixed, beta: 0.5, levels: "
+    levels = "{a: 0, b: 0, c: 1, d: 0, e: 0, z: 2}"
+    made = released(people, tmp_path / "out", more + levels)
+    assert isinstance(made.evaluation, Sliced)
+    silent = [one for one in made.evaluation.associations if one.silent is not None]
+    assert [(one.first, one.second) for one in silent] == [("b", "c"), ("c", "d"), ("e", "z")]
+    page = (tmp_path / "out.curator" / "report.html").read_text()
+    assert "Together in a table that shows nothing of one, and so lost as well: " in page
+    assert "b, c (slice 2)" in page
+
+
+def test_what_is_hidden_is_taken_to_be_anything(four: Counted) -> None:
+    """Rows that show * are spread over both values, which weakens the association."""
+    cells: Cells = {("0", "0"): 6, ("1", "1"): 6, ("0", "*"): 4, ("*", "1"): 2}
+    found = survived(four, [by_hand(four, "ab", cells), by_hand(four, "cd", pairs_of([1] * 4))])
+    (first,) = (one for one in found.associations if (one.first, one.second) == ("a", "b"))
+    assert first.released == pytest.approx(phi((8, 2 + 1, 0, 6 + 1)))
+
+
+def test_survival_of_a_release_is_that_of_its_files(people: pl.DataFrame, tmp_path: Path) -> None:
+    """At level 0 the association of two columns is the one in the file that shows them."""
+    more = f"slices: [[a, b], [b, c, d], [e, z]], {LEVELS}, scheme: fixed, format: csv, beta: 0.5"
+    made = released(people, tmp_path / "out", more)
+    assert isinstance(made.evaluation, Sliced)
+    tables = [read(tmp_path / "out", table) for table in made.certificate.tables]
+    shown = {("a", "b"): 0, ("b", "c"): 1, ("b", "d"): 1, ("c", "d"): 1}
+    for one in made.evaluation.associations:
+        pair = (one.first, one.second)
+        assert one.slice == (shown[pair] + 1 if pair in shown else None)
+        assert one.silent == (3 if pair == ("e", "z") else None)  # all zip codes begin alike
+        if pair not in shown:
+            assert one.released == 0.0
+        else:
+            assert one.released == pytest.approx(cramer(tables[shown[pair]], *pair), abs=1e-9)
+            weighted = people.select(pl.col(*pair).cast(pl.String)).group_by(*pair).len("count")
+            assert one.original == pytest.approx(cramer(weighted, *pair), abs=1e-9)
+
+
+def cramer(table: pl.DataFrame, first: str, second: str) -> float:
+    joint = table.pivot(second, index=first, values="count", aggregate_function="sum").fill_null(0)
+    counts = joint.drop(first).to_numpy().astype(float)
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
+    squared = ((counts - expected) ** 2 / expected).sum() / counts.sum()
+    return math.sqrt(squared / (min(counts.shape) - 1))

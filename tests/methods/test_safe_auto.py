@@ -1,0 +1,157 @@
+"""What 'scheme: auto', the default, decides; from the spec alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.releases import spec
+from support.seam import PinnedRandomness
+from ui.test_cli import run
+
+from incrowd.errors import IncrowdError
+from incrowd.methods.base import published
+from incrowd.methods.safe import auto as deciding
+from incrowd.methods.safe.auto import decided
+from incrowd.methods.safe.scheme import Cut, Fixed, Searched
+from incrowd.release.verify import verify
+from incrowd.spec.file import SpecFile, parse, taken
+from incrowd.tasks.publish import publish
+from incrowd.tasks.sample import SPECS, sample
+
+BUDGET = "epsilon: 1, delta: 1.0e-6"
+ALL = "levels: {zip: 3, sex: 0, birth_year: 4, race: 0}"
+
+
+def decision(file: SpecFile) -> tuple[type, str]:
+    scheme, reasons = decided(file, published(file.spec, "quasi", "sensitive"))
+    return type(scheme), " ".join(reasons)
+
+
+@pytest.mark.parametrize(
+    ("release", "scheme", "reason"),
+    [
+        (BUDGET, Searched, "so levels, k and beta were chosen privately."),
+        (f"{BUDGET}, scheme: auto", Searched, "leaves the scheme open"),
+        (f"{BUDGET}, keep: 0.5, levels: {{sex: 0}}", Searched, "so levels were chosen privately."),
+        (
+            f"{BUDGET}, levels: {{race: 0}}",
+            Searched,
+            "so levels, k and beta were chosen privately.",
+        ),
+        (f"{BUDGET}, {ALL}", Fixed, "names the level of every column"),
+        (f"{BUDGET}, k: 20", Fixed, "names k, which a search would find itself"),
+        ("epsilon: 1, k: 20, beta: 0.2", Fixed, "names k"),
+        ("epsilon: 1, beta: 0.2", Fixed, "does not give both epsilon and delta"),
+        (f"{BUDGET}, slices: 2", Searched, "for each slice by itself"),
+        (f"{BUDGET}, levels: {{sex: [0, 1], race: [0, 1], birth_year: 3}}", Searched, "privately."),
+        (f"{BUDGET}, scheme: fixed", Fixed, "asks for a fixed scheme"),
+        (f"{BUDGET}, scheme: search", Searched, "asks for a search"),
+        (f"{BUDGET}, scheme: mondrian", Cut, "asks for safe Mondrian"),
+    ],
+)
+def test_each_decision_has_its_reason(release: str, scheme: type, reason: str) -> None:
+    found, words = decision(spec(f"release: {{{release}}}"))
+    assert found is scheme
+    assert reason in words
+
+
+def test_columns_that_list_nothing_are_searched() -> None:
+    columns = "columns: {zip: {role: quasi, hierarchy: {mask: {length: 5}}}}"
+    assert decision(parse(f"{columns}\nrelease: {{{BUDGET}}}"))[0] is Searched
+
+
+@pytest.mark.parametrize("more", ["objective: detail", "search_epsilon: 0.1"])
+def test_what_only_a_choice_needs_is_refused_where_nothing_is_chosen(more: str) -> None:
+    with pytest.raises(IncrowdError, match="is for a scheme that is chosen, but the spec names k"):
+        decision(spec(f"release: {{{BUDGET}, k: 20, {more}}}"))
+
+
+def wide(columns: int, **release: Any) -> SpecFile:
+    values = {"intervals": {"from": 0, "to": 63, "widths": [2, 4, 8, 16]}}
+    listed = {f"c{at}": {"role": "quasi", "hierarchy": values} for at in range(columns)}
+    return taken({"columns": listed, "release": {"epsilon": 1.0, "delta": 1e-6, **release}})
+
+
+def test_of_very_many_schemes_the_finest_are_left_out_unseen() -> None:
+    file = wide(12)
+    scheme, reasons = decided(file, published(file.spec, "quasi"))
+    assert type(scheme) is Searched
+    lattice = scheme.lattice(tuple(file.spec.columns))
+    assert 100_000 < lattice.size <= deciding.MANY_SCHEMES
+    assert set(lattice.high) == {5}
+    assert max(lattice.low) - min(lattice.low) <= 1  # every column keeps a choice
+    assert f"Of {6**12:,} schemes the finest were left out, without a look" in reasons[1]
+    assert "'c0' from level 4" in reasons[1]
+    few = wide(4)
+    scheme, reasons = decided(few, published(few.spec, "quasi"))
+    assert type(scheme) is Searched
+    assert scheme.lattice(tuple(few.spec.columns)).size == 6**4
+    assert len(reasons) == 2  # what was decided, and what else could be asked for
+    assert "'objective: detail' with 'keep: 0.25'" in reasons[1]
+
+
+def test_limits_of_the_spec_stay_when_schemes_are_left_out() -> None:
+    file = wide(12, levels={"c0": [1, 2], "c1": 3})
+    scheme, _ = decided(file, published(file.spec, "quasi"))
+    assert type(scheme) is Searched
+    lattice = scheme.lattice(tuple(file.spec.columns))
+    assert (lattice.low[0], lattice.high[0]) == (1, 2)
+    assert (lattice.low[1], lattice.high[1]) == (3, 3)
+    assert lattice.size <= deciding.MANY_SCHEMES
+
+
+def test_slices_of_many_columns_are_searched_though_all_together_could_not_be() -> None:
+    assert decision(wide(30, slices=3))[0] is Searched
+    assert decision(wide(30, slices=3, scheme="search"))[0] is Searched
+    with pytest.raises(IncrowdError, match="leave at most"):
+        decision(wide(30, scheme="search"))
+
+
+def test_auto_is_the_default_and_the_release_says_why(tmp_path: Path) -> None:
+    people = sample("census", rows=4000)
+    usual = parse(SPECS["census"])
+    made = []
+    for name in ("usual", "auto", "search"):
+        file = usual if name == "usual" else usual.changed(("release", "scheme"), name)
+        folder = tmp_path / name
+        made.append(publish(people, file, output=folder, bits=PinnedRandomness(2)))
+        assert verify(folder) == []
+    assert made[0].certificate == made[1].certificate == made[2].certificate
+    assert all(column.level is not None for column in made[0].certificate.table.scheme.values())
+    assert "leaves the scheme open" in made[0].reasons[0]
+    page = (tmp_path / "usual.curator" / "report.html").read_text()
+    assert "Why this scheme" in page
+    assert "leaves the scheme open" in page
+    assert "leaves the scheme open" not in (tmp_path / "usual" / "certificate.json").read_text()
+
+
+def test_every_sample_comes_with_a_spec_that_publishes_it(tmp_path: Path) -> None:
+    for kind in SPECS:
+        table, file = tmp_path / "tables" / f"{kind}.csv", tmp_path / f"{kind}.yaml"
+        table.parent.mkdir(exist_ok=True)
+        run("sample", kind, "--rows", "2000", "-o", str(table), "--spec", str(file))
+        assert f"table: tables/{kind}.csv" in file.read_text()
+        publish(None, file, output=tmp_path / kind)
+        assert verify(tmp_path / kind) == []
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+@pytest.mark.parametrize(
+    "release",
+    [
+        {"scheme": "fixed"}, {"scheme": "search"}, {"scheme": "mondrian"}, {"slices": 3},
+        {"slices": {"columns": 2, "tables": 5}}, {"slices": 2, "scheme": "mondrian"},
+    ],
+)  # fmt: skip
+def test_a_table_without_rows_is_published_like_any_other(
+    rows: int, release: dict[str, Any], tmp_path: Path
+) -> None:
+    """A release that fails on the empty table alone would tell it from a table of one row."""
+    file = parse(SPECS["census"])
+    for name, value in release.items():
+        file = file.changed(("release", name), value)
+    made = publish(sample("census", rows=2).frame().head(rows), file, output=tmp_path / "out")
+    assert verify(tmp_path / "out") == []
+    assert made.evaluation.rows_released == 0

@@ -1,0 +1,174 @@
+"""Ledgers: what they protect, what may be spent, and releases that they do not count."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from support.seam import PinnedRandomness
+
+import incrowd as ic
+from incrowd.release.ledger import ONE_ROW, BudgetError, Ledger, unit_of_id
+from incrowd.release.memory import Memory, name_of
+from incrowd.tasks.publish import Release, publish
+
+COLUMNS = {
+    "patient": {"role": "identifier"},
+    "home": {"role": "identifier"},
+    "x": {"role": "quasi", "hierarchy": {"flat": {"values": ["a", "b"]}}},
+}
+RELEASE = {"k": 20, "beta": 0.1, "delta": 1e-6, "levels": {"x": 0}}
+
+
+def table(rows: int = 600) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "patient": [i // 2 for i in range(rows)],
+            "home": [i // 4 for i in range(rows)],
+            "x": ["a", "b"] * (rows // 2),
+        }
+    )
+
+
+def made(
+    folder: Path, unit: object = "one row per person", ledger: Ledger | None = None,
+    people: pl.DataFrame | None = None,
+) -> Release:  # fmt: skip
+    spec = {"unit": unit, "columns": COLUMNS, "release": RELEASE}
+    people = table() if people is None else people
+    return publish(people, spec, output=folder, ledger=ledger, bits=PinnedRandomness(1))
+
+
+def ledger(path: Path, epsilon: float = 5.0) -> Ledger:
+    book = Ledger(path)
+    book.set_budget(epsilon=epsilon, delta=1e-6)
+    return book
+
+
+def test_releases_that_protect_different_units_are_not_added_up(tmp_path: Path) -> None:
+    units: list[object] = ["one row per person", {"id": "patient"}, {"id": "home"}]
+    for first in units:
+        book = ledger(tmp_path / f"{units.index(first)}.ledger")
+        made(tmp_path / f"first {units.index(first)}", first, book)
+        for second in units:
+            folder = tmp_path / f"{units.index(first)} {units.index(second)}"
+            if second == first:
+                made(folder, second, book)
+                continue
+            with pytest.raises(BudgetError, match="they do not add up"):
+                made(folder, second, book)
+            assert not folder.exists()
+        assert len(book.spends()) == 2
+    assert Ledger(tmp_path / "1.ledger").unit() == unit_of_id("patient")
+
+
+def test_an_old_ledger_refuses_until_it_is_told_its_unit(tmp_path: Path) -> None:
+    book = ledger(tmp_path / "old.ledger")
+    book.book([ic.SafeRelease(20, 0.1)])
+    with sqlite3.connect(book.path) as database:
+        database.execute("DELETE FROM about WHERE name = 'unit'")
+    with pytest.raises(BudgetError, match="does not say what its releases protect"):
+        made(tmp_path / "out", ledger=book)
+    command = [sys.executable, "-m", "incrowd", "ledger", "unit", str(book.path)]
+    both = subprocess.run([*command, "--row", "--id", "x"], capture_output=True, text=True)
+    assert both.returncode == 2
+    told = subprocess.run([*command, "--row"], capture_output=True, text=True)
+    assert (told.returncode, book.unit()) == (0, ONE_ROW)
+    made(tmp_path / "out", ledger=book)
+    with pytest.raises(BudgetError, match="they do not add up"):
+        book.set_unit(unit_of_id("patient"))
+
+
+def test_a_raised_budget_is_confirmed_and_stays_on_record(tmp_path: Path) -> None:
+    book = ledger(tmp_path / "table.ledger", epsilon=1)
+    for epsilon, delta in ((1.1, 1e-6), (0.5, 1e-5)):
+        with pytest.raises(BudgetError, match="confirm it with --raise"):
+            book.set_budget(epsilon=epsilon, delta=delta)
+    book.set_budget(epsilon=0.5, delta=1e-6)  # to lower it takes nothing
+    run = [sys.executable, "-m", "incrowd", "ledger"]
+    more_ = ["budget", str(book.path), "--epsilon", "2", "--delta", "1e-6"]
+    assert subprocess.run([*run, *more_], capture_output=True).returncode == 1
+    assert book.budget().epsilon == 0.5
+    assert subprocess.run([*run, *more_, "--raise"], capture_output=True).returncode == 0
+    assert [one.epsilon for one in book.budgets()] == [1.0, 0.5, 2.0]
+    shown = subprocess.run([*run, "show", str(book.path)], capture_output=True, text=True).stdout
+    assert shown.count("Before") == 2
+    assert "Budget  epsilon = 2 at delta = 1e-06, since" in shown
+    known = subprocess.run([*run, "show", str(book.path), "--json"], capture_output=True).stdout
+    assert [one["epsilon"] for one in json.loads(known)["budgets"]] == [1.0, 0.5, 2.0]
+
+
+def test_a_further_release_of_a_sample_is_asked_as_one(tmp_path: Path) -> None:
+    book = ledger(tmp_path / "table.ledger")
+    event = ic.Sampled(ic.SafeRelease(20, 0.1), 0.1)
+    book.book([event])
+    assert book.as_before(ic.SafeRelease(20, 0.1)) == event
+    command = ["ledger", "show", str(book.path), "--k", "20", "--beta", "0.1", "--json"]
+    shown = subprocess.run([sys.executable, "-m", "incrowd", *command], capture_output=True).stdout
+    assert json.loads(shown)["with_one_more"] == book.spent([event])
+    book.book([ic.SafeRelease(20, 0.1)])  # from here on nothing is amplified
+    assert book.as_before(ic.SafeRelease(20, 0.1)) == ic.SafeRelease(20, 0.1)
+
+
+def test_a_table_is_recognised_however_it_was_released(tmp_path: Path) -> None:
+    one, two = ledger(tmp_path / "one.ledger"), ledger(tmp_path / "two.ledger")
+    assert made(tmp_path / "a", ledger=one).warnings == ()
+    assert made(tmp_path / "b", ledger=one).warnings == ()  # counted there
+    (without,) = made(tmp_path / "c").warnings
+    assert "keep one --ledger for all of them" in without
+    for number in range(3):  # every time, not only the first
+        for at, book in enumerate((one, two)):
+            (warning,) = made(tmp_path / f"{number}{at}", ledger=book).warnings
+            assert "without this ledger, which does not count that release" in warning
+    other = table().with_columns(x=pl.lit("a"))
+    assert made(tmp_path / "other", people=other).warnings == ()
+
+
+def test_what_an_older_version_remembered_is_still_known(tmp_path: Path) -> None:
+    state = tmp_path / "state" / "incrowd"
+    state.mkdir(parents=True)
+    key = "ab" * 32
+    from incrowd.engine.source import open_table
+
+    mark = open_table(table()).fingerprint(bytes.fromhex(key))
+    (state / "released.json").write_text(json.dumps({"key": key, "tables": [mark]}))
+    assert "was released before" in made(tmp_path / "out").warnings[0]
+
+
+def test_a_memory_that_cannot_be_kept_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    assert not Memory().usable
+    assert "Nothing can be remembered" in made(tmp_path / "out").warnings[0]
+
+
+REMEMBER = """
+import sys
+from incrowd.release.memory import Memory
+for number in range(40):
+    Memory().remember(f"{sys.argv[1]} {number}")
+"""
+
+
+def test_nothing_is_forgotten_in_a_race(tmp_path: Path) -> None:
+    racers = [subprocess.Popen([sys.executable, "-c", REMEMBER, name]) for name in ("ann", "bob")]
+    assert [racer.wait() for racer in racers] == [0, 0]
+    known = Memory()
+    assert all(known.earlier(f"{name} {at}") for name in ("ann", "bob") for at in range(40))
+    assert known.earlier("ann 1", ledger=name_of(b"x"))
+    assert not known.earlier("eve 1")
+
+
+def test_a_ledger_without_a_budget_is_no_traceback(tmp_path: Path) -> None:
+    book = ledger(tmp_path / "table.ledger")
+    with sqlite3.connect(book.path) as database:
+        database.execute("DELETE FROM budgets")
+    with pytest.raises(ic.IncrowdError, match="has no budget"):
+        made(tmp_path / "out", ledger=book)

@@ -1,0 +1,292 @@
+"""Verification: what was changed is named, and nothing false passes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.releases import USUAL, in_order, released, spec
+
+from incrowd.engine.source import open_table
+from incrowd.release.certificate import Certificate
+from incrowd.release.verify import verify
+from incrowd.spec.file import parse
+from incrowd.tasks.publish import publish
+
+
+@pytest.fixture(scope="module")
+def good(voters: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("good") / "out"
+    settings_ = USUAL.replace("}}", "}, format: csv}")
+    publish(voters, spec(settings_), output=folder, key=Ed25519PrivateKey.generate())
+    return folder
+
+
+def tampered(good: Path, tmp_path: Path) -> Path:
+    shutil.copytree(good, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def recertified(folder: Path, **changes: Any) -> None:
+    """Write a certificate with changes whose seal fits, as somebody who knows the code would."""
+    certificate = Certificate.model_validate_json((folder / "certificate.json").read_bytes())
+    changed = certificate.model_copy(update={**changes, "signature": None}).sealed()
+    (folder / "certificate.json").write_bytes(changed.canonical())
+
+
+def test_a_signed_release_verifies(good: Path) -> None:
+    assert verify(good) == []
+
+
+def test_a_changed_byte_is_named(good: Path, tmp_path: Path) -> None:
+    folder = tampered(good, tmp_path)
+    data = bytearray((folder / "data.csv").read_bytes())
+    data[len(data) // 2] ^= 1
+    (folder / "data.csv").write_bytes(data)
+    assert "The file 'data.csv' was changed: its hash does not fit." in verify(folder)
+
+
+def test_a_lowered_epsilon_is_named(good: Path, tmp_path: Path) -> None:
+    folder = tampered(good, tmp_path)
+    text = (folder / "certificate.json").read_text()
+    (folder / "certificate.json").write_text(text.replace('"epsilon":1.0', '"epsilon":0.5'))
+    assert any("its seal does not fit" in problem for problem in verify(folder))
+    certificate = Certificate.model_validate_json((good / "certificate.json").read_bytes())
+    lower = certificate.guarantee.model_copy(update={"epsilon": 0.5})
+    recertified(folder, guarantee=lower)
+    assert any("The guarantee is not true" in problem for problem in verify(folder))
+
+
+def test_a_dropped_row_that_leaves_k_minus_one_is_named(good: Path, tmp_path: Path) -> None:
+    folder = tampered(good, tmp_path)
+    certificate = Certificate.model_validate_json((good / "certificate.json").read_bytes())
+    data = pl.read_csv(folder / "data.csv", infer_schema=False)
+    k = int(certificate.parameters["k"])
+    sizes = data.group_by(data.columns).len().sort("len")
+    drop = int(sizes["len"][0]) - k + 1
+    smallest = sizes.head(1).drop("len")
+    kept = data.join(smallest, on=data.columns, how="anti", nulls_equal=True)
+    left = data.join(smallest, on=data.columns, how="semi", nulls_equal=True).slice(drop)
+    in_order(pl.concat([kept, left])).write_csv(folder / "data.csv")
+    digest = hashlib.sha256((folder / "data.csv").read_bytes()).hexdigest()
+    recertified(
+        folder,
+        release=certificate.table.release.model_copy(
+            update={"sha256": digest, "rows": len(data) - drop, "smallest_class": k - 1}
+        ),
+    )
+    assert verify(folder) == [
+        f"1 class(es) are smaller than k = {k}; the smallest has {k - 1} row(s)."
+    ]
+
+
+def test_a_value_of_another_level_is_named(good: Path, tmp_path: Path) -> None:
+    folder = tampered(good, tmp_path)
+    certificate = Certificate.model_validate_json((good / "certificate.json").read_bytes())
+    scheme = dict(certificate.table.scheme)
+    scheme["zip"] = scheme["zip"].model_copy(update={"level": 2})
+    recertified(folder, scheme=scheme)
+    assert any("is no value of level 2" in problem for problem in verify(folder))
+
+
+def test_strangers_and_missing_files_are_named(good: Path, tmp_path: Path) -> None:
+    folder = tampered(good, tmp_path)
+    (folder / "raw.csv").write_text("secret")
+    (folder / "scheme" / "sex.csv").unlink()
+    found = verify(folder)
+    assert "'raw.csv' is not covered by the certificate." in found
+    assert "The file 'scheme/sex.csv' is missing." in found
+
+
+def test_links_pipes_and_folders_are_named(good: Path, tmp_path: Path) -> None:
+    folder = tampered(good, tmp_path)
+    (folder / "more").symlink_to("/etc")
+    (folder / "alice has x").mkdir()
+    os.mkfifo(folder / "pipe")
+    assert [p for p in verify(folder) if "not covered" in p] == [
+        f"'{name}' is not covered by the certificate." for name in ("alice has x", "more", "pipe")
+    ]
+    for name in ("alice has x", "more", "pipe"):
+        shutil.rmtree(folder / name) if name[0] == "a" else (folder / name).unlink()
+    assert verify(folder) == []
+    (folder / "data.csv").unlink()
+    os.mkfifo(folder / "data.csv")
+    assert "The file 'data.csv' is missing." in verify(folder)
+
+
+def certificate_of(folder: Path) -> Certificate:
+    return Certificate.model_validate_json((folder / "certificate.json").read_bytes())
+
+
+def lies(certificate: Certificate) -> list[dict[str, Any]]:
+    """Changes that a liar would make, each with a seal that fits."""
+    real = certificate.events[0]
+    weak = {"kind": "safe release", "k": 2, "beta": 1e-9}
+    choice = {"kind": "selection", "epsilon": 0.1}
+    column = certificate.table.scheme["sex"]
+    return [
+        {"events": [weak, real], "parameters": {"k": 2.0, "beta": 1e-9}},
+        {"events": [real, choice]},
+        {"events": [choice]},
+        {"events": []},
+        {"events": [{"kind": "composition", "events": []}]},
+        {"parameters": {"k": 2.0, "beta": certificate.parameters["beta"]}},
+        {"date": "n=800"},
+        {"incrowd": "alice is in it"},
+        {"scheme": {**certificate.table.scheme, "sex": column.model_copy(update={"level": 7})}},
+        {"scheme": {**certificate.table.scheme, "sex": column.model_copy(update={"level": -9})}},
+        {
+            "scheme": {
+                **certificate.table.scheme,
+                "sex": column.model_copy(update={"file": "data.csv"}),
+            }
+        },
+        {
+            "scheme": {
+                **certificate.table.scheme,
+                "sex": column.model_copy(update={"rule": {"flat": {}}}),
+            }
+        },
+        {"release": certificate.table.release.model_copy(update={"rows": -1})},
+    ]
+
+
+@pytest.mark.parametrize("number", range(13))
+def test_a_lie_whose_seal_fits_is_found_all_the_same(
+    good: Path, tmp_path: Path, number: int
+) -> None:
+    folder = tampered(good, tmp_path)
+    changes = lies(certificate_of(good))
+    assert len(changes) == 13
+    recertified(folder, **changes[number])
+    assert verify(folder) != []
+
+
+@pytest.mark.parametrize(
+    "text", ["zip,count\n33***,30\n33***,40\n", "zip,count\n33***,2_0\n", "zip,count\n33***,0\n"]
+)
+def test_weighted_data_that_lie_are_found(tmp_path: Path, text: str) -> None:
+    table = pl.DataFrame({"zip": ["33101"] * 400})
+    file = parse(
+        "columns: {zip: {role: quasi, hierarchy: {mask: {length: 5}}}}\n"
+        "release: {k: 14, beta: 0.25, epsilon: 1, rows: weighted, format: csv, levels: {zip: 3}}"
+    )
+    publish(table, file, output=tmp_path / "out")
+    assert verify(tmp_path / "out") == []
+    (tmp_path / "out" / "data.csv").write_text(text)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    data = certificate_of(tmp_path / "out").table.release
+    for rows in (70, 20, 0):
+        update = {"sha256": digest, "rows": rows, "classes": 2 if rows == 70 else 1}
+        recertified(tmp_path / "out", release=data.model_copy(update=update))
+        assert verify(tmp_path / "out") != []
+
+
+def test_broken_parquet_neither_crashes_nor_deceives_it(
+    voters: pl.DataFrame, tmp_path: Path
+) -> None:
+    """Even where hash and seal are made to fit: what passes says what the original said."""
+    original = released(voters, tmp_path / "out").data
+    path = tmp_path / "out" / "data.parquet"
+    content, data = path.read_bytes(), certificate_of(tmp_path / "out").table.release
+    for at in range(0, len(content), max(len(content) // 60, 1)):
+        broken = content[:at] + bytes([content[at] ^ 0x55]) + content[at + 1 :]
+        path.write_bytes(broken)
+        digest = hashlib.sha256(broken).hexdigest()
+        recertified(tmp_path / "out", release=data.model_copy(update={"sha256": digest}))
+        if verify(tmp_path / "out") == []:
+            # a byte that carries no value, or a count moved between two valid classes
+            shown = open_table(path).frame()
+            assert len(shown) == len(original)
+            assert shown.columns == original.columns
+            assert all(set(shown[name]) <= set(original[name]) for name in shown.columns)
+
+
+def test_an_open_domain_shows_values_in_one_writing_only(tmp_path: Path) -> None:
+    table = pl.DataFrame({"x": ["a"] * 400 + ["b"] * 400})
+    file = parse(
+        "columns: {x: {role: quasi, hierarchy: flat}}\n"
+        "release: {k: 14, beta: 0.25, epsilon: 1, format: csv}"
+    )
+    publish(table, file, output=tmp_path / "out")
+    path = tmp_path / "out" / "data.csv"
+    text = path.read_text().replace("b\n", "a \n")  # "a" again, as another class
+    path.write_text(text)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    data = certificate_of(tmp_path / "out").table.release
+    recertified(tmp_path / "out", release=data.model_copy(update={"sha256": digest}))
+    assert any("'a ' in column 'x' is no value of level 0" in p for p in verify(tmp_path / "out"))
+
+
+@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_fuzzed_certificate_never_crashes_and_never_passes(
+    good: Path, tmp_path: Path, data: st.DataObject
+) -> None:
+    folder = tmp_path / "fuzz"
+    if not folder.exists():
+        shutil.copytree(good, folder)
+    original = (good / "certificate.json").read_bytes()
+    fuzzed = data.draw(
+        st.one_of(mutated_bytes(original), mutated_json(original), st.binary(max_size=60))
+    )
+    if fuzzed == original:
+        return
+    (folder / "certificate.json").write_bytes(fuzzed)
+    assert verify(folder) != []
+
+
+def mutated_bytes(original: bytes) -> st.SearchStrategy[bytes]:
+    place = st.integers(0, len(original) - 1)
+    return st.builds(
+        lambda at, new, cut: original[:at] + new + original[at + cut :],
+        place,
+        st.binary(max_size=4),
+        st.integers(0, 4),
+    )
+
+
+def mutated_json(original: bytes) -> st.SearchStrategy[bytes]:
+    """One value somewhere in the certificate replaced by anything that JSON can say."""
+    anything = st.recursive(
+        st.none()
+        | st.booleans()
+        | st.floats(allow_nan=False)
+        | st.integers()
+        | st.text(max_size=9),
+        lambda inner: (
+            st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+        ),
+        max_leaves=5,
+    )
+
+    def replaced(choice: tuple[int, Any]) -> bytes:
+        tree = json.loads(original)
+        places: list[tuple[Any, Any]] = []
+
+        def walk(node: Any) -> None:
+            for key in node if isinstance(node, dict) else range(len(node)):
+                places.append((node, key))
+                if isinstance(node[key], dict | list):
+                    walk(node[key])
+
+        walk(tree)
+        node, key = places[choice[0] % len(places)]
+        node[key] = choice[1]
+        return (
+            json.dumps(tree, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode(
+                "utf-8", "surrogatepass"
+            )
+            + b"\n"
+        )
+
+    return st.tuples(st.integers(0, 200), anything).map(replaced)

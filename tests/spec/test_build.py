@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from incrowd.codes.hierarchy import Hierarchy, HierarchyError, from_rows
+from incrowd.spec.build import Rows, build, read_rows, write_rows
+from incrowd.spec.model import Column
+from incrowd.tasks.preview import as_groups
+
+
+def hierarchy(declared: Any, values: list[object] = [], **more: Any) -> Hierarchy:  # noqa: B006
+    column = Column.model_validate({"role": "quasi", "hierarchy": declared, **more})
+    return build(column, folder=Path(), values=values)
+
+
+def path(built: Hierarchy, value: object) -> list[str | None]:
+    (code,) = built.encode([value])
+    return [built.labels[level][built.groups[level][code]] for level in range(built.height)]
+
+
+def test_table_1_of_paper_b_comes_out_of_a_line_each() -> None:
+    year = hierarchy({"intervals": {"from": 1900, "to": 2026, "widths": [2, 4, 8]}})
+    assert (year.height, year.size) == (5, 127)
+    assert path(year, 1985) == ["1985", "1984-1985", "1984-1987", "1980-1987", "*"]
+    gender = hierarchy({"groups": {"Person": ["female", "male"]}})
+    assert path(gender, "male") == ["male", "Person"]
+    race = hierarchy({"flat": {"values": ["White", "Black"]}})
+    assert path(race, "Black") == ["Black", "*"]
+    marital = hierarchy({"groups": {"Alone": ["single", "divorced"], "In marriage": ["married"]}})
+    assert path(marital, "divorced") == ["divorced", "Alone", "*"]
+    postal = hierarchy({"mask": {"length": 5}}, ["23704"])
+    assert path(postal, "23704") == ["23704", "2370*", "237**", "23***", "2****", "*****"]
+    assert postal.size == 100_000
+
+
+@pytest.mark.parametrize("value", [39, 39.0, "39", "39.00", " 39"])
+def test_a_number_means_the_same_however_it_is_written(value: object) -> None:
+    assert path(hierarchy({"intervals": {"from": 0, "to": 99}}), value)[0] == "39"
+    assert path(hierarchy({"flat": {"values": [39, 40]}}), value)[0] == "39"
+    assert path(hierarchy({"groups": {"old": ["39.0"], "young": [3]}}), value)[1] == "old"
+
+
+def test_null_is_a_value_of_its_own_until_the_root() -> None:
+    for declared in ({"intervals": {"from": 0, "to": 9, "widths": [5]}}, {"mask": {"length": 1}}):
+        built = hierarchy(declared)
+        assert path(built, None)[:-1] == [None] * (built.height - 1)
+        assert path(built, None)[-1] == path(built, 3)[-1] == "*"
+    assert path(hierarchy("flat", ["x"]), float("nan")) == [None, "*"]
+
+
+def test_outside_the_domain_is_the_root_or_the_declared_other() -> None:
+    declared = {"intervals": {"from": 0, "to": 9, "widths": [5]}}
+    assert path(hierarchy(declared), 10) == ["*", "*", "*"]
+    assert path(hierarchy(declared), "ten") == ["*", "*", "*"]
+    assert path(hierarchy(declared, other="else"), 10) == ["else", "else", "*"]
+    named = {"groups": {"Person": ["female", "male"]}}
+    assert path(hierarchy(named), "robot") == ["Person", "Person"]
+
+
+def test_intervals_of_decimals_are_exact() -> None:
+    built = hierarchy({"intervals": {"from": 0, "to": 1, "step": 0.1, "widths": [0.2]}})
+    for tenth in range(10):
+        assert path(built, tenth / 10)[0] == str(tenth / 10).removesuffix(".0")
+    assert path(built, "0.30")[1] == "[0.2, 0.4)"
+    assert path(built, 0.35)[0] == "0.3"
+
+
+def test_cuts_and_open_ends() -> None:
+    built = hierarchy(
+        {"intervals": {"from": 0, "to": 99, "cuts": [[0, 18, 65], [0, 65]], "open": "both"}}
+    )
+    assert path(built, 17) == ["17", "0-17", "0-64", "*"]
+    assert path(built, 65) == ["65", "65-99", "65-99", "*"]
+    assert path(built, 120) == [">99", ">99", ">99", "*"]
+    assert path(built, -1) == ["<0", "<0", "<0", "*"]
+
+
+def test_masks() -> None:
+    left = hierarchy({"mask": {"length": 3, "hide": "left", "alphabet": "abc1"}}, ["ab1", "xyz"])
+    assert path(left, "ab1") == ["ab1", "*b1", "**1", "***"]
+    assert path(left, "xyz") == ["***"] * 4
+    assert left.size == 64
+    # a ZIP code that a program has read as a number has lost its zeros; as text it is too short
+    assert path(hierarchy({"mask": {"length": 5}}, [501, "501"]), 501)[0] == "00501"
+    assert path(hierarchy({"mask": {"length": 5}}, [501, "501"]), "501")[0] == "*****"
+
+
+def test_dates() -> None:
+    built = hierarchy({"dates": {"from": "1999-12-30", "to": "2001-01-02"}})
+    expected = ["2000-02-29", "2000-02", "2000-Q1", "2000", "2000-2009", "*"]
+    for value in ("2000-02-29", dt.date(2000, 2, 29), dt.datetime(2000, 2, 29, 23, 5)):
+        assert path(built, value) == expected
+    assert path(built, "29/02/2000")[0] == "*"
+    declared = {"from": "1999-01-01", "to": "2001-01-02", "format": "%d/%m/%Y"}
+    other = hierarchy({"dates": {**declared, "levels": ["month", "year"]}})
+    assert path(other, "29/02/2000") == ["2000-02", "2000", "*"]
+    assert path(other, "2000-02-29") == ["2000-02", "2000", "*"]
+
+
+def test_order_merges_neighbours() -> None:
+    built = hierarchy({"order": {"values": ["low", "mid", "high", "top", "peak"], "runs": [2, 4]}})
+    assert path(built, "mid") == ["mid", "low - mid", "low - top", "*"]
+    assert path(built, "peak") == ["peak", "peak", "peak", "*"]
+
+
+def test_groups_within_groups() -> None:
+    built = hierarchy(
+        {"groups": {"Europe": {"West": ["FR", "DE"], "East": ["PL"]}, "Asia": {"S": ["IN"]}}}
+    )
+    assert path(built, "PL") == ["PL", "East", "Europe", "*"]
+
+
+def test_labels_of_awkward_numbers() -> None:
+    built = hierarchy({"intervals": {"from": -10, "to": 10.0, "widths": [5], "open": "both"}})
+    assert path(built, -7)[1] == "-10 to -6"
+    assert path(built, 1000)[0] == ">10"
+    small = hierarchy({"intervals": {"from": 0, "to": 1, "step": 0.00001}})
+    assert path(small, 5e-05)[0] == "0.00005"
+    assert path(small, ".5")[0] == "0.5"
+
+
+def test_numbers_of_any_kind_get_their_zeros_back() -> None:
+    for value in (501, 501.0, Decimal(501)):
+        assert path(hierarchy({"mask": {"length": 5}}, [value]), value)[0] == "00501"
+    dotted = hierarchy({"mask": {"length": 4, "alphabet": "0123456789."}}, ["1.50"])
+    assert path(dotted, "1.50")[0] == "1.50"
+
+
+def test_dates_are_understood_in_every_iso_form() -> None:
+    built = hierarchy({"dates": {"from": "2019-01-01", "to": "2021-12-31"}})
+    for text in ("2020-02-29 00:00:00", "20200229", "2020-02-29T10:00:00Z", "2020-02-29T01:02"):
+        assert path(built, text)[0] == "2020-02-29"
+    assert path(built, "2020-02-29abc")[0] == "*"
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        (
+            {"intervals": {"from": 0, "to": 9, "widths": [2, 3]}},
+            "The levels do not nest: '2' and '3' are both '2-3' at level 1, but '0-2' and '3-5' at "
+            "level 2.",
+        ),
+        (
+            {"flat": {"values": ["a", "b", "a"]}},
+            "The value 'a' is in the hierarchy twice, in rows 1 and 3.",
+        ),
+        (
+            {"flat": {"values": ["39", 39.0]}},
+            "The value '39' is in the hierarchy twice, in rows 1 and 2.",
+        ),
+        (
+            {"groups": {"A": ["x"], "B": {"C": ["y"]}}},
+            "Row 2 of the hierarchy ('y') has 4 levels, but row 1 ('x') has 3.",
+        ),
+        ({"groups": {"A": [["x", "y"]]}}, "The group 'A' holds ['x', 'y'], which is no value."),
+        ({"groups": {"A": [None]}}, "The group 'A' holds None, which is no value."),
+        ({"groups": {"A": "x"}}, "The group 'A' must hold a list of values or further groups."),
+        ({"intervals": {"from": 0, "to": 9, "cuts": [[5, 3]]}}, "The cuts 5, 3 must rise."),
+        (
+            {"csv": "nowhere.csv"},
+            "Cannot read the hierarchy 'nowhere.csv': No such file or directory.",
+        ),
+    ],
+)
+def test_what_cannot_be_a_hierarchy_names_the_values(declared: Any, message: str) -> None:
+    with pytest.raises(HierarchyError) as error:
+        hierarchy(declared)
+    assert str(error.value).startswith(message)
+
+
+labels = st.text(
+    st.characters(codec="utf-8", exclude_characters="\r\n\x00"), min_size=1, max_size=6
+)
+
+
+@st.composite
+def nested_rows(draw: st.DrawFn) -> list[tuple[str, ...]]:
+    values = draw(
+        st.lists(labels.map(str.strip).filter(bool), min_size=1, max_size=12, unique=True)
+    )
+    columns = [values]
+    for level in range(draw(st.integers(0, 3))):
+        names = {label: f"{level}{draw(labels)}" for label in dict.fromkeys(columns[-1])}
+        columns.append([names[label] for label in columns[-1]])
+    return list(zip(*columns, strict=True))
+
+
+@given(rows=nested_rows(), delimiter=st.sampled_from(";,\t|"))
+def test_csv_to_hierarchy_to_csv_is_the_identity(
+    rows: list[tuple[str, ...]], delimiter: str
+) -> None:
+    try:
+        built = from_rows(rows)
+    except HierarchyError:
+        return  # two values that are one number, as "1" and "1.0"
+    folder = Path(__file__).parents[1] / ".cache"
+    folder.mkdir(exist_ok=True)
+    file = folder / "rows.csv"
+    try:
+        text = write_rows(built, delimiter)
+        file.write_text(text, encoding="utf-8", newline="")
+        again = from_rows(read_rows(file, delimiter))
+        assert write_rows(again, delimiter) == text
+        assert again.rows() == built.rows()
+    finally:
+        file.unlink(missing_ok=True)
+        folder.rmdir()
+
+
+def test_arx_files_are_read_with_any_delimiter_and_written_unchanged(tmp_path: Path) -> None:
+    for mark in ";,\t|":
+        file = tmp_path / "h.csv"
+        text = f"a{mark}x{mark}*\nb{mark}x{mark}*\nc{mark}y{mark}*\n"
+        file.write_text(text)
+        assert write_rows(from_rows(read_rows(file)), mark) == text
+
+
+def test_an_arx_file_becomes_yaml_and_stays_the_same() -> None:
+    from ruamel.yaml import YAML
+
+    rows: Rows = [("a", "x", "P", "*"), ("b", "x", "P", "*"), ("yes", "y", "Q", "*")]
+    shorter: list[Rows] = [
+        [row[:2] for row in rows],
+        [(row[0], "*") for row in rows],
+        [(row[0], "Person") for row in rows],
+        [("x", "A", "*"), ("y", "A", "*")],
+    ]
+    for kept in (rows, *shorter):
+        text = as_groups(kept)
+        declared = YAML(typ="safe").load(text)
+        expected = [(*row, "*") if row[-1] not in ("*", "Person") else row for row in kept]
+        assert hierarchy(declared).rows() == expected
+
+
+def test_leaves_count_what_a_node_covers() -> None:
+    built = hierarchy({"intervals": {"from": 0, "to": 9, "widths": [4]}})
+    named = dict(zip(built.labels[1], built.leaves(1).tolist(), strict=True))
+    assert (named["0-3"], named["4-7"], named["8-9"]) == (4, 4, 2)
+    assert built.leaves(2).tolist() == [10]

@@ -1,0 +1,46 @@
+"""What tests of releases share: a spec of sample voters, and how to publish them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from incrowd.codes.values import reading_order
+from incrowd.spec.file import SpecFile, parse
+from incrowd.tasks.publish import Release, publish
+
+COLUMNS = """
+columns:
+  first_name: {role: identifier}
+  last_name: {role: identifier}
+  email: {role: identifier}
+  zip: {role: quasi, hierarchy: {mask: {length: 5}}}
+  sex: {role: quasi, hierarchy: {groups: {Person: [female, male]}}}
+  birth_year: {role: quasi, hierarchy: {intervals: {from: 1900, to: 2026, widths: [2, 4, 8, 16]}}}
+  race: {role: sensitive, hierarchy: {flat: {values: [White, Hispanic, Black, Asian, Other]}}}
+  height: {role: drop}
+"""
+LEVELS = "levels: {zip: 3, sex: 0, birth_year: 4, race: 0}"
+USUAL = f"release: {{method: safe, epsilon: 1, delta: 1.0e-6, {LEVELS}}}"
+
+
+def spec(release: str = USUAL, columns: str = COLUMNS, more: str = "") -> SpecFile:
+    return parse(f"{more}\n{columns}\n{release}\n")
+
+
+def released(voters: pl.DataFrame, folder: Path, release: str = USUAL, **more: Any) -> Release:
+    return publish(voters, spec(release), output=folder, **more)
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+    )
+
+
+def in_order(frame: pl.DataFrame) -> pl.DataFrame:
+    """Rows in the order of what they show, as a release has them."""
+    order = sorted(range(len(frame)), key=lambda at: tuple(map(reading_order, frame.row(at))))
+    return frame[order]

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import incrowd as ic
+
+
+def run(*arguments: str, columns: int = 100) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "incrowd", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={
+            "COLUMNS": str(columns),
+            "PATH": "/usr/bin:/bin",
+            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),  # the code under test, wherever it is
+        },
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_plan_as_json_is_the_plan() -> None:
+    got = json.loads(run("plan", "--epsilon", "1", "--delta", "1e-6", "--json"))
+    assert got == ic.plan(epsilon=1, delta=1e-6).as_dict()
+    many = json.loads(
+        run("plan", "--k", "20", "--beta", "0.1", "--delta", "1e-6", "--releases", "16", "--json")
+    )
+    assert many["releases"] == 16
+    assert many["epsilon"] < 0.48
+    paper = json.loads(
+        run(
+            "plan",
+            "--beta",
+            "0.2",
+            "--epsilon",
+            "1",
+            "--delta",
+            "1e-6",
+            "--definition",
+            "paper",
+            "--json",
+        )
+    )
+    assert (paper["k"], paper["definition"]) == (14, "paper")
+
+
+def test_plan_in_words() -> None:
+    said = " ".join(run("plan", "--epsilon", "1", "--delta", "1e-6").split())
+    assert "k 14" in said
+    assert "a crowd of 56 people survives" in said
+    assert "keeps 25.4% of the rows" in said
+    kept = " ".join(run("plan", "--epsilon", "1", "--delta", "1e-6", "--keep", "0.6").split())
+    assert "k 51" in kept
+
+
+def test_plan_table() -> None:
+    said = run("plan", "--table", "k", "--delta", "1e-6")
+    assert "Smallest k with delta <= 1e-06 (tight)" in said
+    assert re.search(r"^\s*0\.2\s+.*\s12\s", said, flags=re.MULTILINE)
+    cells = json.loads(run("plan", "--table", "epsilon", "--delta", "1e-6", "--json"))
+    assert cells["rows"]["k"][2] == 20
+    assert cells["cells"][0][-1] is None
+    assert 0.18 < cells["cells"][2][1] < 0.184
+    assert "Largest beta" in run("plan", "--table", "beta", "--delta", "1e-6")
+
+
+def test_version_and_help() -> None:
+    assert run("--version").strip() == f"incrowd {ic.__version__}"
+    assert "reproduce" in run("--help")
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, incrowd, incrowd.ui.cli; "
+        "heavy = ('scipy', 'polars', 'matplotlib', 'jinja2', 'rich.table'); "
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_reproduce_writes_a_whole_page(tmp_path: Path) -> None:
+    folder = tmp_path / "paper"
+    said = run("reproduce", "a", "-o", str(folder))
+    assert "index.html" in said
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    for name in re.findall(r'src="([^"]+)"', page):
+        assert (folder / name).stat().st_size > 10_000
+    assert len(list(folder.iterdir())) == 17
+    assert page.count("<td>ratio</td>") == 3
+    # a second run replaces the first, and the figures are the same to the byte
+    before = (folder / "figure-2.svg").read_bytes()
+    run("reproduce", "a", "-o", str(folder))
+    assert (folder / "figure-2.svg").read_bytes() == before
+    assert list(tmp_path.iterdir()) == [folder]
