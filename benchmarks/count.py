@@ -18,6 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
+from incrowd.spec.build import Declared
+
 SPEC = {
     "zip": {"mask": {"length": 5}},
     "sex": {"groups": {"Person": ["female", "male"]}},
@@ -71,7 +73,7 @@ def ours(path: Path, _: Path) -> int:
         name: Column.model_validate({"role": "quasi", "hierarchy": hierarchy})
         for name, hierarchy in SPEC.items()
     }
-    return len(count(open_table(path), columns).frequencies)
+    return len(count(open_table(path), Declared(columns)).frequencies)
 
 
 Way = Callable[[Path, Path], int]

@@ -32,6 +32,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from incrowd.spec.build import Declared
+
 ENVS = Path(__file__).resolve().parent.parent / "build" / "bench-envs"
 FOUR = ["sex", "age", "race", "marital-status"]
 PROCESSES = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
@@ -73,17 +75,18 @@ Answer = tuple[int, Callable[[], float | None]]
 
 def anonymize(job: Job, api: Any) -> Answer:
     """From the file to what every row shows, as the peers do."""
+    from incrowd.codes.counted import Shown
     from incrowd.codes.frequency import merged
     from incrowd.engine.count import count_rows
     from incrowd.engine.source import open_table
-    from incrowd.measure.evaluation import Shown, axes_of, evaluate
+    from incrowd.measure.evaluation import evaluate
     from incrowd.privacy.randomness import SystemRandomness
     from incrowd.spec.model import Column, Release
 
     columns = {c: Column(role="quasi", hierarchy=hierarchy(job, c)) for c in job.columns}
     how = {"algorithm": job.algorithm, "k": job.k, "suppression": job.suppression}
-    rows = count_rows(open_table(job.table), columns, ())
-    axes = axes_of(rows.counted, columns)
+    rows = count_rows(open_table(job.table), Declared(columns), ())
+    axes = rows.counted.axes
     release = Release.model_validate({"method": "k-anonymity", **how})
     found = api.classes(rows, axes, columns, release, bits=SystemRandomness())
     counts = rows.counted.frequencies.counts[found.shown]

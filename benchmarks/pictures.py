@@ -20,7 +20,7 @@ from schemes import Subject, subjects
 
 from incrowd.codes.axis import Axis
 from incrowd.measure.labels import Reader
-from incrowd.spec.build import build, is_ordered
+from incrowd.spec.build import build
 from incrowd.tasks.evaluate import evaluate
 from incrowd.tasks.publish import publish
 
@@ -40,7 +40,7 @@ def planes(census: Subject) -> Figure:
     for name in names:
         column = spec.spec.columns[name]
         hierarchy = build(column, folder=Path())
-        readers.append(Reader(name, Axis(hierarchy, is_ordered(column, hierarchy))))
+        readers.append(Reader(name, Axis(hierarchy, hierarchy.ordered)))
     for axes, scheme in zip(panels, SCHEMES, strict=True):
         made = publish(census.table, spec.changed(("release", "scheme"), scheme))
         data = made.data.group_by(names).len()

@@ -18,13 +18,15 @@ import numpy as np
 
 from incrowd.anonymize.lattice import Lattice, Rollups
 from incrowd.anonymize.safe_search import ramp, search
+from incrowd.codes.counted import Counted
 from incrowd.codes.frequency import merged
 from incrowd.codes.hierarchy import from_rows
-from incrowd.engine.count import Counted, count
+from incrowd.engine.count import count
 from incrowd.engine.source import open_table
 from incrowd.privacy.events import SafeRelease
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.privacy.split import paired
+from incrowd.spec.build import Declared
 from incrowd.spec.model import Column
 
 
@@ -38,7 +40,7 @@ def adult(data: Path) -> Counted:
         )
         for name in table.columns
     }
-    return count(table, columns)
+    return count(table, Declared(columns))
 
 
 def whole(counted: Counted) -> Lattice:

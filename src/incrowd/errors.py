@@ -8,12 +8,12 @@ command line see the same words. They accept numbers and arrays, and return floa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Floats: TypeAlias = npt.NDArray[np.float64]
+from incrowd.arrays import Floats
 
 
 class IncrowdError(Exception):

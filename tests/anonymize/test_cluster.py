@@ -13,7 +13,8 @@ from scipy import stats
 from incrowd.anonymize import cluster as module
 from incrowd.anonymize.cluster import cluster, duplicate
 from incrowd.anonymize.mondrian import mondrian
-from incrowd.codes.axis import Axis, Members, boxes, cost
+from incrowd.arrays import Members
+from incrowd.codes.axis import Axis, boxes, cost
 from incrowd.codes.hierarchy import from_rows
 from incrowd.privacy.randomness import SeededRandomness, SystemRandomness
 

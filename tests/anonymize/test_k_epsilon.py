@@ -6,22 +6,20 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.anonymize import k_epsilon as kepsilon
+from incrowd.anonymize import k_epsilon
+from incrowd.arrays import Steps
 from incrowd.errors import ParameterError
 from incrowd.measure.linking import linking_risk, predicted, repeated
+from incrowd.privacy import class_noise
 from incrowd.privacy.randomness import SeededRandomness
 
 tables = st.lists(
     st.tuples(st.integers(0, 3), st.integers(-9, 9), st.integers(-12, 12)), min_size=1, max_size=40
 )
-
-
-Steps = npt.NDArray[np.int64]
 
 
 def arrays(rows: list[tuple[int, int, int]]) -> tuple[Steps, Steps, Steps]:
@@ -30,17 +28,17 @@ def arrays(rows: list[tuple[int, int, int]]) -> tuple[Steps, Steps, Steps]:
 
 
 def test_epsilon_is_shared_exactly() -> None:
-    parts = kepsilon.shares(0.3, [1, 2, 0.7])
+    parts = k_epsilon.shares(0.3, [1, 2, 0.7])
     assert sum(parts) == Fraction(3, 10)
     assert parts[1] == 2 * parts[0]
     with pytest.raises(ParameterError, match="'epsilon'"):
-        kepsilon.shares(0, [1])
+        k_epsilon.shares(0, [1])
 
 
 @given(tables)
 def test_diameters(rows: list[tuple[int, int, int]]) -> None:
     classes, originals, _ = arrays(rows)
-    found = kepsilon.diameters(originals, classes, int(classes.max()) + 2)
+    found = k_epsilon.diameters(originals, classes, int(classes.max()) + 2)
     for at in range(int(classes.max()) + 1):
         inside = originals[classes == at]
         assert found[at] == inside.max() - inside.min()
@@ -48,7 +46,7 @@ def test_diameters(rows: list[tuple[int, int, int]]) -> None:
 
 
 def test_scales_are_diameter_over_epsilon() -> None:
-    noise = kepsilon.laplace(np.array([0, 3, 10]), Fraction(1, 4))
+    noise = class_noise.laplace(np.array([0, 3, 10]), Fraction(1, 4))
     assert noise.scale.tolist() == [0, 12, 40]
     assert noise.mean[0] == 0
     assert noise.radius(0.99)[2] == pytest.approx(-40 * math.log(0.01))
@@ -58,7 +56,7 @@ def test_scales_are_diameter_over_epsilon() -> None:
 def test_any_two_values_of_a_class_are_alike_up_to_e_to_the_epsilon() -> None:
     """The ratio of probabilities at the full diameter is exactly e^epsilon, never more."""
     diameter, epsilon = 7, Fraction(1, 2)
-    noise = kepsilon.laplace(np.array([diameter]), epsilon)
+    noise = class_noise.laplace(np.array([diameter]), epsilon)
     rate = noise.s / noise.t[0]
     y = np.arange(-100, 101)
     ratio = np.exp(-np.abs(y) * rate) / np.exp(-np.abs(y - diameter) * rate)
@@ -70,7 +68,7 @@ def test_noise_at_the_edge_of_64_bits_stays_there() -> None:
     values = np.array([limits.max, limits.max, limits.min, limits.min, 5])
     drawn = np.array([3, -1, -3, 1, 2])
     expected = [limits.max, limits.max - 1, limits.min, limits.min + 1, 7]
-    assert kepsilon.added(values, drawn).tolist() == expected
+    assert k_epsilon.added(values, drawn).tolist() == expected
 
 
 @given(tables, st.floats(0, 6), st.integers(1, 4))
@@ -79,11 +77,11 @@ def test_confidence_suppresses_what_the_definition_says(
 ) -> None:
     classes, originals, released = arrays(rows)
     radii = np.full(int(classes.max()) + 1, radius)
-    kept = kepsilon.confident(classes, originals, released, radii, k=k)
+    kept = k_epsilon.confident(classes, originals, released, radii, k=k)
     for at in range(len(rows)):
         near = np.abs(originals[classes == classes[at]] - released[at]) <= radius
         assert kept[at] == (near.sum() == 0 or near.sum() >= k)
-    whole = kepsilon.whole_classes(kept, classes, k=k)
+    whole = k_epsilon.whole_classes(kept, classes, k=k)
     for at in range(len(rows)):
         assert whole[at] == (kept[at] and kept[classes == classes[at]].sum() >= k)
 
@@ -93,9 +91,9 @@ def test_confidence_counts_around_the_released_value_far_from_zero() -> None:
     classes = np.zeros(4, dtype=np.int64)
     originals = base + np.array([0, 1, 2, 9])
     released = base + np.array([1, 1, 1, 6])
-    kept = kepsilon.confident(classes, originals, released, np.array([1.0]), k=3)
+    kept = k_epsilon.confident(classes, originals, released, np.array([1.0]), k=3)
     assert kept.tolist() == [True, True, True, True]  # three, three, three, and none
-    kept = kepsilon.confident(classes, originals, released, np.array([3.0]), k=3)
+    kept = k_epsilon.confident(classes, originals, released, np.array([3.0]), k=3)
     assert kept.tolist() == [True, True, True, False]  # only 9 is within 3 of 6
 
 
@@ -141,11 +139,11 @@ def test_the_predicted_risk_is_what_linking_finds(kind: str) -> None:
     draw = np.random.default_rng(4)
     classes = np.sort(draw.integers(0, 60, 3000))
     originals = draw.normal(1700, 70, 3000).round().astype(np.int64)
-    widths = kepsilon.diameters(originals, classes, 60)
+    widths = k_epsilon.diameters(originals, classes, 60)
     noise = (
-        kepsilon.laplace(widths, Fraction(4))
+        class_noise.laplace(widths, Fraction(4))
         if kind == "laplace"
-        else kepsilon.gaussian(widths, Fraction(4), 1e-3)
+        else class_noise.gaussian(widths, Fraction(4), 1e-3)
     )
     bits = SeededRandomness(9)
 
@@ -164,16 +162,16 @@ def test_averaging_copies_gains_nothing_unless_epsilon_is_spent_on_each() -> Non
     draw = np.random.default_rng(2)
     values = draw.integers(0, 1000, 20_000)
     members = np.zeros(20_000, dtype=np.int64)
-    widths = kepsilon.diameters(values, members, 1)
+    widths = k_epsilon.diameters(values, members, 1)
     bits = SeededRandomness(8)
 
     def error(parts: list[Fraction]) -> float:
         """How far the mean of noisy copies is from the value."""
-        copies = [values + kepsilon.laplace(widths, part).draw(members, bits) for part in parts]
+        copies = [values + class_noise.laplace(widths, part).draw(members, bits) for part in parts]
         return float(np.abs(np.mean(copies, axis=0) - values).mean())
 
-    single = error(kepsilon.shares(2, [1]))
-    shared = error(kepsilon.shares(2, [1] * 8))
+    single = error(k_epsilon.shares(2, [1]))
+    shared = error(k_epsilon.shares(2, [1] * 8))
     wrong = error([Fraction(2)] * 8)
     assert shared > 1.5 * single  # sharing costs more than averaging gains
     assert wrong < 0.5 * single

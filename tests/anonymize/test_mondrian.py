@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.anonymize.mondrian import Cut, mondrian
-from incrowd.codes.axis import Axis, Members, boxes, positions
+from incrowd.arrays import Members
+from incrowd.codes.axis import Axis, boxes, positions
 from incrowd.codes.hierarchy import from_rows
 from incrowd.measure.diversity import Closeness, Distinct, Entropy, Protected, Rule
 

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from incrowd.anonymize.lattice import Lattice, Node, Rollups
 from incrowd.anonymize.ola import NoSchemeError, Separable, minimal, objective, optimal
+from incrowd.arrays import Floats
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.codes.hierarchy import from_rows
-from incrowd.errors import Floats, ParameterError
+from incrowd.errors import ParameterError
 from incrowd.measure.diversity import Closeness, Distinct, Entropy, Protected, Rule
 from incrowd.measure.loss import LOSSES, LossName, entropy
 

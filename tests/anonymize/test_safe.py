@@ -12,8 +12,8 @@ import pytest
 from scipy import stats
 
 from incrowd.anonymize.safe import safe
+from incrowd.arrays import Words
 from incrowd.codes.frequency import Frequencies, merged
-from incrowd.privacy import randomness
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import SafeRelease
 from incrowd.privacy.randomness import SystemRandomness
@@ -37,7 +37,7 @@ class Coins:
     def __init__(self, drawn: tuple[bool, ...]) -> None:
         self._words = np.array([0 if x else 2**64 - 1 for x in drawn], dtype=np.uint64)
 
-    def words(self, count: int) -> randomness.Words:
+    def words(self, count: int) -> Words:
         assert count <= len(self._words), "more bits were asked for than there are rows"
         taken, self._words = self._words[:count], self._words[count:]
         return taken

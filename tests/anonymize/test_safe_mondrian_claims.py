@@ -35,17 +35,17 @@ from incrowd.anonymize import safe_mondrian as cutting
 from incrowd.anonymize import safe_search as searching
 from incrowd.anonymize.safe_mondrian import Cells, cut
 from incrowd.anonymize.safe_search import Ramp, W, ramp
+from incrowd.arrays import Counts
 from incrowd.codes.axis import positions
-from incrowd.engine.count import Counted
+from incrowd.codes.counted import Counted
 from incrowd.errors import IncrowdError
-from incrowd.measure.evaluation import axes_of
 from incrowd.methods.base import Product
 from incrowd.methods.safe import scheme as schemes
 from incrowd.methods.safe.method import Safe
 from incrowd.methods.safe.scheme import Walk, contiguous
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import OneOf, SafeRelease, Selection
-from incrowd.privacy.randomness import Counts, SeededRandomness
+from incrowd.privacy.randomness import SeededRandomness
 from incrowd.tasks.publish import _write_scheme, publish
 
 # Claims that the proof rests on.
@@ -150,8 +150,7 @@ def test_what_noise_is_asked_for_is_what_is_charged(monkeypatch: pytest.MonkeyPa
 def drawn_boxes(whole: Whole, table: Table, copies: int) -> dict[Any, int]:
     """How often real cuts, of so many copies of a table at once, make each set of cells."""
     problem, counted = whole.problem, whole.counted(table)
-    columns = whole.scheme._columns
-    axes = {at: contiguous(axis) for at, axis in enumerate(axes_of(counted, columns))}
+    axes = {at: contiguous(axis) for at, axis in enumerate(counted.axes)}
     points = positions(list(axes.values()), counted.frequencies.codes)
     weights = whole.scheme._weights(counted.names)
     levels = [limit if isinstance(limit, int) else limit[1] for limit in problem.limits]

@@ -26,12 +26,13 @@ from incrowd.anonymize import safe_search as module
 from incrowd.anonymize.lattice import Lattice, Node, Rollups
 from incrowd.anonymize.safe import cut, safe
 from incrowd.anonymize.safe_search import Chosen, Ramp, W, _Detail, _State, ramp, search
+from incrowd.arrays import Counts, Floats, Words
 from incrowd.codes.frequency import Frequencies, between, merged
 from incrowd.codes.hierarchy import Hierarchy, from_rows
-from incrowd.errors import Floats, ParameterError
+from incrowd.errors import ParameterError
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import OneOf, SafeRelease, Selection
-from incrowd.privacy.randomness import Counts, Randomness, SeededRandomness, Words
+from incrowd.privacy.randomness import Randomness, SeededRandomness
 from incrowd.privacy.selection import one_sided_noise
 from incrowd.spec.build import build
 from incrowd.spec.model import Column

@@ -23,8 +23,9 @@ from support.exact import law
 
 from incrowd.anonymize import safe_slices as module
 from incrowd.anonymize.safe_slices import choices, covering, dependence, sizes, slices
+from incrowd.arrays import Counts
 from incrowd.codes.frequency import Frequencies, merged
-from incrowd.privacy.randomness import Counts, Randomness, SeededRandomness
+from incrowd.privacy.randomness import Randomness, SeededRandomness
 
 U = 1024
 Row = tuple[int, ...]

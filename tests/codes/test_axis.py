@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incrowd.arrays import Codes
 from incrowd.codes.axis import Axis, boxes, cost, positions
-from incrowd.codes.hierarchy import Codes, Hierarchy, from_rows
+from incrowd.codes.hierarchy import Hierarchy, from_rows
 
 NULL, OUTSIDE = "null", "outside"
 Rows = list[tuple[str, ...]]

@@ -19,6 +19,7 @@ from incrowd.engine.local import table as local
 from incrowd.engine.source import open_table
 from incrowd.engine.table import Recoding, Table, TableError, Tally
 from incrowd.privacy.randomness import SeededRandomness, SystemRandomness
+from incrowd.spec.build import Declared
 from incrowd.spec.model import Column
 
 MakeTable = Callable[[Mapping[str, Sequence[object]]], Table]
@@ -80,12 +81,12 @@ def test_tallies_in_parts_are_the_same(
     assert len(list(table.tallies(["a", "b"]))) == 8
     assert rows_of(table) == whole
     column = Column.model_validate({"role": "quasi", "hierarchy": "flat"})
-    counted = count(table, {"a": column, "b": column})
+    counted = count(table, Declared({"a": column, "b": column}))
     assert (len(counted.frequencies), counted.frequencies.total) == (50, 50)
 
 
 def test_counting_codes_equals_counting_values(make_table: MakeTable) -> None:
-    counted = count(make_table(PEOPLE), COLUMNS)
+    counted = count(make_table(PEOPLE), Declared(COLUMNS))
     assert counted.frequencies.total == 6
     assert len(counted.frequencies) == 5
     labels = [
@@ -112,11 +113,11 @@ def test_recode_then_count_equals_count_then_roll_up(
     digits = st.text("0123", min_size=5, max_size=5)
     zips = data.draw(st.lists(st.one_of(st.none(), digits), min_size=n, max_size=n))
     table = make_table({"zip": ["00000", *zips], "age": [1, *ages]})
-    base = count(table, COLUMNS)
+    base = count(table, Declared(COLUMNS))
     levels = [data.draw(st.integers(0, h.height - 1)) for h in base.hierarchies]
 
     rolled = base.frequencies.rolled(between(base.hierarchies, [0, 0], levels))
-    direct = count(table, COLUMNS, levels=levels).frequencies
+    direct = count(table, Declared(COLUMNS), levels=levels).frequencies
     assert np.array_equal(rolled.codes, direct.codes)
     assert np.array_equal(rolled.counts, direct.counts)
 
@@ -178,12 +179,12 @@ def test_labels_that_coincide_keep_their_parents(make_table: MakeTable) -> None:
     )
     table = make_table({"c": ["x", "y", "z", "q", "*", None]})
     for low, high in ((0, 1), (0, 2), (1, 2), (1, 3), (2, 3)):
-        base = count(table, {"c": column}, levels=[low])
-        direct = count(table, {"c": column}, levels=[high]).frequencies
+        base = count(table, Declared({"c": column}), levels=[low])
+        direct = count(table, Declared({"c": column}), levels=[high]).frequencies
         rolled = base.frequencies.rolled(between(base.hierarchies, [low], [high]))
         assert rolled.codes.tolist() == direct.codes.tolist()
         assert rolled.counts.tolist() == direct.counts.tolist()
-    seen = count(table, {"c": column}, levels=[1]).by_label().frequencies
+    seen = count(table, Declared({"c": column}), levels=[1]).by_label().frequencies
     assert sorted(seen.counts.tolist()) == [1, 2, 3]  # null; B of z and *; A of x, y and q
 
 

@@ -21,6 +21,7 @@ from incrowd.measure.labels import ambiguous, read_level
 from incrowd.measure.outcome import Outcome
 from incrowd.methods.k_anonymity.classes import lattice_of, suppressible
 from incrowd.release.verify import verify
+from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, load
 from incrowd.tasks.check import Finding, check
 from incrowd.tasks.evaluate import evaluate, information_loss
@@ -61,7 +62,7 @@ def found_by_search(file: SpecFile) -> float:
     """The loss that the search of levels finds."""
     columns, release = dict(file.spec.columns), file.spec.release
     assert release is not None
-    rows = count_rows(open_table(people()), columns, (), folder=file.folder)
+    rows = count_rows(open_table(people()), Declared(columns, file.folder), ())
     assert release.k is not None
     scheme = optimal(
         Rollups(rows.counted.hierarchies, rows.counted.frequencies),

@@ -15,9 +15,9 @@ import polars as pl
 import pytest
 from support.releases import files
 
-from incrowd.anonymize import k_epsilon as kepsilon
 from incrowd.anonymize import safe
 from incrowd.anonymize import safe_search as search
+from incrowd.privacy import class_noise
 from incrowd.release import report as curator
 from incrowd.release.verify import verify
 from incrowd.tasks.publish import publish
@@ -66,7 +66,7 @@ def centred(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(safe, "thinned", thinned)
     monkeypatch.setattr(search, "one_sided_noise", noiseless)
     monkeypatch.setattr(
-        kepsilon.Noise, "draw", lambda _self, members, _bits: np.zeros(len(members), np.int64)
+        class_noise.Noise, "draw", lambda _self, members, _bits: np.zeros(len(members), np.int64)
     )
     monkeypatch.setattr(curator, "_drawn", lambda _figure: "")
 

@@ -10,10 +10,9 @@ from typing import Any
 
 import polars as pl
 import pytest
+from support.releases import decided_by
 
 from incrowd.errors import IncrowdError
-from incrowd.methods.base import published
-from incrowd.methods.safe.auto import decided
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
 from incrowd.spec.file import taken
@@ -74,7 +73,7 @@ def test_a_column_of_which_nothing_is_left_is_named() -> None:
         "age": {"role": "quasi", "hierarchy": {"intervals": {"from": 0, "to": 99, "widths": [10]}}}
     }
     file = taken({"columns": columns, "release": {"epsilon": 1, "delta": 1e-6}})
-    _, reasons = decided(file, published(file.spec, "quasi"))
+    _, reasons = decided_by(file, "quasi")
     (said,) = [reason for reason in reasons if "were left out" in reason]
     assert "Nothing is shown of 'A0', 'A1'" in said
     assert "only its root is left" in said
@@ -86,7 +85,7 @@ def test_advice_names_settings_that_exist() -> None:
     for release in ({"epsilon": 1, "delta": 1e-6, "scheme": "search"},):
         file = taken({"columns": columns, "release": release})
         with pytest.raises(IncrowdError, match="a safe release has 'slices'"):
-            decided(file, published(file.spec, "quasi"))
+            decided_by(file, "quasi")
         assert Slicing(columns=3).columns == 3
 
 

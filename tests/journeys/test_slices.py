@@ -29,6 +29,7 @@ from support.sliced import (
 from incrowd.anonymize import safe_slices as slicing
 from incrowd.anonymize.safe import safe
 from incrowd.anonymize.safe_slices import slices
+from incrowd.arrays import Words
 from incrowd.codes.frequency import Frequencies
 from incrowd.errors import IncrowdError
 from incrowd.methods.safe import scheme as schemes
@@ -39,7 +40,7 @@ from incrowd.privacy.events import (
     Selection,
     from_dict,
 )
-from incrowd.privacy.randomness import Randomness, SeededRandomness, Words
+from incrowd.privacy.randomness import Randomness, SeededRandomness
 from incrowd.privacy.selection import select
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify

@@ -24,6 +24,7 @@ from support.sliced import (
     released,
 )
 
+from incrowd.arrays import Words
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
 from incrowd.methods.safe.method import Safe
@@ -39,7 +40,7 @@ from incrowd.privacy.events import (
     from_dict,
 )
 from incrowd.privacy.plan import plan
-from incrowd.privacy.randomness import Words, realised
+from incrowd.privacy.randomness import realised
 from incrowd.privacy.selection import payable
 from incrowd.privacy.split import Budget, paired
 from incrowd.release.ledger import Ledger

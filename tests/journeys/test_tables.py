@@ -15,6 +15,7 @@ from ui.test_cli import run
 from incrowd.engine.count import count
 from incrowd.engine.local.table import from_columns
 from incrowd.errors import IncrowdError
+from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, load, parse
 from incrowd.tasks.check import check
 from incrowd.tasks.draft import draft, draft_from_arx, quoted
@@ -62,7 +63,7 @@ def test_a_draft_of_a_sample_is_a_valid_spec_that_fits(kind: str) -> None:
     assert [finding for finding in check(file, table) if finding.kind == "wrong"] == []
     assert set(file.spec.unconfirmed) == set(table.columns)  # everything waits to be confirmed
     columns = {name: c for name, c in file.spec.columns.items() if c.hierarchy}
-    assert count(table, columns).frequencies.total == 3000
+    assert count(table, Declared(columns)).frequencies.total == 3000
 
 
 def test_a_draft_knows_identifiers_when_it_sees_them() -> None:
@@ -323,6 +324,6 @@ def test_values_met_do_not_become_a_list_without_a_word(tmp_path: Path) -> None:
 def test_codes_are_small_integers() -> None:
     table = sample("voters", rows=1000)
     columns = parse(draft(table, name="x").yaml()).spec.columns
-    counted = count(table, {name: columns[name] for name in ("zip", "sex", "birth_year")})
+    counted = count(table, Declared({name: columns[name] for name in ("zip", "sex", "birth_year")}))
     assert counted.frequencies.codes.dtype == np.int32
     assert [h.height for h in counted.hierarchies] == [6, 2, 4]

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from incrowd.engine.count import count
 from incrowd.engine.local.table import from_columns
 from incrowd.privacy.plan import Plan
+from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecError, parse, taken
 from incrowd.tasks.publish import publish
 from incrowd.ui import cli
@@ -185,7 +186,7 @@ def test_a_dictionary_may_hold_any_character(text: str, tmp_path: Path) -> None:
     assert list(file.spec.columns) == [text]
     assert file.spec.columns[text].other == text
     assert parse(file.text()).spec == file.spec
-    counted = count(from_columns({text: [text, "x", "w"]}), file.spec.columns)
+    counted = count(from_columns({text: [text, "x", "w"]}), Declared(file.spec.columns))
     assert counted.hierarchies[0].labels[0][0] == text
     publish(pl.DataFrame({text: [text] * 5}), given, output=tmp_path / "out")
     # JSON is YAML, and a file of it writes such a character as two halves

@@ -20,9 +20,10 @@ from incrowd.engine.source import open_table
 from incrowd.engine.table import TableError
 from incrowd.errors import IncrowdError
 from incrowd.measure import utility
-from incrowd.measure.evaluation import Evaluation, evaluate_tables
+from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.labels import LabelError
 from incrowd.spec.file import parse
+from incrowd.tasks.evaluate import evaluate_tables
 from incrowd.tasks.publish import publish
 from incrowd.tasks.sample import sample
 from incrowd.ui.cli import main

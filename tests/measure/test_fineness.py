@@ -9,13 +9,15 @@ import polars as pl
 import pytest
 from scipy.optimize import linprog
 
+from incrowd.codes.counted import Shown
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.engine.count import count
 from incrowd.engine.source import open_table
-from incrowd.measure.evaluation import Shown, axes_of, covered, invented
+from incrowd.measure.evaluation import covered, invented
 from incrowd.measure.fineness import Selected, _distance, _Pieces, _Shown, selected
 from incrowd.methods.safe.scheme import SIDE_BY_SIDE
 from incrowd.privacy.randomness import SeededRandomness
+from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, parse
 from incrowd.tasks.publish import publish
 
@@ -39,7 +41,7 @@ def people(rows: int = 6000, seed: int = 1) -> pl.DataFrame:
 
 def looked_at(original: pl.DataFrame, released: pl.DataFrame) -> list[Selected]:
     columns = dict(parse(SPEC).spec.columns)
-    whole = count(open_table(original), columns)
+    whole = count(open_table(original), Declared(columns))
     labels = [released[name].unique().to_list() for name in columns]
     codes = [
         [texts.index(value) for value in released[name]]
@@ -47,7 +49,7 @@ def looked_at(original: pl.DataFrame, released: pl.DataFrame) -> list[Selected]:
     ]
     ones = np.ones(len(released), dtype=np.int64)
     shown = Shown(tuple(labels), merged(np.array(codes, dtype=np.int32).T, ones))
-    axes = axes_of(whole, columns)
+    axes = whole.axes
     points, _, covers = covered(whole, axes, shown)
     found = selected(whole.names, points, whole.frequencies.counts, covers, shown.frequencies)
     assert bool(found) == bool(invented(whole, axes, shown))
@@ -195,6 +197,6 @@ def test_local_recoding_of_classes_is_looked_at_too(tmp_path: Path) -> None:
     levels = publish(uneven(), cut_spec("method: k-anonymity, k: 20"), output=tmp_path / "ola")
     assert not any("shown finely" in text for text in levels.warnings)
     empty = Frequencies(np.zeros((0, 2), np.int32), np.zeros(0, np.int64))
-    whole = count(open_table(people()), dict(parse(SPEC).spec.columns))
-    axes = axes_of(whole, dict(parse(SPEC).spec.columns))
+    whole = count(open_table(people()), Declared(parse(SPEC).spec.columns))
+    axes = whole.axes
     assert invented(whole, axes, Shown(((), ()), empty)) == ()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from incrowd.codes.axis import Axis
 from incrowd.codes.hierarchy import from_rows
 from incrowd.measure.labels import MOST_BINS, LabelError, Reader, bins_of, cover
-from incrowd.spec.build import build, is_ordered
+from incrowd.spec.build import build
 from incrowd.spec.model import Column
 
 OUTSIDE = "outside the domain"
@@ -62,7 +62,7 @@ def axis_of(kind: str, other: str | None = None) -> Axis:
     entry = {"role": "quasi", "hierarchy": COLUMNS[kind], "other": other}
     column = Column.model_validate(entry)
     hierarchy = build(column, folder=Path(), values=MET.get(kind, ()))
-    return Axis(hierarchy, is_ordered(column, hierarchy))
+    return Axis(hierarchy, hierarchy.ordered)
 
 
 @cache

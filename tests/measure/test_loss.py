@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incrowd.arrays import Floats
 from incrowd.codes.hierarchy import Hierarchy, from_rows
-from incrowd.errors import Floats
 from incrowd.measure.loss import (
     LOSSES,
     average_class_size,

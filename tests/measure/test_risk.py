@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.engine.source import open_table
 from incrowd.measure import risk as module
-from incrowd.measure.evaluation import evaluate_tables
 from incrowd.measure.labels import Cover
 from incrowd.measure.risk import Risk, histogram, risk, uniques
 from incrowd.spec.file import parse
+from incrowd.tasks.evaluate import evaluate_tables
 from incrowd.tasks.publish import publish
 
 Row = tuple[object, ...]

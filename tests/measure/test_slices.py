@@ -18,12 +18,13 @@ from support.sliced import (
     released,
 )
 
+from incrowd.codes.counted import Counted, Shown
 from incrowd.codes.frequency import Frequencies, merged
-from incrowd.engine.count import Counted, count
+from incrowd.engine.count import count
 from incrowd.engine.source import open_table
-from incrowd.measure.evaluation import Shown, axes_of
 from incrowd.measure.outcome import Outcome, outcome_of
-from incrowd.measure.slices import Sliced, part_of, sliced
+from incrowd.measure.slices import Sliced, sliced
+from incrowd.spec.build import Declared
 from incrowd.spec.file import parse
 from incrowd.ui.terminal import survivals
 
@@ -63,7 +64,7 @@ Cells = dict[tuple[str, ...], int]
 
 def by_hand(whole: Counted, names: str, cells: Cells) -> Made:
     """A slice that shows certain labels so often."""
-    part_ = part_of(whole, tuple(names))
+    part_ = whole.part(tuple(names))
     labels: list[str] = ["0", "1", "*"]
     codes = np.array([[labels.index(x) for x in cell] for cell in cells], dtype=np.int32)
     shown = Shown((labels,) * len(names), merged(codes, np.array(list(cells.values()))))
@@ -91,13 +92,11 @@ def four() -> Counted:
     frame = pl.DataFrame(rows, schema=list("abcd"), orient="row")
     flat = "{role: quasi, hierarchy: {flat: {values: [0, 1]}}}"
     file = parse("columns: {" + ", ".join(f"{name}: {flat}" for name in "abcd") + "}")
-    return count(open_table(frame), dict(file.spec.columns))
+    return count(open_table(frame), Declared(file.spec.columns))
 
 
 def survived(four: Counted, parts: Sequence[Made]) -> Sliced:
-    flat = "{role: quasi, hierarchy: {flat: {values: [0, 1]}}}"
-    file = parse("columns: {" + ", ".join(f"{name}: {flat}" for name in "abcd") + "}")
-    return sliced(four, axes_of(four, dict(file.spec.columns)), parts)
+    return sliced(four, four.axes, parts)
 
 
 def test_survival_is_what_the_textbook_says(four: Counted) -> None:

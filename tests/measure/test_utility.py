@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import contingency
 
+from incrowd.arrays import Floats
 from incrowd.codes.frequency import Frequencies, merged
-from incrowd.errors import Floats, IncrowdError, ParameterError
+from incrowd.errors import IncrowdError, ParameterError
 from incrowd.measure import utility
 from incrowd.measure.utility import (
     Accuracy,

@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.releases import spec
+from support.releases import decided_by, spec
 from support.seam import PinnedRandomness
 from ui.test_cli import run
 
 from incrowd.errors import IncrowdError
-from incrowd.methods.base import published
 from incrowd.methods.safe import auto as deciding
-from incrowd.methods.safe.auto import decided
 from incrowd.methods.safe.scheme import Cut, Fixed, Searched
 from incrowd.release.verify import verify
 from incrowd.spec.file import SpecFile, parse, taken
@@ -25,7 +23,7 @@ ALL = "levels: {zip: 3, sex: 0, birth_year: 4, race: 0}"
 
 
 def decision(file: SpecFile) -> tuple[type, str]:
-    scheme, reasons = decided(file, published(file.spec, "quasi", "sensitive"))
+    scheme, reasons = decided_by(file, "quasi", "sensitive")
     return type(scheme), " ".join(reasons)
 
 
@@ -76,7 +74,7 @@ def wide(columns: int, **release: Any) -> SpecFile:
 
 def test_of_very_many_schemes_the_finest_are_left_out_unseen() -> None:
     file = wide(12)
-    scheme, reasons = decided(file, published(file.spec, "quasi"))
+    scheme, reasons = decided_by(file, "quasi")
     assert type(scheme) is Searched
     lattice = scheme.lattice(tuple(file.spec.columns))
     assert 100_000 < lattice.size <= deciding.MANY_SCHEMES
@@ -85,7 +83,7 @@ def test_of_very_many_schemes_the_finest_are_left_out_unseen() -> None:
     assert f"Of {6**12:,} schemes the finest were left out, without a look" in reasons[1]
     assert "'c0' from level 4" in reasons[1]
     few = wide(4)
-    scheme, reasons = decided(few, published(few.spec, "quasi"))
+    scheme, reasons = decided_by(few, "quasi")
     assert type(scheme) is Searched
     assert scheme.lattice(tuple(few.spec.columns)).size == 6**4
     assert len(reasons) == 2  # what was decided, and what else could be asked for
@@ -94,7 +92,7 @@ def test_of_very_many_schemes_the_finest_are_left_out_unseen() -> None:
 
 def test_limits_of_the_spec_stay_when_schemes_are_left_out() -> None:
     file = wide(12, levels={"c0": [1, 2], "c1": 3})
-    scheme, _ = decided(file, published(file.spec, "quasi"))
+    scheme, _ = decided_by(file, "quasi")
     assert type(scheme) is Searched
     lattice = scheme.lattice(tuple(file.spec.columns))
     assert (lattice.low[0], lattice.high[0]) == (1, 2)

@@ -13,15 +13,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from incrowd.anonymize import k_epsilon as kepsilon
-from incrowd.engine.count import Rows, count_rows
+from incrowd.anonymize import k_epsilon
+from incrowd.codes.counted import Rows
+from incrowd.engine.count import count_rows
 from incrowd.errors import IncrowdError
 from incrowd.measure.linking import linking_risk
 from incrowd.methods.k_epsilon.method import NoisyRows
 from incrowd.papers import paper_b, paper_b_data, paper_b_figures
 from incrowd.papers.paper_b import Layout
 from incrowd.papers.paper_b_data import QUICK, Cell, DataSet, Grouped, Numbers
+from incrowd.privacy import class_noise
 from incrowd.privacy.randomness import SeededRandomness
+from incrowd.spec.build import Declared
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +45,7 @@ def stored(folder: Path) -> Any:
 @pytest.fixture(scope="module")
 def florida() -> tuple[DataSet, Rows]:
     data = paper_b_data.data_sets(QUICK, None)[1]
-    return data, count_rows(data.table, data.quasi, (data.attribute,))
+    return data, count_rows(data.table, Declared(data.quasi), (data.attribute,))
 
 
 def test_everything_promised_is_written(folder: Path) -> None:
@@ -116,7 +119,7 @@ def shown(florida: tuple[DataSet, Rows], algorithm: str, k: int) -> NoisyRows:
 
 
 def noise_for(layout: Layout, epsilon: float, seed: int) -> Any:
-    noise = kepsilon.laplace(layout.widths, kepsilon.shares(epsilon, [1.0])[0])
+    noise = class_noise.laplace(layout.widths, k_epsilon.shares(epsilon, [1.0])[0])
     return noise, noise.draw(layout.members, SeededRandomness(seed))
 
 
@@ -133,8 +136,8 @@ def test_a_run_is_measured_as_the_library_measures_it(
     assert found.risk > found.shared  # there are ties, so that they are tested
     for confidence in (0.3, 0.9, 0.99):
         radii = noise.radius(confidence)
-        kept = kepsilon.confident(layout.members, layout.steps, released, radii, k=3)
-        expected = int(kepsilon.whole_classes(kept, layout.members, k=3).sum())
+        kept = k_epsilon.confident(layout.members, layout.steps, released, radii, k=3)
+        expected = int(k_epsilon.whole_classes(kept, layout.members, k=3).sum())
         assert layout.kept(drawn, [radii], k=3) == [expected]
         assert 0 < expected < len(layout.steps)
 
@@ -247,7 +250,7 @@ def test_the_real_adult_table_takes_the_samples_place(tmp_path: Path, delimiter:
     path.write_text("\n".join(delimiter.join(line) for line in [header, *lines]), encoding="utf-8")
     first = paper_b_data.data_sets(QUICK, path)[0]
     assert (first.paper, first.rows) == ("Adult", 400)
-    rows = count_rows(first.table, first.quasi, (first.attribute,))
+    rows = count_rows(first.table, Declared(first.quasi), (first.attribute,))
     found, cells = paper_b.measure(first, "ola", 2, rows, QUICK)
     assert found.smallest >= 2
     assert len(cells) == 2

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support.exact import neighbours
 
-from incrowd.errors import Floats
+from incrowd.arrays import Floats
 from incrowd.privacy import inverse
 from incrowd.privacy import pld as loss
 from incrowd.privacy.accountant import Accountant, BasicAccountant, _leaves

@@ -9,12 +9,12 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
+from incrowd.arrays import Floats
 from incrowd.errors import ParameterError
 from incrowd.privacy import noise
 from incrowd.privacy.randomness import SeededRandomness
 
 FALSE_ALARM = 1e-6
-Floats = npt.NDArray[np.float64]
 
 
 def laplace_law(t: int, s: int, reach: int) -> Floats:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from incrowd.arrays import Words
 from incrowd.errors import ParameterError
 from incrowd.privacy import randomness
 from incrowd.privacy.randomness import (
@@ -32,7 +33,7 @@ class Fixed:
     def __init__(self, words: list[int]) -> None:
         self._words = words
 
-    def words(self, count: int) -> randomness.Words:
+    def words(self, count: int) -> Words:
         taken, self._words = self._words[:count], self._words[count:]
         return np.array(taken, dtype=np.uint64)
 

@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from incrowd.arrays import Counts
 from incrowd.errors import ParameterError
 from incrowd.privacy import selection
-from incrowd.privacy.randomness import Counts, Randomness, SeededRandomness
+from incrowd.privacy.randomness import Randomness, SeededRandomness
 from incrowd.privacy.selection import one_sided_noise, select
 
 FALSE_ALARM = 1e-6

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 from support.exact import mp_tail
 
-from incrowd.errors import Floats
+from incrowd.arrays import Floats
 from incrowd.privacy.tails import log_excess, log_pmf, log_shortfall, log_survival
 
 

@@ -28,16 +28,18 @@ from incrowd.anonymize import safe_mondrian as cutting
 from incrowd.anonymize import safe_search as searching
 from incrowd.anonymize.safe_mondrian import Cells, _Round, cut
 from incrowd.anonymize.safe_search import Ramp
+from incrowd.arrays import Counts
+from incrowd.codes.counted import Counted
 from incrowd.codes.frequency import Frequencies, merged
-from incrowd.engine.count import Counted
 from incrowd.engine.source import open_table
 from incrowd.methods.base import Product, published
 from incrowd.methods.safe import scheme as schemes
 from incrowd.methods.safe.scheme import Cut, Walk
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Event, OneOf, SafeRelease, Selection
-from incrowd.privacy.randomness import Counts, Randomness, SeededRandomness
+from incrowd.privacy.randomness import Randomness, SeededRandomness
 from incrowd.privacy.split import Budget
+from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, parse
 
 Row = tuple[str | None, ...]
@@ -103,7 +105,8 @@ class Whole:
         self.problem, file = problem, problem.file
         self.names = [str(at) for at in range(len(problem.columns))]
         limits = dict(zip(self.names, problem.limits, strict=True))
-        self.scheme = Cut(file, published(file.spec, "quasi"), limits)
+        assert file.spec.release is not None
+        self.scheme = Cut(file.spec.release, Declared(published(file.spec, "quasi")), limits)
         self._known: dict[Table, Distribution] = {}
         self._script: list[Choice] = []
 

@@ -8,6 +8,10 @@ from typing import Any
 import polars as pl
 
 from incrowd.codes.values import reading_order
+from incrowd.methods.base import published
+from incrowd.methods.safe.auto import decided
+from incrowd.methods.safe.scheme import Scheme
+from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, parse
 from incrowd.tasks.publish import Release, publish
 
@@ -28,6 +32,11 @@ USUAL = f"release: {{method: safe, epsilon: 1, delta: 1.0e-6, {LEVELS}}}"
 
 def spec(release: str = USUAL, columns: str = COLUMNS, more: str = "") -> SpecFile:
     return parse(f"{more}\n{columns}\n{release}\n")
+
+
+def decided_by(file: SpecFile, *roles: str) -> tuple[Scheme, tuple[str, ...]]:
+    assert file.spec.release is not None
+    return decided(file.spec.release, Declared(published(file.spec, *roles)))
 
 
 def released(voters: pl.DataFrame, folder: Path, release: str = USUAL, **more: Any) -> Release:

@@ -17,10 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.anonymize.mondrian import mondrian
-from incrowd.codes.axis import Axis, Members
-from incrowd.codes.frequency import Counts
-from incrowd.codes.hierarchy import Codes
-from incrowd.errors import Floats
+from incrowd.arrays import Codes, Counts, Floats, Members
+from incrowd.codes.axis import Axis
 from incrowd.privacy.randomness import Randomness, below
 
 _BLOCK_ROWS = 4096

@@ -15,14 +15,14 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.codes.frequency import Counts, Frequencies
+from incrowd.arrays import Bools, Codes, Counts, Floats
+from incrowd.codes.frequency import Frequencies
 from incrowd.codes.frequency import keys as named
-from incrowd.codes.hierarchy import Codes, Hierarchy
-from incrowd.errors import Floats, ParameterError
+from incrowd.codes.hierarchy import Hierarchy
+from incrowd.errors import ParameterError
 from incrowd.measure.diversity import Protected
 
 Node = tuple[int, ...]
-Mask = npt.NDArray[np.bool_]
 MOST_NODES = 20_000_000
 _DENSE = 1 << 20  # so many cells are counted in place without a thought
 _DENSEST = 1 << 23  # and so many rather than sorted
@@ -119,8 +119,8 @@ class Classes:
 
     keys: npt.NDArray[np.int64]
     sizes: Counts
-    lost: Mask
-    surely: Mask
+    lost: Bools
+    surely: Bools
 
     @property
     def suppressed(self) -> int:

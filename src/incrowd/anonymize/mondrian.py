@@ -23,14 +23,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.codes.axis import Axis, Members
-from incrowd.codes.frequency import Counts
-from incrowd.codes.hierarchy import Codes
-from incrowd.errors import Floats
+from incrowd.arrays import Codes, Counts, Floats, Members, Places
+from incrowd.codes.axis import Axis
 from incrowd.measure.diversity import Protected, satisfied
 
 Cut = Literal["balanced", "median"]
-Places = npt.NDArray[np.int64]
 
 
 def mondrian(

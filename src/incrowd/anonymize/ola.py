@@ -13,22 +13,21 @@ best loss seen. The bounds are given, with their reasons, at the objectives belo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from incrowd.anonymize.lattice import Classes, Lattice, Mask, Node, Rollups
-from incrowd.errors import Floats, IncrowdError, ParameterError
+from incrowd.anonymize.lattice import Classes, Lattice, Node, Rollups
+from incrowd.arrays import Bools, Floats, Progress
+from incrowd.errors import IncrowdError, ParameterError
 from incrowd.measure.loss import (
     LossName,
     average_class_size,
     discernibility,
     separable,
 )
-
-Progress = Callable[[int, int], None]
 
 
 def _silent(_decided: int, _nodes: int) -> None:
@@ -173,7 +172,7 @@ def _coarseness(lattice: Lattice, rollups: Rollups) -> Floats:
     )
 
 
-def _middle(open_: Mask, order: Floats) -> int:
+def _middle(open_: Bools, order: Floats) -> int:
     """The place (flat) of an open node in the middle of the order."""
     places = np.flatnonzero(open_)
     half = len(places) // 2

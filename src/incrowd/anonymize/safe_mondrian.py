@@ -30,10 +30,9 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.anonymize.safe_search import Ramp, W, weighed
-from incrowd.codes.axis import Axis, Members
-from incrowd.codes.frequency import Counts, keys
-from incrowd.codes.hierarchy import Codes
-from incrowd.errors import Floats
+from incrowd.arrays import Codes, Counts, Floats, Members
+from incrowd.codes.axis import Axis
+from incrowd.codes.frequency import keys
 from incrowd.privacy.randomness import Randomness
 from incrowd.privacy.selection import one_sided_noise
 

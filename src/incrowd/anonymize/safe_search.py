@@ -29,10 +29,9 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.anonymize.lattice import Lattice, Node, Rollups
-from incrowd.codes.hierarchy import Codes
-from incrowd.errors import Floats
+from incrowd.arrays import Codes, Counts, Floats
 from incrowd.measure.loss import normalised
-from incrowd.privacy.randomness import Counts, Randomness
+from incrowd.privacy.randomness import Randomness
 from incrowd.privacy.selection import one_sided_noise
 
 W = 1 << 10

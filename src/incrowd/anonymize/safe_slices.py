@@ -41,8 +41,9 @@ from itertools import combinations
 
 import numpy as np
 
+from incrowd.arrays import Counts
 from incrowd.codes.frequency import Frequencies
-from incrowd.privacy.randomness import Counts, Randomness
+from incrowd.privacy.randomness import Randomness
 from incrowd.privacy.selection import select
 
 _UNIT = 1 << 10

@@ -15,12 +15,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.codes.frequency import Counts
-from incrowd.codes.hierarchy import Codes, Hierarchy
+from incrowd.arrays import Codes, Counts, Floats, Members
+from incrowd.codes.hierarchy import Hierarchy
 from incrowd.codes.values import number, span
-from incrowd.errors import Floats
-
-Members = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

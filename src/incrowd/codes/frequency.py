@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.codes.hierarchy import Codes, Hierarchy
-
-Counts = npt.NDArray[np.int64]
+from incrowd.arrays import Codes, Counts
+from incrowd.codes.hierarchy import Hierarchy
 
 
 @dataclass(frozen=True, eq=False)

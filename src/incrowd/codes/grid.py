@@ -15,11 +15,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from incrowd.arrays import Steps
 from incrowd.codes.values import canonical, iso_day, number
 from incrowd.errors import IncrowdError
-from incrowd.spec.model import Column
 
-Steps = npt.NDArray[np.int64]
 _EPOCH = dt.date(1970, 1, 1)
 _FIRST, _LAST = (dt.date.min - _EPOCH).days, (dt.date.max - _EPOCH).days
 
@@ -49,7 +48,12 @@ class Grid:
         return steps if self.bounds is None else np.clip(steps, *self.bounds)
 
 
-def grid_of(name: str, column: Column, values: Sequence[object]) -> tuple[Grid, Steps]:
+def grid_of(
+    name: str,
+    values: Sequence[object],
+    precision: Decimal | None,
+    bounds: tuple[Decimal, Decimal] | None,
+) -> tuple[Grid, Steps]:
     """The grid of a column and the step of each value; null is at step 0 (mask it).
 
     Without a declared precision all values must be whole numbers, or dates.
@@ -61,36 +65,38 @@ def grid_of(name: str, column: Column, values: Sequence[object]) -> tuple[Grid, 
         if text is not None
     ]
     if days and all(days):
-        if column.precision is not None and column.precision % 1:
+        if precision is not None and precision % 1:
             raise IncrowdError(f"The column '{name}' holds dates; its precision is in whole days.")
-        return _dates(name, column, texts)
-    step = column.precision or Decimal(1)
+        return _dates(name, bounds, texts)
+    step = precision or Decimal(1)
     numbers = [None if text is None else number(text) for text in texts]
     for text, found in zip(texts, numbers, strict=True):
         if text is not None and found is None:
             raise IncrowdError(f"'{text}' in the noisy column '{name}' is no number and no date.")
-        if found is not None and column.precision is None and found % 1:
+        if found is not None and precision is None and found % 1:
             raise IncrowdError(
                 f"The noisy column '{name}' holds {text}, which is no whole number. Declare its "
                 "'precision', such as 0.1."
             )
-    return Grid("number", step, _bounds(column, step)), _steps(name, numbers, step)
+    return Grid("number", step, _bounds(bounds, step)), _steps(name, numbers, step)
 
 
-def _dates(name: str, column: Column, texts: Sequence[str | None]) -> tuple[Grid, Steps]:
+def _dates(
+    name: str, bounds: tuple[Decimal, Decimal] | None, texts: Sequence[str | None]
+) -> tuple[Grid, Steps]:
     found = [None if text is None else iso_day(text) for text in texts]
     days = [None if day is None else Decimal((day - _EPOCH).days) for day in found]
-    if column.bounds is not None:
+    if bounds is not None:
         raise IncrowdError(
             f"The noisy column '{name}' holds dates, whose bounds cannot be declared so far."
         )
     return Grid("date", Decimal(1), None), _steps(name, days, Decimal(1))
 
 
-def _bounds(column: Column, step: Decimal) -> tuple[int, int] | None:
-    if column.bounds is None:
+def _bounds(bounds: tuple[Decimal, Decimal] | None, step: Decimal) -> tuple[int, int] | None:
+    if bounds is None:
         return None
-    low, high = ((bound / step).to_integral_value(ROUND_HALF_EVEN) for bound in column.bounds)
+    low, high = ((bound / step).to_integral_value(ROUND_HALF_EVEN) for bound in bounds)
     return int(low), int(high)
 
 

@@ -20,10 +20,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from incrowd.arrays import Codes
 from incrowd.codes.values import canonical
 from incrowd.errors import IncrowdError
 
-Codes = npt.NDArray[np.int32]
 ROOT = "*"
 
 
@@ -39,7 +39,7 @@ class Hierarchy:
     the codes of level l. ``locate`` finds the value of the domain that a raw value stands
     for. ``size`` is the number of leaves that losses are measured against. In an ``open``
     domain the values are those met, and nothing that a release rests on may depend on them:
-    there the rule tells how many values a code covers.
+    there the rule tells how many values a code covers. ``ordered`` values lie on a line.
     """
 
     values: tuple[str, ...]
@@ -47,6 +47,7 @@ class Hierarchy:
     labels: tuple[tuple[str | None, ...], ...]
     size: int
     open: bool = False
+    ordered: bool = False
     locate: Callable[[object], str | None] = canonical
 
     @property

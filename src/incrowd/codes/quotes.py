@@ -14,14 +14,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-Units: TypeAlias = npt.NDArray[np.unsignedinteger[Any]]
-Places: TypeAlias = npt.NDArray[np.intp]
-Flags: TypeAlias = npt.NDArray[np.bool_]
+from incrowd.arrays import Bools, Places, Units
 
 LONGEST = 1 << 26
 _CHUNK = 1 << 22
@@ -110,14 +106,14 @@ class _Runs:
 
     first: Places
     last: Places
-    open_before: Flags
-    open_after: Flags
-    opens: Flags
-    closes: Flags
-    is_empty: Flags
+    open_before: Bools
+    open_after: Bools
+    opens: Bools
+    closes: Bools
+    is_empty: Bools
 
     @classmethod
-    def of(cls, quotes: Places, is_edge: Callable[[Places], Flags]) -> _Runs:
+    def of(cls, quotes: Places, is_edge: Callable[[Places], Bools]) -> _Runs:
         apart = quotes[1:] - quotes[:-1] != 1
         first = quotes[np.append(True, apart)[: len(quotes)]]
         last = quotes[np.append(apart, True)[: len(quotes)]]
@@ -207,7 +203,7 @@ class _Part:
         return np.flatnonzero(self.units == self._newline)
 
     @cached_property
-    def _inside(self) -> Flags:
+    def _inside(self) -> Bools:
         """Which line breaks are inside quotes."""
         return self._is_inside(self._run_before)
 
@@ -220,16 +216,16 @@ class _Part:
         """The last run before each line break, -1 if there is none."""
         return np.searchsorted(self._runs.first, self._newlines) - 1
 
-    def _is_inside(self, run: Places) -> Flags:
+    def _is_inside(self, run: Places) -> Bools:
         """Whether a field is open after runs; -1 is the beginning."""
         return np.append(self._runs.open_after, False)[run]
 
-    def _is_edge(self, places: Places) -> Flags:
+    def _is_edge(self, places: Places) -> Bools:
         """Whether fields end or begin at places that rise; they do beyond the ends."""
         if not len(places):
             return np.zeros(0, dtype=bool)
         found = self.units.take(places, mode="clip")
-        edge: Flags = (found == self._delimiter) | (found == _FEED) | (found == _RETURN)
+        edge: Bools = (found == self._delimiter) | (found == _FEED) | (found == _RETURN)
         edge[0] |= places[0] < 0
         edge[-1] |= places[-1] >= len(self.units)
         return edge
@@ -289,7 +285,7 @@ class _Part:
                 return self.start + int(opened[at]), problem
         return None
 
-    def _is_row_like(self, opened: int, closed: int, is_mark: Flags, columns: int) -> bool:
+    def _is_row_like(self, opened: int, closed: int, is_mark: Bools, columns: int) -> bool:
         """Whether every line that the field touches has as many fields as the header."""
         inner = self._newlines[slice(*np.searchsorted(self._newlines, [opened, closed]))]
         before = np.searchsorted(self._row_ends, opened)

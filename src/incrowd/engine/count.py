@@ -1,52 +1,34 @@
-"""From a table and a spec to distinct tuples of codes with counts, in one pass."""
+"""From a table and a spec to distinct tuples of codes with counts, in one pass.
+
+A table that was released is counted by its labels, whoever made it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
+from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
-from incrowd.codes.frequency import Frequencies
-from incrowd.codes.hierarchy import Hierarchy
+from incrowd.arrays import Codes
+from incrowd.codes.counted import COUNT, Counted, Rows, Shown
+from incrowd.codes.frequency import Frequencies, merged
+from incrowd.codes.hierarchy import ROOT, Hierarchy
 from incrowd.codes.values import canonical, number
-from incrowd.engine.table import Coder, Table
-from incrowd.spec.build import build, is_open
-from incrowd.spec.model import Column
+from incrowd.engine.table import Coder, Table, TableError
+from incrowd.spec.build import Declared
 
 
-@dataclass(frozen=True, eq=False)
-class Counted:
-    """The frequencies of some columns at some levels, and the hierarchies behind the codes."""
-
-    names: tuple[str, ...]
-    hierarchies: tuple[Hierarchy, ...]
-    levels: tuple[int, ...]
-    frequencies: Frequencies
-
-    def by_label(self) -> Counted:
-        """With tuples that look the same to a reader counted as one."""
-        maps = [h.by_label(level) for h, level in zip(self.hierarchies, self.levels, strict=True)]
-        return replace(self, frequencies=self.frequencies.rolled(maps))
-
-
-def count(
-    table: Table,
-    columns: dict[str, Column],
-    *,
-    folder: Path = Path(),
-    levels: Sequence[int] | None = None,
-) -> Counted:
+def count(table: Table, declared: Declared, *, levels: Sequence[int] | None = None) -> Counted:
     """Count distinct tuples of the columns at the given levels (by default the values).
 
     Each distinct value is coded once, not each row.
     """
-    names = tuple(columns)
+    names = declared.names
     levels = tuple(levels) if levels is not None else (0,) * len(names)
-    hierarchies = _hierarchies(table, columns, folder)
+    hierarchies = _hierarchies(table, declared)
     coders = {
         name: _coder(hierarchy, level)
         for name, hierarchy, level in zip(names, hierarchies, levels, strict=True)
@@ -54,26 +36,9 @@ def count(
     return Counted(names, hierarchies, levels, table.count(names, coders))
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """A table as distinct tuples: codes of level 0, then the columns that are kept as they are.
-
-    ``counted`` has the generalised columns alone. ``frequencies`` has all; its i-th tuple
-    belongs to tuple ``owner[i]`` of ``counted``. ``kept`` lists the values behind the codes
-    of each kept column, in their order.
-    """
-
-    counted: Counted
-    frequencies: Frequencies
-    owner: npt.NDArray[np.int64]
-    kept: dict[str, list[object]]
-
-
-def count_rows(
-    table: Table, columns: dict[str, Column], kept: Sequence[str], *, folder: Path = Path()
-) -> Rows:
+def count_rows(table: Table, declared: Declared, kept: Sequence[str]) -> Rows:
     """Count distinct tuples of generalised and kept columns together, in one pass."""
-    hierarchies = _hierarchies(table, columns, folder)
+    columns, hierarchies = declared.names, _hierarchies(table, declared)
     values = {
         name: sorted({_kept(value): None for value in table.values(name)}, key=_in_order)
         for name in kept
@@ -91,15 +56,12 @@ def count_rows(
     first = np.flatnonzero(new)
     counts = np.add.reduceat(frequencies.counts, first) if len(first) else frequencies.counts
     distinct = Frequencies(codes[first, :width], counts)
-    counted = Counted(tuple(columns), hierarchies, (0,) * width, distinct)
+    counted = Counted(columns, hierarchies, (0,) * width, distinct)
     return Rows(counted, frequencies, owner, values)
 
 
-def _hierarchies(table: Table, columns: dict[str, Column], folder: Path) -> tuple[Hierarchy, ...]:
-    return tuple(
-        build(column, folder=folder, values=table.values(name) if is_open(column) else ())
-        for name, column in columns.items()
-    )
+def _hierarchies(table: Table, declared: Declared) -> tuple[Hierarchy, ...]:
+    return tuple(declared.over(name, partial(table.values, name)) for name in declared.names)
 
 
 def _in_order(value: object) -> tuple[bool, bool, Decimal, str]:
@@ -122,3 +84,51 @@ def _kept(value: object) -> object:
 
 def _coder(hierarchy: Hierarchy, level: int) -> Coder:
     return lambda values: hierarchy.groups[level][hierarchy.encode(values)]
+
+
+def read_shown(table: Table, names: tuple[str, ...], *, weighted: bool) -> Shown:
+    """A released table by its labels; a column that it lacks shows nothing.
+
+    A weighted table says in its column ``count`` how many rows each of its rows stands for.
+    """
+    present = [name for name in names if name in table.columns]
+    labels = {name: list(table.values(name)) for name in present}
+    places = {name: {value: at for at, value in enumerate(labels[name])} for name in present}
+    counted = _counted(table, present, places, weighted=weighted)
+    columns = [
+        counted.codes[:, present.index(name)]
+        if name in present
+        else np.zeros(len(counted), dtype=np.int32)
+        for name in names
+    ]
+    return Shown(
+        tuple(labels.get(name, [ROOT]) for name in names),
+        merged(np.column_stack(columns).astype(np.int32), counted.counts),
+    )
+
+
+def _counted(
+    table: Table, names: list[str], places: dict[str, dict[object, int]], *, weighted: bool
+) -> Frequencies:
+    def coder(name: str) -> Callable[[Sequence[object]], Codes]:
+        # A reader of files may ask for null where there is none.
+        return lambda values: np.array([places[name].get(value, 0) for value in values], np.int32)
+
+    if not table.rows():
+        return Frequencies(np.zeros((0, len(names)), np.int32), np.zeros(0, np.int64))
+    coders = {name: coder(name) for name in names}
+    if not weighted:
+        return table.count(names, coders)
+    numbers = table.values(COUNT)
+    places[COUNT] = {value: at for at, value in enumerate(numbers)}
+    coders[COUNT] = coder(COUNT)
+    found = table.count([*names, COUNT], coders)
+    rows = found.counts * np.array([_whole(value) for value in numbers])[found.codes[:, -1]]
+    return replace(found, codes=found.codes[:, :-1], counts=rows)
+
+
+def _whole(value: object) -> int:
+    text = canonical(value) or ""
+    if not text.isdecimal() or not 0 < int(text) < 2**53:
+        raise TableError(f"'{value}' in the column '{COUNT}' is no number of rows.")
+    return int(text)

@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from incrowd.codes.quotes import LONGEST, Units, find_fault
+from incrowd.arrays import Units
+from incrowd.codes.quotes import LONGEST, find_fault
 from incrowd.engine.address import is_address, take_apart, without_secrets
 from incrowd.engine.local.table import LocalTable
 from incrowd.engine.table import Table, TableError

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from incrowd.codes.frequency import Counts, Frequencies
-from incrowd.codes.hierarchy import Codes
+from incrowd.arrays import Codes, Counts
+from incrowd.codes.frequency import Frequencies
 from incrowd.errors import IncrowdError
 from incrowd.privacy.randomness import Randomness
 

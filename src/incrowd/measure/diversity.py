@@ -16,9 +16,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.codes.frequency import Counts
-from incrowd.codes.hierarchy import Codes
-from incrowd.errors import Floats
+from incrowd.arrays import Codes, Counts, Floats
 
 # Sums of floating-point shares may differ from the truth in the last digits. A class that
 # meets a bound exactly, such as two equally frequent values for l = 2, must not fail by that.

@@ -7,32 +7,25 @@ is not shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from incrowd.arrays import Codes, Floats
 from incrowd.codes.axis import Axis
+from incrowd.codes.counted import Counted, Shown
 from incrowd.codes.frequency import Frequencies, merged
-from incrowd.codes.hierarchy import ROOT, Codes
+from incrowd.codes.hierarchy import ROOT
 from incrowd.codes.values import canonical
-from incrowd.engine.count import Counted, count
-from incrowd.engine.table import Table, TableError
-from incrowd.errors import Floats, IncrowdError, check_choice
+from incrowd.errors import check_choice
 from incrowd.measure import utility
 from incrowd.measure.fineness import selected
 from incrowd.measure.labels import Cover, bins_of, cover, read_level
 from incrowd.measure.loss import average_class_size, discernibility, entropy_scale
 from incrowd.measure.noise import Noisiness
 from incrowd.measure.risk import Risk, risk
-from incrowd.privacy.randomness import SystemRandomness
-from incrowd.spec.build import is_ordered
-from incrowd.spec.model import Column, PersonId, Spec
-
-COUNT = "count"
-KEPT = Column.model_validate({"role": "sensitive", "hierarchy": "flat"})
 
 
 @dataclass(frozen=True)
@@ -100,27 +93,6 @@ class Evaluation:
     def as_dict(self) -> dict[str, Any]:
         """The evaluation as plain values, for JSON."""
         return asdict(self)
-
-
-@dataclass(frozen=True, eq=False)
-class Shown:
-    """A released table as its readers see it: the labels of each column, and how many rows.
-
-    ``levels`` are those that the labels of each column belong to, None where that is open (as in
-    local recoding, and in files of which nothing is known); empty if it is for all columns.
-    """
-
-    labels: tuple[Sequence[object], ...]
-    frequencies: Frequencies
-    levels: tuple[int | None, ...] = ()
-
-
-def axes_of(counted: Counted, columns: dict[str, Column]) -> tuple[Axis, ...]:
-    """The columns laid out on lines."""
-    return tuple(
-        Axis(hierarchy, is_ordered(columns[name], hierarchy))
-        for name, hierarchy in zip(counted.names, counted.hierarchies, strict=True)
-    )
 
 
 def evaluate(
@@ -311,59 +283,6 @@ def _utility(
     )
 
 
-def evaluate_tables(
-    original: Table,
-    released: Table,
-    spec: Spec,
-    *,
-    folder: Path = Path(),
-    target: str | None = None,
-    held_out: Table | None = None,
-    levels: Mapping[str, int] | None = None,
-    step: Callable[[str], None] = lambda _: None,
-) -> Evaluation:
-    """Hold one table against another by the quasi columns of a spec.
-
-    ``levels`` are those that columns are known to be published at.
-    """
-    columns = quasi_columns(spec)
-    quasi = len(columns)
-    if target is not None and target not in columns:
-        columns[check_choice("target", target, spec.with_role("quasi", "sensitive"))] = KEPT
-    for table, name in ((original, "original"), (held_out, "held-out")):
-        missing = [column for column in columns if table and column not in table.columns]
-        if missing:
-            raise TableError(f"The {name} table has no column '{missing[0]}'.")
-    if not set(columns) & set(released.columns):
-        raise TableError("The released table has none of the quasi columns of the spec.")
-    if held_out is not None and target is None:
-        raise IncrowdError(
-            "A held-out table is for predicting a column: name it (--target COLUMN)."
-        )
-    step("count the original")
-    if isinstance(spec.unit, PersonId):
-        original = original.one_row_each(spec.unit.id, SystemRandomness())
-    counted = count(original, columns, folder=folder)
-    axes = axes_of(counted, columns)
-    step("read the release")
-    weighted = COUNT in released.columns and COUNT not in spec.columns
-    shown = read_shown(released, tuple(columns), weighted=weighted)
-    shown, readings = leveled(counted, shown, levels or {})
-    unseen = None
-    if held_out is not None:
-        # Codes of an open domain come from the original; what only the other has is outside.
-        coders = {
-            name: hierarchy.encode
-            for name, hierarchy in zip(counted.names, counted.hierarchies, strict=True)
-        }
-        unseen = held_out.count(counted.names, coders)
-    step("measure")
-    kept = len(columns) - quasi
-    found = evaluate(counted, axes, shown, kept=kept, target=target, held_out=unseen)
-    lacking = tuple(name for name in columns if name not in released.columns)
-    return replace(found, missing_columns=lacking, readings=readings)
-
-
 def leveled(
     original: Counted, shown: Shown, known: Mapping[str, int]
 ) -> tuple[Shown, tuple[str, ...]]:
@@ -382,68 +301,3 @@ def leveled(
         levels.append(level)
         said += [words] if words else []
     return replace(shown, levels=tuple(levels)), tuple(said)
-
-
-def quasi_columns(spec: Spec) -> dict[str, Column]:
-    """The columns that are measured: those that are generalised."""
-    roles = ("quasi", "sensitive") if _safe(spec) else ("quasi",)
-    found = {
-        name: spec.columns[name]
-        for name in spec.with_role(*roles)
-        if spec.columns[name].hierarchy is not None
-    }
-    if not found:
-        raise IncrowdError("The spec has no quasi column: there is nothing to measure.")
-    return found
-
-
-def _safe(spec: Spec) -> bool:
-    return spec.release is not None and spec.release.method == "safe"
-
-
-def read_shown(table: Table, names: tuple[str, ...], *, weighted: bool) -> Shown:
-    """A released table by its labels; a column that it lacks shows nothing.
-
-    A weighted table says in its column ``count`` how many rows each of its rows stands for.
-    """
-    present = [name for name in names if name in table.columns]
-    labels = {name: list(table.values(name)) for name in present}
-    places = {name: {value: at for at, value in enumerate(labels[name])} for name in present}
-    counted = _counted(table, present, places, weighted=weighted)
-    columns = [
-        counted.codes[:, present.index(name)]
-        if name in present
-        else np.zeros(len(counted), dtype=np.int32)
-        for name in names
-    ]
-    return Shown(
-        tuple(labels.get(name, [ROOT]) for name in names),
-        merged(np.column_stack(columns).astype(np.int32), counted.counts),
-    )
-
-
-def _counted(
-    table: Table, names: list[str], places: dict[str, dict[object, int]], *, weighted: bool
-) -> Frequencies:
-    def coder(name: str) -> Callable[[Sequence[object]], Codes]:
-        # A reader of files may ask for null where there is none.
-        return lambda values: np.array([places[name].get(value, 0) for value in values], np.int32)
-
-    if not table.rows():
-        return Frequencies(np.zeros((0, len(names)), np.int32), np.zeros(0, np.int64))
-    coders = {name: coder(name) for name in names}
-    if not weighted:
-        return table.count(names, coders)
-    numbers = table.values(COUNT)
-    places[COUNT] = {value: at for at, value in enumerate(numbers)}
-    coders[COUNT] = coder(COUNT)
-    found = table.count([*names, COUNT], coders)
-    rows = found.counts * np.array([_whole(value) for value in numbers])[found.codes[:, -1]]
-    return replace(found, codes=found.codes[:, :-1], counts=rows)
-
-
-def _whole(value: object) -> int:
-    text = canonical(value) or ""
-    if not text.isdecimal() or not 0 < int(text) < 2**53:
-        raise TableError(f"'{value}' in the column '{COUNT}' is no number of rows.")
-    return int(text)

@@ -20,18 +20,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from incrowd.codes.frequency import Counts, Frequencies, merged
-from incrowd.codes.hierarchy import Codes
-from incrowd.errors import Floats
+from incrowd.arrays import Codes, Counts, Floats, Places
+from incrowd.codes.frequency import Frequencies, merged
 from incrowd.measure.labels import Cover
 
 NOTABLE = 0.1  # a distance beyond chance from which a column is named
 _FALSE_ALARM = 1e-3
 _LABELS = 200  # so many fine labels of a column are looked at, those with most rows
-
-Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from incrowd.arrays import Floats, Places
 from incrowd.codes.axis import Axis
 from incrowd.codes.hierarchy import ROOT, Hierarchy
 from incrowd.codes.values import canonical, number
-from incrowd.errors import Floats, IncrowdError
+from incrowd.errors import IncrowdError
 
-Places = npt.NDArray[np.int64]
 MOST_BINS = 256
 _BRACKETS = re.compile(r"([\[\](])\s*([^,;]+?)\s*[,;]\s*([^,;]+?)\s*([\[\])])")
 _HALF_OPEN = re.compile(r"\s*(\[.*[)\[]|[(\]].*\]|\].*\[)\s*")

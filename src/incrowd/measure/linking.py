@@ -14,10 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.anonymize.k_epsilon import Noise, Steps
-from incrowd.codes.axis import Members
-from incrowd.errors import Floats
-from incrowd.privacy.randomness import Counts
+from incrowd.arrays import Counts, Floats, Members, Steps
+from incrowd.privacy.class_noise import Noise
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from incrowd.codes.frequency import Counts
+from incrowd.arrays import Counts, Floats
 from incrowd.codes.hierarchy import Hierarchy
-from incrowd.errors import Floats
 
 LossName: TypeAlias = Literal["normalised", "precision", "entropy", "discernibility", "class-size"]
 LOSSES: tuple[LossName, ...] = get_args(LossName)

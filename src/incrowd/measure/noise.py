@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.anonymize.k_epsilon import Steps
+from incrowd.arrays import Codes, Steps
 from incrowd.codes.frequency import keys
-from incrowd.codes.hierarchy import Codes
 from incrowd.measure.labels import Cover
 from incrowd.measure.linking import Estimate
 from incrowd.measure.risk import label_at

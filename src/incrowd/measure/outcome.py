@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from incrowd.codes.counted import Counted
 from incrowd.codes.frequency import Frequencies, between
 from incrowd.codes.hierarchy import Hierarchy
-from incrowd.engine.count import Counted
 from incrowd.measure.loss import normalised
 
 

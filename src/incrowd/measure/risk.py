@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.codes.frequency import Counts, Frequencies, keys
-from incrowd.codes.hierarchy import Codes
-from incrowd.errors import Floats
+from incrowd.arrays import Codes, Counts, Floats
+from incrowd.codes.frequency import Frequencies, keys
 from incrowd.measure.labels import Cover
 
 _CELLS = 500_000_000  # so many comparisons of a class with a tuple are made

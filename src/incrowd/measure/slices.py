@@ -14,11 +14,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from incrowd.codes.axis import Axis
-from incrowd.codes.frequency import merged
+from incrowd.codes.counted import Counted, Shown
 from incrowd.codes.hierarchy import ROOT
-from incrowd.engine.count import Counted
 from incrowd.measure import utility
-from incrowd.measure.evaluation import Evaluation, Shown, pair_of
+from incrowd.measure.evaluation import Evaluation, pair_of
 from incrowd.measure.outcome import Outcome
 
 
@@ -83,18 +82,6 @@ class Part(Protocol):
         ...
 
 
-def part_of(whole: Counted, names: Sequence[str]) -> Counted:
-    """The tuples of some of the columns."""
-    places = [whole.names.index(name) for name in names]
-    return replace(
-        whole,
-        names=tuple(names),
-        hierarchies=tuple(whole.hierarchies[at] for at in places),
-        levels=tuple(whole.levels[at] for at in places),
-        frequencies=merged(whole.frequencies.codes[:, places], whole.frequencies.counts),
-    )
-
-
 def sliced(
     whole: Counted,
     axes: Sequence[Axis],
@@ -107,7 +94,7 @@ def sliced(
     for number, part in enumerate(parts, 1):
         names, own = tuple(part.scheme), part.evaluation
         assert part.shown is not None
-        inside = part_of(whole, names)
+        inside = whole.part(names)
         telling = _telling(inside, part.shown)
         pair = pair_of(inside, [by_name[name] for name in names], part.shown)
         for found in utility.associations(pair):

@@ -13,13 +13,10 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
-from incrowd.codes.frequency import Counts, Frequencies, merged
-from incrowd.codes.hierarchy import Codes
-from incrowd.errors import Floats, IncrowdError, ParameterError, check_choice, check_whole, single
-
-Masks = npt.NDArray[np.bool_]
+from incrowd.arrays import Bools, Codes, Counts, Floats
+from incrowd.codes.frequency import Frequencies, merged
+from incrowd.errors import IncrowdError, ParameterError, check_choice, check_whole, single
 
 _CHUNK = 1 << 13  # tuples whose shares, or scores, are held at once
 _GRID = 1 << 20  # pairs of labels that are counted in a grid
@@ -232,8 +229,8 @@ def _cramers_v(joint: Floats) -> float:
 class _Regions:
     """``selected[c][q]`` are the bins of column c in region q, if ``restricted[q, c]``."""
 
-    restricted: Masks
-    selected: tuple[Masks, ...]
+    restricted: Bools
+    selected: tuple[Bools, ...]
 
 
 def _regions(pair: Pair, count: int, sizes: list[int], rng: np.random.Generator) -> _Regions:
@@ -257,7 +254,7 @@ def _regions(pair: Pair, count: int, sizes: list[int], rng: np.random.Generator)
 
 def _around(
     place: int, bins: int, covered: int, *, ordered: bool, rng: np.random.Generator
-) -> Masks:
+) -> Bools:
     """A random interval, or set, of so many bins that contains the bin ``place``."""
     mask = np.zeros(bins, dtype=np.bool_)
     if ordered:
@@ -329,7 +326,7 @@ def _frequent(rows: Floats) -> int:
     return int(np.argmax(rows)) if rows.any() else -1
 
 
-def _share(table: Frequencies, chosen: Masks) -> float:
+def _share(table: Frequencies, chosen: Bools) -> float:
     """The share of the rows that have the tuples chosen; 0 if there are none."""
     return float(table.counts[chosen].sum() / max(table.total, 1))
 

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 from urllib.parse import quote
 
 import numpy as np
 
+from incrowd.arrays import Codes, Progress, Step
+from incrowd.codes.counted import COUNT, Counted, Rows, Shown
 from incrowd.codes.frequency import Frequencies, merged
-from incrowd.codes.hierarchy import Codes, Hierarchy
+from incrowd.codes.hierarchy import Hierarchy
 from incrowd.codes.values import reading_order
-from incrowd.engine.count import Counted, Rows
 from incrowd.engine.local.table import from_cells
 from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError
-from incrowd.measure.evaluation import COUNT, Evaluation, Shown
+from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.outcome import Outcome
 from incrowd.measure.slices import Sliced
 from incrowd.privacy.events import Event
 from incrowd.privacy.randomness import Randomness
 from incrowd.release.certificate import Guarantee, NoisyColumn
 from incrowd.spec.model import Column, Spec
-
-Step: TypeAlias = Callable[[str], None]
-Progress: TypeAlias = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from incrowd.errors import Floats
+from incrowd.arrays import Floats
 from incrowd.privacy import inverse
 from incrowd.privacy.accountant import Accountant, BasicAccountant
 from incrowd.privacy.binomial import Definition, delta

@@ -18,18 +18,20 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from incrowd.anonymize import k_epsilon as kepsilon
-from incrowd.anonymize.k_epsilon import Noise, Steps
+from incrowd.anonymize import k_epsilon
+from incrowd.arrays import Floats, Steps
 from incrowd.codes.axis import Boxes, boxes, positions
-from incrowd.engine.count import Rows, count_rows
-from incrowd.errors import Floats
-from incrowd.measure.evaluation import axes_of
+from incrowd.codes.counted import Rows
+from incrowd.engine.count import count_rows
 from incrowd.measure.linking import Estimate, linking_risk, repeated
 from incrowd.methods.k_anonymity.classes import Classes, lattice_of
 from incrowd.methods.k_epsilon.method import NoisyRows, expected_error, noisy_rows
 from incrowd.papers import paper_b_data as paper
 from incrowd.papers.paper_b_data import DataSet, Grid, grouping, release_of, seeded, shown
+from incrowd.privacy import class_noise
+from incrowd.privacy.class_noise import Noise
 from incrowd.release.folder import fill
+from incrowd.spec.build import Declared
 from incrowd.spec.model import Column, Release
 
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ class Layout:
         self.members, self.steps = data.members[order], column.steps[order]
         self.starts = np.searchsorted(self.members, np.arange(data.classes))
         self.sizes = np.bincount(self.members, minlength=data.classes)
-        self.widths = kepsilon.diameters(self.steps, self.members, data.classes)
+        self.widths = k_epsilon.diameters(self.steps, self.members, data.classes)
         self.inverse = 1 / np.abs(self.steps)
         self._neighbours()
         self._ranks(self.steps[self.starts])
@@ -183,8 +185,8 @@ def timed(work: Callable[[], T]) -> tuple[float, T]:
 def widen(data: DataSet, rows: Rows, algorithm: str, grid: Grid) -> Iterator[paper.Widened]:
     """The epsilon-quasi among the k-quasis: what that loses, and how long it takes."""
     table, noisy = data.table, {data.attribute: data.noisy}
-    counting, _ = timed(lambda: count_rows(table, data.quasi, (data.attribute,)))
-    counting_wide, wide = timed(lambda: count_rows(table, data.widened, ()))
+    counting, _ = timed(lambda: count_rows(table, Declared(data.quasi), (data.attribute,)))
+    counting_wide, wide = timed(lambda: count_rows(table, Declared(data.widened), ()))
     for k in grid.ks:
         release = release_of(algorithm, k)
         search, found = timed(partial(grouping, rows, data.quasi | noisy, algorithm, k))
@@ -193,7 +195,7 @@ def widen(data: DataSet, rows: Rows, algorithm: str, grid: Grid) -> Iterator[pap
         proper, (width, error) = len(data.quasi), _attribute(data, wide, both)
         yield paper.Widened(
             data.paper, algorithm, k,
-            _loss(rows, data.quasi, found, proper), _loss(wide, data.widened, both, proper),
+            _loss(rows, found, proper), _loss(wide, both, proper),
             width, error,
             float(wide.counted.frequencies.counts[~both.shown].sum() / data.rows),
             _nodes(rows, release), _nodes(wide, release),
@@ -213,7 +215,7 @@ def _nodes(rows: Rows, release: Release) -> int | None:
     return lattice_of(rows, release).size
 
 
-def _loss(rows: Rows, columns: dict[str, Column], found: Classes, proper: int) -> float:
+def _loss(rows: Rows, found: Classes, proper: int) -> float:
     """The mean precision that the first, proper k-quasis lose, over the rows shown.
 
     paper.Numbers lose by the width of their interval where they have one of their own, by their
@@ -223,8 +225,8 @@ def _loss(rows: Rows, columns: dict[str, Column], found: Classes, proper: int) -
         ladders = zip(found.levels, rows.counted.hierarchies, strict=True)
         lost = [level / (hierarchy.height - 1) for level, hierarchy in ladders]
         return float(np.mean(lost[:proper]))
-    held, lost = _boxes(rows, columns, found), []
-    for at, axis in enumerate(axes_of(rows.counted, columns)[:proper]):
+    held, lost = _boxes(rows, found), []
+    for at, axis in enumerate(rows.counted.axes[:proper]):
         low, high, top = held.low[:, at], held.high[:, at], axis.hierarchy.height - 1
         narrow = (high - low) / max(axis.hierarchy.size - 1, 1)
         each = narrow if axis.ordered else np.minimum(axis.levels(low, high), top) / top
@@ -232,16 +234,16 @@ def _loss(rows: Rows, columns: dict[str, Column], found: Classes, proper: int) -
     return float(np.mean(lost))
 
 
-def _boxes(rows: Rows, columns: dict[str, Column], found: Classes) -> Boxes:
+def _boxes(rows: Rows, found: Classes) -> Boxes:
     counted = rows.counted.frequencies
-    points = positions(axes_of(rows.counted, columns), counted.codes)
+    points = positions(rows.counted.axes, counted.codes)
     return boxes(points, counted.counts, found.members)
 
 
 def _attribute(data: DataSet, wide: Rows, found: Classes) -> tuple[float, float]:
     """The precision that the attribute loses as the last k-quasi, and the midpoint's error."""
     counted, hierarchy = wide.counted.frequencies, wide.counted.hierarchies[-1]
-    axis, codes, some = axes_of(wide.counted, data.widened)[-1], counted.codes[:, -1], found.shown
+    axis, codes, some = wide.counted.axes[-1], counted.codes[:, -1], found.shown
     if found.levels is not None:
         group = hierarchy.groups[found.levels[-1]]
         places = axis.positions[: hierarchy.size].astype(np.int64)
@@ -252,7 +254,7 @@ def _attribute(data: DataSet, wide: Rows, found: Classes) -> tuple[float, float]
         low, high = low[group[codes]], high[group[codes]]
         loss = np.full(len(codes), found.levels[-1] / (hierarchy.height - 1))
     else:
-        held = _boxes(wide, data.widened, found)
+        held = _boxes(wide, found)
         low, high = held.low[found.members, -1], held.high[found.members, -1]
         loss = (high - low) / (hierarchy.size - 1)
     value = data.lowest + axis.positions[codes[some]]
@@ -273,9 +275,11 @@ def compare(data: DataSet, rows: Rows, grid: Grid) -> paper.Comparison:
     size = np.abs(steps).astype(np.float64)
 
     def matched(epsilon: float) -> tuple[Noise, Noise]:
-        widths = kepsilon.diameters(steps, members, noisy.classes)
-        exact, most = kepsilon.shares(epsilon, [1.0])[0], int(steps.max() - steps.min())
-        return kepsilon.laplace(widths, exact), kepsilon.laplace(np.full_like(widths, most), exact)
+        widths = k_epsilon.diameters(steps, members, noisy.classes)
+        exact, most = k_epsilon.shares(epsilon, [1.0])[0], int(steps.max() - steps.min())
+        return class_noise.laplace(widths, exact), class_noise.laplace(
+            np.full_like(widths, most), exact
+        )
 
     narrow, wide = (noise.draw(members, bits) for noise in matched(COMPARED_EPSILON))
     matching = round(expected_error(column, members) / (UNIFORM / 2), 2)
@@ -292,7 +296,7 @@ def compare(data: DataSet, rows: Rows, grid: Grid) -> paper.Comparison:
     # Who can have become this value by uniform noise? Rounding moved it by half a step at most.
     seen = (steps + uniform).astype(np.float64)
     low, high = (seen - 0.5) / (1 + UNIFORM), (seen + 0.5) / (1 - UNIFORM)
-    left = kepsilon.within(members, steps, low, high)
+    left = k_epsilon.within(members, steps, low, high)
     excluded = 1 - left / np.bincount(members)[members]
     means = [float(error.mean()) for error in errors]
     return paper.Comparison(
@@ -320,7 +324,9 @@ def compute(
     """All numbers. What is timed runs alone; the rest on two threads, in no order that matters."""
     grid = paper.QUICK if quick else paper.FULL
     sets = paper.data_sets(grid, adult)
-    rows = {data.paper: count_rows(data.table, data.quasi, (data.attribute,)) for data in sets}
+    rows = {
+        data.paper: count_rows(data.table, Declared(data.quasi), (data.attribute,)) for data in sets
+    }
     wider: list[paper.Widened] = []
     for data in sets:
         for algorithm in paper.ALGORITHMS:

@@ -17,16 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from incrowd.anonymize import k_epsilon as kepsilon
-from incrowd.anonymize.k_epsilon import Noise, Steps
-from incrowd.codes.axis import Members
-from incrowd.engine.count import Rows
+from incrowd.anonymize import k_epsilon
+from incrowd.arrays import Members, Steps
+from incrowd.codes.counted import Rows
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
-from incrowd.measure.evaluation import axes_of
 from incrowd.measure.linking import Estimate
 from incrowd.methods.k_anonymity.classes import Classes, classes
 from incrowd.methods.k_epsilon.method import NoisyRows, noisy_rows
+from incrowd.privacy import class_noise
+from incrowd.privacy.class_noise import Noise
 from incrowd.privacy.noise import laplace
 from incrowd.privacy.randomness import Randomness, SeededRandomness
 from incrowd.spec.model import Column, Release
@@ -202,7 +202,7 @@ def seeded(*what: object) -> Randomness:
 
 def grouping(rows: Rows, columns: dict[str, Column], algorithm: str, k: int) -> Classes:
     """The rows in classes of at least k."""
-    axes = axes_of(rows.counted, columns)
+    axes = rows.counted.axes
     return classes(rows, axes, columns, release_of(algorithm, k), bits=seeded(algorithm, k))
 
 
@@ -215,11 +215,11 @@ def shown(data: DataSet, rows: Rows, algorithm: str, k: int) -> tuple[Classes, N
 
 def noises(widths: Steps, epsilons: Sequence[float]) -> list[tuple[int, Noise]]:
     """For each epsilon its noise, and how many times the smallest epsilon it is."""
-    exact = [kepsilon.shares(epsilon, [1.0])[0] for epsilon in epsilons]
+    exact = [k_epsilon.shares(epsilon, [1.0])[0] for epsilon in epsilons]
     times = [epsilon / min(exact) for epsilon in exact]
     assert all(ratio.denominator == 1 for ratio in times)
     pairs = zip(times, exact, strict=True)
-    return [(int(ratio), kepsilon.laplace(widths, epsilon)) for ratio, epsilon in pairs]
+    return [(int(ratio), class_noise.laplace(widths, epsilon)) for ratio, epsilon in pairs]
 
 
 def drawn(

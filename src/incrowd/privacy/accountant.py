@@ -18,7 +18,8 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.errors import Floats, ParameterError, check_at_least_zero, check_fraction
+from incrowd.arrays import Floats
+from incrowd.errors import ParameterError, check_at_least_zero, check_fraction
 from incrowd.privacy import pld as loss
 from incrowd.privacy.amplification import amplified
 from incrowd.privacy.binomial import SMALLEST

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incrowd.errors import Floats, check_at_least_zero, check_fraction
+from incrowd.arrays import Floats
+from incrowd.errors import check_at_least_zero, check_fraction
 
 _ROUNDING = 2e-15  # twice what the functions below may be off by, of their results
 

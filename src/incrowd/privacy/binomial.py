@@ -53,8 +53,8 @@ from typing import Literal, TypeAlias, overload
 import numpy as np
 import numpy.typing as npt
 
+from incrowd.arrays import Floats
 from incrowd.errors import (
-    Floats,
     OutsideDefinitionError,
     check_at_least_zero,
     check_choice,

@@ -15,9 +15,10 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.errors import Floats, ParameterError, UnsolvableError
+from incrowd.arrays import Counts, Floats
+from incrowd.errors import ParameterError, UnsolvableError
 from incrowd.privacy.binomial import SMALLEST
-from incrowd.privacy.randomness import Counts, Randomness, below
+from incrowd.privacy.randomness import Randomness, below
 
 _WIDEST = 1 << 52
 _LARGEST_SIGMA = 1 << 26

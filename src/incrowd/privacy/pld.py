@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incrowd.errors import Floats
+from incrowd.arrays import Floats
 from incrowd.privacy.profile import Profile
 
 ROUNDING = 1e-9

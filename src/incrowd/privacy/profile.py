@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incrowd.errors import Floats
+from incrowd.arrays import Floats
 from incrowd.privacy.amplification import inner_epsilon, outer_epsilon
 from incrowd.privacy.binomial import log_absent, log_present, round_up
 

@@ -13,13 +13,10 @@ from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+from incrowd.arrays import Counts, Words
 from incrowd.errors import check_fraction
-
-Words = npt.NDArray[np.uint64]
-Counts = npt.NDArray[np.int64]
 
 _BLOCK = 1 << 22
 

@@ -27,9 +27,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from incrowd.arrays import Counts
 from incrowd.errors import ParameterError, check_whole
 from incrowd.privacy import noise
-from incrowd.privacy.randomness import Counts, Randomness
+from incrowd.privacy.randomness import Randomness
 
 
 def payable(epsilon: float) -> float:

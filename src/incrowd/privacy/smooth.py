@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.errors import Floats, ParameterError, check_at_least_zero, check_fraction, check_whole
+from incrowd.arrays import Floats
+from incrowd.errors import ParameterError, check_at_least_zero, check_fraction, check_whole
 from incrowd.privacy.binomial import SMALLEST, as_given, check_definition
 
 

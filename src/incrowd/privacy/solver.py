@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from incrowd.errors import Floats
+from incrowd.arrays import Floats
 from incrowd.privacy import binomial, inverse
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.binomial import Definition

@@ -20,7 +20,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from incrowd.errors import Floats, IncrowdError, UnsolvableError
+from incrowd.arrays import Floats
+from incrowd.errors import IncrowdError, UnsolvableError
 from incrowd.privacy.accountant import Accountant, profile_of
 from incrowd.privacy.events import (
     LARGEST_K,

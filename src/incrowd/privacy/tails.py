@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from incrowd.errors import Floats
+from incrowd.arrays import Floats
 
 _NEGLIGIBLE = 1e-16
 _BLOCK_CELLS = 200_000

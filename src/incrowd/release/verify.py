@@ -15,17 +15,19 @@ from urllib.parse import quote
 import numpy as np
 from pydantic import ValidationError
 
+from incrowd.arrays import Counts
 from incrowd.codes.axis import Axis
-from incrowd.codes.frequency import Counts, Frequencies, keys
+from incrowd.codes.counted import COUNT
+from incrowd.codes.frequency import Frequencies, keys
 from incrowd.codes.hierarchy import ROOT, from_rows
 from incrowd.codes.values import BOOLEANS, canonical, iso_day, number, reading_order
+from incrowd.engine.count import read_shown
 from incrowd.engine.local.parquet import chunks
 from incrowd.engine.local.parquet_bytes import claims, refuse_heavy
 from incrowd.engine.source import open_table
 from incrowd.engine.table import Coder, Table
 from incrowd.errors import IncrowdError
 from incrowd.measure.diversity import Distinct, Entropy, Protected, Rule
-from incrowd.measure.evaluation import COUNT, read_shown
 from incrowd.measure.labels import Reader
 from incrowd.release.certificate import (
     FILE,

@@ -13,7 +13,7 @@ import csv
 import datetime as dt
 import io
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -25,7 +25,7 @@ from incrowd.codes.hierarchy import ROOT, Hierarchy, HierarchyError, from_rows
 from incrowd.codes.quotes import find_fault
 from incrowd.codes.values import canonical, iso_day, number, span
 from incrowd.errors import ParameterError
-from incrowd.spec.model import Column, CsvFile, Dates, Flat, Intervals, Mask, Order
+from incrowd.spec.model import Column, CsvFile, Dates, Declaration, Flat, Intervals, Mask, Order
 
 Rows = list[tuple[str, ...]]
 
@@ -37,7 +37,14 @@ def build(column: Column, *, folder: Path, values: Iterable[object] = ()) -> Hie
     """
     if column.hierarchy is None:
         raise HierarchyError("The column has no hierarchy.")
-    match column.hierarchy.declared:
+    made = _built(column, column.hierarchy.declared, folder, values)
+    return replace(made, ordered=_is_ordered(column.hierarchy.declared, made))
+
+
+def _built(
+    column: Column, declaration: Declaration, folder: Path, values: Iterable[object]
+) -> Hierarchy:
+    match declaration:
         case Intervals() as declared:
             return _intervals(declared, column.other)
         case Mask() as declared:
@@ -58,9 +65,8 @@ def build(column: Column, *, folder: Path, values: Iterable[object] = ()) -> Hie
     return replace(made, open=True, size=max(made.size, 2)) if is_open(column) else made
 
 
-def is_ordered(column: Column, hierarchy: Hierarchy) -> bool:
+def _is_ordered(declared: Declaration, hierarchy: Hierarchy) -> bool:
     """Whether the values of a column lie on a line: numbers, dates, declared orders."""
-    declared = column.hierarchy.declared if column.hierarchy else None
     if isinstance(declared, Intervals | Dates | Order):
         return True
     if isinstance(declared, Mask):
@@ -74,6 +80,53 @@ def is_open(column: Column) -> bool:
     """Whether the domain is not listed, so that codes depend on the values met."""
     declared = column.hierarchy.declared if column.hierarchy else None
     return isinstance(declared, Mask) or (isinstance(declared, Flat) and not declared.values)
+
+
+class Declared:
+    """The hierarchies of some columns, each built once.
+
+    Those of listed domains are built at once, so that whatever is wrong with a declaration is
+    refused without the table. An open domain has to wait for the values met.
+    """
+
+    def __init__(self, columns: Mapping[str, Column], folder: Path = Path()) -> None:
+        self.columns, self._folder = columns, folder
+        self._built = {
+            name: build(column, folder=folder)
+            for name, column in columns.items()
+            if not is_open(column)
+        }
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns."""
+        return tuple(self.columns)
+
+    def is_open(self, name: str) -> bool:
+        """Whether the domain of a column is not listed."""
+        return is_open(self.columns[name])
+
+    def height(self, name: str) -> int:
+        """The number of levels of a column, the values included; the rule tells it."""
+        if not self.is_open(name):
+            return self._built[name].height
+        hierarchies = self.columns[name].hierarchy
+        mask = hierarchies.mask if hierarchies is not None else None
+        return 2 if mask is None else mask.length + 1
+
+    def rooted(self, name: str) -> bool:
+        """Whether the top level of a column is a single group."""
+        return self.is_open(name) or self._built[name].rooted
+
+    def over(self, name: str, values: Callable[[], Iterable[object]]) -> Hierarchy:
+        """The hierarchy of a column; ``values`` are asked for where its domain is open."""
+        if not self.is_open(name):
+            return self._built[name]
+        met, known = list(values()), self._built.get(name)
+        if known is None or (known.encode(met) == known.outside).any():
+            known = build(self.columns[name], folder=self._folder, values=met)
+            self._built[name] = known
+        return known
 
 
 def _intervals(declared: Intervals, other: str | None) -> Hierarchy:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from incrowd.codes.counted import COUNT
+from incrowd.engine.count import count, read_shown
 from incrowd.engine.source import open_table
-from incrowd.engine.table import Table
-from incrowd.errors import IncrowdError
-from incrowd.measure.evaluation import Evaluation, evaluate_tables
+from incrowd.engine.table import Table, TableError
+from incrowd.errors import IncrowdError, check_choice
+from incrowd.measure.evaluation import Evaluation, leveled
+from incrowd.measure.evaluation import evaluate as measured_by_labels
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.certificate import FILE, Certificate, Slice, sha256_of
 from incrowd.release.formulas import unescaped
+from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, taken
+from incrowd.spec.model import Column, PersonId, Spec
 from incrowd.tasks.evaluate_noise import measured, relinked, simulated
+
+KEPT = Column.model_validate({"role": "sensitive", "hierarchy": "flat"})
 
 
 def evaluate(
@@ -72,6 +79,77 @@ def information_loss(
         open_table(original), after, file.spec, folder=file.folder, levels=levels
     )
     return {"normalised": found.loss, **vars(found.losses)}
+
+
+def evaluate_tables(
+    original: Table,
+    released: Table,
+    spec: Spec,
+    *,
+    folder: Path = Path(),
+    target: str | None = None,
+    held_out: Table | None = None,
+    levels: Mapping[str, int] | None = None,
+    step: Callable[[str], None] = lambda _: None,
+) -> Evaluation:
+    """Hold one table against another by the quasi columns of a spec.
+
+    ``levels`` are those that columns are known to be published at.
+    """
+    columns = quasi_columns(spec)
+    quasi = len(columns)
+    if target is not None and target not in columns:
+        columns[check_choice("target", target, spec.with_role("quasi", "sensitive"))] = KEPT
+    for table, name in ((original, "original"), (held_out, "held-out")):
+        missing = [column for column in columns if table and column not in table.columns]
+        if missing:
+            raise TableError(f"The {name} table has no column '{missing[0]}'.")
+    if not set(columns) & set(released.columns):
+        raise TableError("The released table has none of the quasi columns of the spec.")
+    if held_out is not None and target is None:
+        raise IncrowdError(
+            "A held-out table is for predicting a column: name it (--target COLUMN)."
+        )
+    step("count the original")
+    if isinstance(spec.unit, PersonId):
+        original = original.one_row_each(spec.unit.id, SystemRandomness())
+    counted = count(original, Declared(columns, folder))
+    step("read the release")
+    weighted = COUNT in released.columns and COUNT not in spec.columns
+    shown = read_shown(released, tuple(columns), weighted=weighted)
+    shown, readings = leveled(counted, shown, levels or {})
+    unseen = None
+    if held_out is not None:
+        # Codes of an open domain come from the original; what only the other has is outside.
+        coders = {
+            name: hierarchy.encode
+            for name, hierarchy in zip(counted.names, counted.hierarchies, strict=True)
+        }
+        unseen = held_out.count(counted.names, coders)
+    step("measure")
+    kept = len(columns) - quasi
+    found = measured_by_labels(
+        counted, counted.axes, shown, kept=kept, target=target, held_out=unseen
+    )
+    lacking = tuple(name for name in columns if name not in released.columns)
+    return replace(found, missing_columns=lacking, readings=readings)
+
+
+def quasi_columns(spec: Spec) -> dict[str, Column]:
+    """The columns that are measured: those that are generalised."""
+    roles = ("quasi", "sensitive") if _safe(spec) else ("quasi",)
+    found = {
+        name: spec.columns[name]
+        for name in spec.with_role(*roles)
+        if spec.columns[name].hierarchy is not None
+    }
+    if not found:
+        raise IncrowdError("The spec has no quasi column: there is nothing to measure.")
+    return found
+
+
+def _safe(spec: Spec) -> bool:
+    return spec.release is not None and spec.release.method == "safe"
 
 
 def _opened(released: Any) -> tuple[Table, dict[str, int]]:

@@ -13,14 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from incrowd.arrays import Steps
 from incrowd.codes.axis import Axis
+from incrowd.codes.counted import COUNT, Rows, Shown
 from incrowd.codes.frequency import keys
-from incrowd.codes.grid import Grid, Steps, grid_of
+from incrowd.codes.grid import Grid, grid_of
 from incrowd.codes.values import canonical
-from incrowd.engine.count import Rows, count_rows
+from incrowd.engine.count import count_rows, read_shown
 from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError
-from incrowd.measure.evaluation import COUNT, Shown, axes_of, covered, leveled, read_shown
+from incrowd.measure.evaluation import covered, leveled
 from incrowd.measure.linking import linking_risk
 from incrowd.measure.noise import (
     Fitting,
@@ -33,6 +35,7 @@ from incrowd.measure.noise import (
 from incrowd.methods.k_anonymity.classes import classes
 from incrowd.methods.k_epsilon.method import KEpsilon, exactly, linked, noise_loss, noisy_rows
 from incrowd.privacy.randomness import Randomness
+from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile
 
 _CELLS = 500_000_000  # so many comparisons of a class with a tuple are made
@@ -44,8 +47,8 @@ def simulated(file: SpecFile, table: Table, *, bits: Randomness) -> Simulated:
     method = KEpsilon(file)
     release = file.spec.release
     assert release is not None
-    rows = count_rows(table, method.quasi, (*method.kept, *method.noisy), folder=file.folder)
-    axes = axes_of(rows.counted, method.quasi)
+    rows = method.count(table)
+    axes = rows.counted.axes
     every = {**method.quasi, **method.kept, **method.noisy}
     found = classes(rows, axes, every, release, bits=bits)
     data = noisy_rows(rows, found, method.noisy, release)
@@ -79,15 +82,15 @@ def measured(
         for name in method.noisy
         if name not in names
     ]
-    rows = count_rows(original, method.quasi, names, folder=file.folder)
+    rows = count_rows(original, Declared(method.quasi, file.folder), names)
     weighted = COUNT in released.columns and COUNT not in file.spec.columns
     shown = read_shown(released, (*method.quasi, *names), weighted=weighted)
     quasi, _ = leveled(rows.counted, shown, levels or {})
-    table = _ByClass(rows, quasi, axes_of(rows.counted, method.quasi))
+    table = _ByClass(rows, quasi, rows.counted.axes)
     columns = {}
     for at, name in enumerate(names):
         listed = [*rows.kept[name], *shown.labels[len(method.quasi) + at]]
-        grid, steps = grid_of(name, method.noisy[name], listed)
+        grid, steps = grid_of(name, listed, method.noisy[name].precision, method.noisy[name].bounds)
         empty = np.array([canonical(value) is None for value in listed], dtype=bool)
         known = len(rows.kept[name])
         values = _Listed(steps[:known], empty[:known]), _Listed(steps[known:], empty[known:])
@@ -214,7 +217,9 @@ def relinked(file: SpecFile, original: Table, released: Table, identity: str) ->
     for at, name in enumerate(names):
         values = [before[person][at] for person in people]
         noisy = [after[person][len(quasi) + at] for person in people]
-        _, steps = grid_of(name, method.noisy[name], [*values, *noisy])
+        _, steps = grid_of(
+            name, [*values, *noisy], method.noisy[name].precision, method.noisy[name].bounds
+        )
         one, other = steps[: len(people)], steps[len(people) :]
         pairs = zip(values, noisy, strict=True)
         there = np.array([x is not None and y is not None for x, y in pairs])

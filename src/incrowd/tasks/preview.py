@@ -11,7 +11,7 @@ from incrowd.codes.hierarchy import ROOT, Hierarchy, from_rows
 from incrowd.engine.count import count
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
-from incrowd.spec.build import Rows, build, is_open
+from incrowd.spec.build import Declared, Rows, build, is_open
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Column
 from incrowd.tasks.draft import quoted
@@ -37,7 +37,7 @@ def preview(file: SpecFile, name: str, *, counted: bool) -> Preview:
         hierarchy = build(column, folder=file.folder)
         rows = hierarchy.rows()
         return Preview(tuple(rows), (0,) * len(rows), hierarchy.height)
-    result = count(_table(file), {name: column}, folder=file.folder)
+    result = count(_table(file), Declared({name: column}, file.folder))
     (hierarchy,) = result.hierarchies
     counts = np.zeros(len(hierarchy.values) + 2, dtype=np.int64)
     at_value = dict(zip(hierarchy.groups[0].tolist(), range(len(counts)), strict=True))

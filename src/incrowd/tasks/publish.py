@@ -24,22 +24,15 @@ from urllib.parse import quote
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from incrowd import __version__
-from incrowd.engine.count import Rows
+from incrowd.arrays import Progress, Step
+from incrowd.codes.counted import Rows
 from incrowd.engine.source import open_table
 from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError
 from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.outcome import Outcome
 from incrowd.measure.slices import Sliced
-from incrowd.methods.base import (
-    Made,
-    Method,
-    Product,
-    Progress,
-    Recoded,
-    Step,
-    refuse_outside,
-)
+from incrowd.methods.base import Made, Method, Product, Recoded, refuse_outside
 from incrowd.methods.k_anonymity.method import KAnonymity
 from incrowd.methods.k_epsilon.method import KEpsilon
 from incrowd.methods.safe.method import Safe

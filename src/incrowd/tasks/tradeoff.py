@@ -12,10 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from incrowd.engine.count import count_rows
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
-from incrowd.measure.evaluation import axes_of
 from incrowd.methods.k_anonymity.classes import classes
 from incrowd.methods.k_epsilon.method import (
     KEpsilon,
@@ -74,8 +72,8 @@ def choices(
             "incrowd plan --epsilon 1 --delta 1e-6"
         )
     method = KEpsilon(file)
-    rows = count_rows(table, method.quasi, (*method.kept, *method.noisy), folder=file.folder)
-    axes = axes_of(rows.counted, method.quasi)
+    rows = method.count(table)
+    axes = rows.counted.axes
     every = {**method.quasi, **method.kept, **method.noisy}
     total = rows.frequencies.total
     fitting = [k for k in ks if k <= total]

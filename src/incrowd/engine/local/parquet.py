@@ -19,8 +19,8 @@ import polars as pl
 import pyarrow as pa
 from pyarrow import compute, parquet
 
-from incrowd.codes.frequency import Counts, Frequencies, joined, merged
-from incrowd.codes.hierarchy import Codes
+from incrowd.arrays import Codes, Counts
+from incrowd.codes.frequency import Frequencies, joined, merged
 
 _BATCH_ROWS = 1 << 20
 _DENSE = 1 << 22  # so many cells are counted in place

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from incrowd.codes.frequency import Counts, Frequencies, joined, merged
-from incrowd.codes.hierarchy import Codes
+from incrowd.arrays import Codes, Counts
+from incrowd.codes.frequency import Frequencies, joined, merged
 from incrowd.codes.values import BLANKS, BOOLEANS, NUMERAL
 from incrowd.engine.local import parquet
 from incrowd.engine.table import Coder, Recoding, Table, TableError, Tally

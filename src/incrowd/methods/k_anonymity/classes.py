@@ -16,12 +16,12 @@ import numpy.typing as npt
 from incrowd.anonymize.cluster import cluster, duplicate
 from incrowd.anonymize.lattice import Lattice, Rollups
 from incrowd.anonymize.mondrian import mondrian
-from incrowd.anonymize.ola import Progress, Scheme, minimal, optimal
-from incrowd.codes.axis import Axis, Members, boxes, positions
+from incrowd.anonymize.ola import Scheme, minimal, optimal
+from incrowd.arrays import Codes, Floats, Members, Progress
+from incrowd.codes.axis import Axis, boxes, positions
+from incrowd.codes.counted import Rows
 from incrowd.codes.frequency import Frequencies, merged
-from incrowd.codes.hierarchy import Codes
-from incrowd.engine.count import Rows
-from incrowd.errors import Floats, IncrowdError
+from incrowd.errors import IncrowdError
 from incrowd.measure import diversity
 from incrowd.measure.diversity import Protected
 from incrowd.privacy.randomness import Randomness

@@ -7,29 +7,22 @@ from dataclasses import replace
 
 import numpy as np
 
+from incrowd.arrays import Progress, Step
 from incrowd.codes.axis import Axis
+from incrowd.codes.counted import Counted, Rows, Shown
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.codes.hierarchy import ROOT
-from incrowd.engine.count import Counted, Rows, count_rows
+from incrowd.engine.count import count_rows
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
-from incrowd.measure.evaluation import Shown, axes_of, evaluate, invented
-from incrowd.methods.base import (
-    Made,
-    Product,
-    Progress,
-    Recoded,
-    Step,
-    alone,
-    cells,
-    protection,
-    published,
-)
+from incrowd.measure.evaluation import evaluate, invented
+from incrowd.methods.base import Made, Product, Recoded, alone, cells, protection, published
 from incrowd.methods.k_anonymity.classes import Classes, classes
 from incrowd.privacy.events import Event
 from incrowd.privacy.randomness import Randomness
 from incrowd.release.certificate import Guarantee
 from incrowd.release.statements import RULES
+from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Closeness, Column, Diversity
 
@@ -43,6 +36,7 @@ class KAnonymity:
         self._file = file
         self.quasi = published(file.spec, "quasi")
         self.kept = published(file.spec, "sensitive")
+        self.declared = Declared(self.quasi, file.folder)
         release = file.spec.release
         assert release is not None
         self._release = release
@@ -73,11 +67,11 @@ class KAnonymity:
 
     def count(self, table: Table) -> Rows:
         """The tuples of generalised and kept columns."""
-        return count_rows(table, self.quasi, tuple(self.kept), folder=self._file.folder)
+        return count_rows(table, self.declared, tuple(self.kept))
 
     def make(self, rows: Rows, bits: Randomness, step: Step, progress: Progress) -> Made:
         """Search, recode."""
-        axes = axes_of(rows.counted, self.quasi)
+        axes = rows.counted.axes
         step("search")
         found = classes(
             rows, axes, {**self.quasi, **self.kept}, self._release, bits=bits, progress=progress

@@ -9,31 +9,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.anonymize import k_epsilon as kepsilon
-from incrowd.anonymize.k_epsilon import Noise
-from incrowd.codes.axis import Members
+from incrowd.anonymize import k_epsilon
+from incrowd.arrays import Bools, Codes, Floats, Members, Places, Progress, Step, Steps
+from incrowd.codes.counted import Rows, Shown
 from incrowd.codes.frequency import merged
 from incrowd.codes.grid import Grid, grid_of
-from incrowd.codes.hierarchy import Codes
-from incrowd.engine.count import Rows, count_rows
+from incrowd.engine.count import count_rows
 from incrowd.engine.local.table import from_rows
 from incrowd.engine.table import Table
-from incrowd.errors import Floats, IncrowdError
-from incrowd.measure.evaluation import Evaluation, Shown, axes_of, evaluate
+from incrowd.errors import IncrowdError
+from incrowd.measure.evaluation import Evaluation, evaluate
 from incrowd.measure.linking import Estimate, Linking, linking_risk, predicted, repeated
 from incrowd.measure.noise import FRESH, NoiseLoss, Noisiness, Simulated
-from incrowd.methods.base import (
-    Made,
-    Product,
-    Progress,
-    Step,
-    alone,
-    in_reading_order,
-    protection,
-    published,
-)
+from incrowd.methods.base import Made, Product, alone, in_reading_order, protection, published
 from incrowd.methods.k_anonymity.classes import Classes, classes
 from incrowd.methods.k_anonymity.method import KAnonymity, locally_invented
+from incrowd.privacy import class_noise
+from incrowd.privacy.class_noise import Noise
 from incrowd.privacy.randomness import Randomness, permutation
 from incrowd.release.certificate import Guarantee, NoisyColumn
 from incrowd.spec.file import SpecFile
@@ -43,10 +35,6 @@ RUNS = 30
 _LINKED_ROWS = 30_000  # so many rows are linked again and again, whole classes at random
 _COPY = 0.99  # a correlation from which two columns look like copies
 _EXPOSED = 0.9  # a chance of being linked from which noise does not hide a row
-
-Steps = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
-Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +49,7 @@ class NoisyValues:
     name: str
     grid: Grid
     steps: Steps
-    null: Mask
+    null: Bools
     noise: Noise
     originals: Steps
     clamp: bool
@@ -69,7 +57,7 @@ class NoisyValues:
     def released(self, members: Members, bits: Randomness, rows: Places | None = None) -> Steps:
         """Values with fresh noise, of all rows or of some (then ``members`` are theirs)."""
         steps = self.steps if rows is None else self.steps[rows]
-        noisy = kepsilon.added(steps, self.noise.draw(members, bits))
+        noisy = k_epsilon.added(steps, self.noise.draw(members, bits))
         return self.grid.clamped(noisy) if self.clamp else noisy
 
 
@@ -125,11 +113,11 @@ class KEpsilon(KAnonymity):
     def count(self, table: Table) -> Rows:
         """The tuples of generalised, kept and noisy columns."""
         names = (*self.kept, *self.noisy)
-        return count_rows(table, self.quasi, names, folder=self._file.folder)
+        return count_rows(table, self.declared, names)
 
     def make(self, rows: Rows, bits: Randomness, step: Step, progress: Progress) -> Made:
         """Search, draw noise, put the rows in the order of what they show."""
-        axes = axes_of(rows.counted, self.quasi)
+        axes = rows.counted.axes
         step("search")
         every = {**self.quasi, **self.kept, **self.noisy}
         found = classes(rows, axes, every, self._release, bits=bits, progress=progress)
@@ -183,7 +171,7 @@ class KEpsilon(KAnonymity):
             return None
         return format(declared[0], "f"), format(declared[1], "f")
 
-    def _confident(self, data: NoisyRows, released: Sequence[Steps]) -> Mask:
+    def _confident(self, data: NoisyRows, released: Sequence[Steps]) -> Bools:
         """Which rows are shown: all, or those that confidence-based k-anonymity keeps."""
         kept = np.ones(len(data.members), dtype=bool)
         confidence, k = self._release.confidence, self._release.k
@@ -192,19 +180,19 @@ class KEpsilon(KAnonymity):
         assert k is not None
         for column, noisy in zip(data.columns, released, strict=True):
             some = np.flatnonzero(~column.null)
-            good = kepsilon.confident(
+            good = k_epsilon.confident(
                 data.members[some], column.steps[some], noisy[some],
                 column.noise.radius(confidence), k=k,
             )  # fmt: skip
             kept[some[~good]] = False
-        return kepsilon.whole_classes(kept, data.members, k=k)
+        return k_epsilon.whole_classes(kept, data.members, k=k)
 
     def _evaluated(
         self,
         plain: Evaluation,
         data: NoisyRows,
         released: Sequence[Steps],
-        kept: Mask,
+        kept: Bools,
         bits: Randomness,
     ) -> Evaluation:
         losses = {
@@ -268,13 +256,13 @@ def noisy_rows(rows: Rows, found: Classes, noisy: dict[str, Column], release: Re
     tuples = np.repeat(shown, rows.frequencies.counts[shown])
     _, members = np.unique(found.members[rows.owner[tuples]], return_inverse=True)
     number = int(members.max(initial=-1)) + 1
-    parts = kepsilon.shares(release.epsilon, [column.weight for column in noisy.values()])
+    parts = k_epsilon.shares(release.epsilon, [column.weight for column in noisy.values()])
     names = list(rows.kept)
     width = len(rows.counted.names)
     columns = []
     for (name, column), epsilon in zip(noisy.items(), parts, strict=True):
         listed = rows.kept[name]
-        grid, by_value = grid_of(name, column, listed)
+        grid, by_value = grid_of(name, listed, column.precision, column.bounds)
         codes = rows.frequencies.codes[tuples, width + names.index(name)]
         empty = np.array([value is None for value in listed], dtype=bool)
         steps, null = by_value[codes], empty[codes]
@@ -283,18 +271,18 @@ def noisy_rows(rows: Rows, found: Classes, noisy: dict[str, Column], release: Re
             steps = np.where(null, steps, grid.clamped(steps))  # or no bound holds
             widths = np.full(number, grid.bounds[1] - grid.bounds[0], dtype=np.int64)
         else:
-            widths = kepsilon.diameters(steps[~null], members[~null], number)
+            widths = k_epsilon.diameters(steps[~null], members[~null], number)
         noise = (
-            kepsilon.gaussian(widths, epsilon, (release.delta or 0) / len(noisy))
+            class_noise.gaussian(widths, epsilon, (release.delta or 0) / len(noisy))
             if release.noise == "gaussian"
-            else kepsilon.laplace(widths, epsilon)
+            else class_noise.laplace(widths, epsilon)
         )
         clamp = bool(release.clamp)
         columns.append(NoisyValues(name, grid, steps, null, noise, by_value[codes], clamp))
     return NoisyRows(tuples, members, number, tuple(columns))
 
 
-def noise_loss(column: NoisyValues, data: NoisyRows, released: Steps, kept: Mask) -> NoiseLoss:
+def noise_loss(column: NoisyValues, data: NoisyRows, released: Steps, kept: Bools) -> NoiseLoss:
     """Errors of one column over the rows shown; zeros and nulls have no relative error."""
     counted = kept & ~column.null & (column.originals != 0)
     size = np.abs(column.originals[counted]).astype(np.float64)
@@ -365,7 +353,7 @@ def exactly(value: float) -> Estimate:
     return Estimate(value, value, value, 1)
 
 
-def _some_classes(data: NoisyRows, bits: Randomness, kept: Mask | None = None) -> Places:
+def _some_classes(data: NoisyRows, bits: Randomness, kept: Bools | None = None) -> Places:
     """The rows without nulls, of random classes if there are very many; or those kept of them."""
     whole = ~np.any([column.null for column in data.columns], axis=0)
     if kept is not None:

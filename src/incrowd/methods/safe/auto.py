@@ -6,14 +6,13 @@ import math
 
 from incrowd.errors import IncrowdError
 from incrowd.methods.safe.scheme import Cut, Fixed, Scheme, Searched
-from incrowd.spec.build import build
-from incrowd.spec.file import SpecFile
-from incrowd.spec.model import Column, Release
+from incrowd.spec.build import Declared
+from incrowd.spec.model import Release
 
 MANY_SCHEMES = 300_000
 
 
-def decided(file: SpecFile, columns: dict[str, Column]) -> tuple[Scheme, tuple[str, ...]]:
+def decided(release: Release, declared: Declared) -> tuple[Scheme, tuple[str, ...]]:
     """The scheme that the spec names, or that an expert would take; and why, in sentences.
 
     Fixed levels are the only scheme where there is nothing to choose, or no budget to choose
@@ -21,18 +20,16 @@ def decided(file: SpecFile, columns: dict[str, Column]) -> tuple[Scheme, tuple[s
     spec asks for it: fine and coarse labels side by side tell of associations that are not there
     (see :mod:`incrowd.measure.fineness`). Of very many schemes the finest are left out unseen.
     """
-    release = file.spec.release
-    assert release is not None
     if release.scheme == "fixed":
-        return Fixed(file, columns), ("The spec asks for a fixed scheme.",)
+        return Fixed(release, declared), ("The spec asks for a fixed scheme.",)
     if release.scheme == "search":
-        return Searched(file, columns), ("The spec asks for a search.",)
+        return Searched(release, declared), ("The spec asks for a search.",)
     if release.scheme == "mondrian":
-        return Cut(file, columns), ("The spec asks for safe Mondrian.",)
-    settled = _nothing_to_choose(release, columns)
+        return Cut(release, declared), ("The spec asks for safe Mondrian.",)
+    settled = _nothing_to_choose(release, declared)
     if settled:
         _refuse_orphans(release, settled)
-        return Fixed(file, columns), (f"The scheme is fixed: {settled}.",)
+        return Fixed(release, declared), (f"The scheme is fixed: {settled}.",)
     given = release.keep or release.beta
     if release.slices:
         reason = (
@@ -44,11 +41,11 @@ def decided(file: SpecFile, columns: dict[str, Column]) -> tuple[Scheme, tuple[s
                 " The sampling rate is the one at which the smallest crowds survive: slices are "
                 "for how columns go together, and a small sample shows that."
             )
-        return Searched(file, columns), (reason,)
-    limits, thinned = _thinned(file, columns)
+        return Searched(release, declared), (reason,)
+    limits, thinned = _thinned(release, declared)
     what = "levels" if given else "levels, k and beta"
     reason = f"The spec leaves the scheme open, so {what} were chosen privately."
-    return Searched(file, columns, limits), (reason, *thinned, *_hint(release))
+    return Searched(release, declared, limits), (reason, *thinned, *_hint(release))
 
 
 def _hint(release: Release) -> tuple[str, ...]:
@@ -62,9 +59,9 @@ def _hint(release: Release) -> tuple[str, ...]:
     return (words,)
 
 
-def _nothing_to_choose(release: Release, columns: dict[str, Column]) -> str:
+def _nothing_to_choose(release: Release, declared: Declared) -> str:
     """Why no scheme can be chosen; nothing if one can."""
-    if all(isinstance(release.levels.get(name), int) for name in columns):
+    if all(isinstance(release.levels.get(name), int) for name in declared.names):
         return "the spec names the level of every column"
     if release.k is not None:
         return "the spec names k, which a search would find itself"
@@ -80,21 +77,20 @@ def _refuse_orphans(release: Release, reason: str) -> None:
 
 
 def _thinned(
-    file: SpecFile, columns: dict[str, Column]
+    release: Release, declared: Declared
 ) -> tuple[dict[str, int | tuple[int, int]], tuple[str, ...]]:
     """Level limits that leave no more schemes than can be searched in seconds, and what they did.
 
     The finest level of the column with the most levels goes first, so that every column keeps
     a choice for as long as possible.
     """
-    given = file.spec.release.levels if file.spec.release is not None else {}
-    hierarchies = {name: build(column, folder=file.folder) for name, column in columns.items()}
+    given = release.levels
     low, high = {}, {}
-    for name, hierarchy in hierarchies.items():
-        level = given.get(name, (0, hierarchy.height - 1))
+    for name in declared.names:
+        level = given.get(name, (0, declared.height(name) - 1))
         low[name], high[name] = (level, level) if isinstance(level, int) else level
     start = dict(low)
-    every = schemes = math.prod(high[name] - low[name] + 1 for name in columns)
+    every = schemes = math.prod(high[name] - low[name] + 1 for name in declared.names)
     while schemes > MANY_SCHEMES:
         name = max(low, key=lambda name: high[name] - low[name])
         levels = high[name] - low[name] + 1
@@ -102,13 +98,11 @@ def _thinned(
         low[name] += 1
     if schemes == every:
         return dict(given), ()
-    raised = [name for name in columns if low[name] > start[name]]
+    raised = [name for name in declared.names if low[name] > start[name]]
     limits: dict[str, int | tuple[int, int]] = dict(given)
     limits.update({name: (low[name], high[name]) for name in raised})
     removed = [
-        name
-        for name in raised
-        if hierarchies[name].rooted and low[name] == hierarchies[name].height - 1
+        name for name in raised if declared.rooted(name) and low[name] == declared.height(name) - 1
     ]
     listed = ", ".join(
         f"'{name}' from level {low[name]} on" for name in raised if name not in removed

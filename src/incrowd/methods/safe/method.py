@@ -6,12 +6,13 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
-from incrowd.engine.count import Counted, count
+from incrowd.arrays import Progress, Step
+from incrowd.codes.counted import Counted
+from incrowd.engine.count import count
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
-from incrowd.measure.evaluation import axes_of
-from incrowd.measure.slices import part_of, sliced
-from incrowd.methods.base import Made, Product, Progress, Step, alone, protection, published
+from incrowd.measure.slices import sliced
+from incrowd.methods.base import Made, Product, alone, protection, published
 from incrowd.methods.safe.auto import decided
 from incrowd.methods.safe.budget import fixed, searched
 from incrowd.methods.safe.scheme import Walk
@@ -21,6 +22,7 @@ from incrowd.privacy.randomness import Randomness
 from incrowd.privacy.split import Budget
 from incrowd.release.certificate import Guarantee
 from incrowd.release.statements import Told, told
+from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Column, Spec
 
@@ -35,7 +37,8 @@ class Safe:
         assert file.spec.release is not None
         self._release = file.spec.release
         self._slicing = Slicer(self._release.slices, tuple(self._columns))
-        self._scheme, self._reasons = decided(file, self._columns)
+        self._declared = Declared(self._columns, file.folder)
+        self._scheme, self._reasons = decided(self._release, self._declared)
         self._budget = self._settled()
 
     def _settled(self) -> Budget:
@@ -73,7 +76,7 @@ class Safe:
         """The tuples that the scheme works on; of slices, those of all columns."""
         if self._slicing.tables == 1:
             return self._scheme.counted(table)
-        return count(table, self._columns, folder=self._file.folder)
+        return count(table, self._declared)
 
     def make(self, counted: Counted, bits: Randomness, step: Step, progress: Progress) -> Made:
         """Choose what is to be chosen, draw, drop what is rare."""
@@ -86,12 +89,12 @@ class Safe:
         epsilons = [Fraction(repr(epsilon)) for epsilon in self._budget.choices]
         parts = self._slicing.slices(counted, epsilons, bits, self._budget.pairs)
         for number, names in enumerate(parts):
-            product, pair = self._scheme.product(part_of(counted, names), self._budget, walk)
+            product, pair = self._scheme.product(counted.part(names), self._budget, walk)
             products.append(self._known(product, pair, number))
         step("associate")
         return Made(
             products=tuple(products),
-            evaluation=sliced(counted, axes_of(counted, self._columns), products),
+            evaluation=sliced(counted, counted.axes, products),
             parameters=self._told.shared,
             reasons=tuple(filter(None, (*self._reasons, self._slicing.reason))),
         )

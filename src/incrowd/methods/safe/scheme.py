@@ -6,8 +6,8 @@ refuse, it refuses when it is made, without the table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
@@ -17,22 +17,22 @@ from incrowd.anonymize.lattice import Lattice, Rollups
 from incrowd.anonymize.safe import safe
 from incrowd.anonymize.safe_mondrian import Cells, cut
 from incrowd.anonymize.safe_search import Chosen, ramp, search
+from incrowd.arrays import Codes, Floats, Progress, Step
 from incrowd.codes.axis import Axis, positions
-from incrowd.codes.frequency import between, keys, merged
-from incrowd.codes.hierarchy import Codes
-from incrowd.engine.count import Counted, count
+from incrowd.codes.counted import Counted, Shown
+from incrowd.codes.frequency import keys, merged
+from incrowd.engine.count import count
 from incrowd.engine.table import Table
-from incrowd.errors import Floats, IncrowdError
-from incrowd.measure.evaluation import Shown, axes_of, evaluate, invented
+from incrowd.errors import IncrowdError
+from incrowd.measure.evaluation import evaluate, invented
 from incrowd.measure.loss import normalised
 from incrowd.measure.outcome import outcome_of
-from incrowd.methods.base import Product, Progress, Recoded, Step, cells
+from incrowd.methods.base import Product, Recoded, cells
 from incrowd.methods.k_anonymity.classes import lattice_between
 from incrowd.privacy.events import SafeRelease
 from incrowd.privacy.randomness import Randomness
 from incrowd.privacy.split import Budget
-from incrowd.spec.build import build, is_open
-from incrowd.spec.file import SpecFile
+from incrowd.spec.build import Declared
 from incrowd.spec.model import Column, Release, Slicing
 
 SEARCH_SHARE = 0.05
@@ -77,9 +77,9 @@ class Scheme(Protocol):
 class Fixed:
     """By the levels of the spec, which depend on no data."""
 
-    def __init__(self, file: SpecFile, columns: dict[str, Column]) -> None:
-        self._folder, self._columns, self._release = file.folder, columns, _release(file)
-        self._levels = _levels(file, columns)
+    def __init__(self, release: Release, declared: Declared) -> None:
+        self._release, self._declared = release, declared
+        self._levels = _levels(release, declared)
 
     def shares(self) -> tuple[float, ...]:
         """Nothing is chosen from the table."""
@@ -88,13 +88,13 @@ class Fixed:
     def counted(self, table: Table) -> Counted:
         """The table at the levels of the scheme: of a large one, far fewer tuples."""
         levels = list(self._levels.values())
-        return count(table, self._columns, folder=self._folder, levels=levels)
+        return count(table, self._declared, levels=levels)
 
     def product(self, whole: Counted, budget: Budget, walk: Walk) -> tuple[Product, SafeRelease]:
         """Draw, cut at k."""
         (pair,) = budget.pairs
         levels = tuple(self._levels[name] for name in whole.names)
-        return _drawn(_rolled(whole, levels), self._columns, self._release, pair, walk), pair
+        return _drawn(whole.rolled(levels), self._declared.columns, self._release, pair, walk), pair
 
 
 class Searched:
@@ -106,29 +106,26 @@ class Searched:
 
     def __init__(
         self,
-        file: SpecFile,
-        columns: dict[str, Column],
+        release: Release,
+        declared: Declared,
         limits: dict[str, int | tuple[int, int]] | None = None,
     ) -> None:
-        self._folder, self._columns, self._release = file.folder, columns, _release(file)
+        self._release, self._declared = release, declared
         self._limits = self._release.levels if limits is None else limits
-        self._heights = {
-            name: build(column, folder=file.folder).height for name, column in columns.items()
-        }
-        for names in (*((name,) for name in columns), *self._widest()):
+        for names in (*((name,) for name in declared.names), *self._widest()):
             self.lattice(names)  # refuses levels that there are not, and too many schemes
 
     def _widest(self) -> list[tuple[str, ...]]:
         """The columns that may be searched together; where it is open which, the worst of them."""
         slices = self._release.slices
         if isinstance(slices, Slicing):
-            deep = sorted(self._columns, key=lambda name: -self.lattice((name,)).size)
+            deep = sorted(self._declared.names, key=lambda name: -self.lattice((name,)).size)
             return [tuple(deep[: slices.columns])]
-        return list(slices) or [tuple(self._columns)]
+        return list(slices) or [self._declared.names]
 
     def lattice(self, names: tuple[str, ...]) -> Lattice:
         """The schemes that are searched, for some of the columns."""
-        return lattice_between(names, [self._heights[name] for name in names], self._limits)
+        return lattice_between(names, [self._declared.height(name) for name in names], self._limits)
 
     def shares(self) -> tuple[float, ...]:
         """One choice."""
@@ -136,14 +133,14 @@ class Searched:
 
     def counted(self, table: Table) -> Counted:
         """The table at level 0."""
-        return count(table, self._columns, folder=self._folder)
+        return count(table, self._declared)
 
     def product(self, whole: Counted, budget: Budget, walk: Walk) -> tuple[Product, SafeRelease]:
         """Search, roll up, draw, cut at k."""
         chosen = self._chosen(whole, budget, walk)
         pair = SafeRelease(chosen.ramp.k, chosen.ramp.beta)
-        rolled = _rolled(whole, chosen.levels)
-        return _drawn(rolled, self._columns, self._release, pair, walk), pair
+        rolled = whole.rolled(chosen.levels)
+        return _drawn(rolled, self._declared.columns, self._release, pair, walk), pair
 
     def _chosen(self, whole: Counted, budget: Budget, walk: Walk) -> Chosen:
         walk.step("search")
@@ -163,7 +160,7 @@ class Searched:
         return POWERS[self._release.objective or "rows"]
 
     def _weights(self, names: Sequence[str]) -> Floats:
-        return np.array([self._columns[name].weight for name in names])
+        return np.array([self._declared.columns[name].weight for name in names])
 
 
 class Cut(Searched):
@@ -176,12 +173,12 @@ class Cut(Searched):
 
     def __init__(
         self,
-        file: SpecFile,
-        columns: dict[str, Column],
+        release: Release,
+        declared: Declared,
         limits: dict[str, int | tuple[int, int]] | None = None,
     ) -> None:
-        super().__init__(file, columns, limits)
-        if not any(self.cuts(name) for name in columns):
+        super().__init__(release, declared, limits)
+        if not any(self.cuts(name) for name in declared.names):
             raise IncrowdError(
                 "'scheme: mondrian' cuts columns whose values are listed, and there is none: all "
                 "have a mask, are flat without values, or have 'levels'. Use 'scheme: search'."
@@ -189,7 +186,7 @@ class Cut(Searched):
 
     def cuts(self, name: str) -> bool:
         """Whether a column may be cut."""
-        return not is_open(self._columns[name]) and name not in self._release.levels
+        return not self._declared.is_open(name) and name not in self._release.levels
 
     def shares(self) -> tuple[float, ...]:
         """The search, and each round of cuts, in equal parts."""
@@ -199,11 +196,11 @@ class Cut(Searched):
         """Search, cut the cells, draw, cut at k."""
         chosen = self._chosen(whole, budget, walk)
         pair = SafeRelease(chosen.ramp.k, chosen.ramp.beta)
-        every = axes_of(whole, self._columns)
+        every = whole.axes
         axes = {at: contiguous(every[at]) for at, name in enumerate(whole.names) if self.cuts(name)}
         if not axes:  # of a slice, perhaps, none of whose columns can be cut
-            rolled = _rolled(whole, chosen.levels)
-            return _drawn(rolled, self._columns, self._release, pair, walk), pair
+            rolled = whole.rolled(chosen.levels)
+            return _drawn(rolled, self._declared.columns, self._release, pair, walk), pair
         boxes = self._cut(axes, whole, chosen, budget, walk.bits)
         walk.step("draw")
         labels, codes = _looks(axes, boxes, whole, chosen.levels)
@@ -222,9 +219,9 @@ class Cut(Searched):
             classes=len(drawn),
             smallest_class=int(drawn.counts.min()) if len(drawn) else 0,
             scheme={
-                name: Recoded(self._columns[name], hierarchy, None, axes[at].ordered)
+                name: Recoded(self._declared.columns[name], hierarchy, None, axes[at].ordered)
                 if at in axes
-                else Recoded(self._columns[name], hierarchy, chosen.levels[at])
+                else Recoded(self._declared.columns[name], hierarchy, chosen.levels[at])
                 for at, (name, hierarchy) in enumerate(
                     zip(whole.names, whole.hierarchies, strict=True)
                 )
@@ -278,22 +275,9 @@ def _looks(
     return tuple(labels), codes
 
 
-def _release(file: SpecFile) -> Release:
-    assert file.spec.release is not None
-    return file.spec.release
-
-
-def _rolled(whole: Counted, levels: tuple[int, ...]) -> Counted:
-    """The tuples at higher levels."""
-    if levels == whole.levels:
-        return whole
-    maps = between(whole.hierarchies, whole.levels, levels)
-    return replace(whole, levels=levels, frequencies=whole.frequencies.rolled(maps))
-
-
 def _drawn(
     counted: Counted,
-    columns: dict[str, Column],
+    columns: Mapping[str, Column],
     release: Release,
     pair: SafeRelease,
     walk: Walk,
@@ -344,12 +328,12 @@ def _cells_of(
     return Cells(np.column_stack(low), np.column_stack(high), place, beside)
 
 
-def _levels(file: SpecFile, columns: dict[str, Column]) -> dict[str, int]:
+def _levels(release: Release, declared: Declared) -> dict[str, int]:
     """The levels of the spec; half way up, rounded down, where it names none."""
-    given = _release(file).levels
+    given = release.levels
     levels = {}
-    for name, column in columns.items():
-        height = build(column, folder=file.folder).height
+    for name in declared.names:
+        height = declared.height(name)
         level = given.get(name, (height - 1) // 2)
         if not isinstance(level, int):
             raise IncrowdError(

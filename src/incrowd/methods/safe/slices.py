@@ -9,9 +9,9 @@ from math import comb
 
 from incrowd.anonymize import safe_slices as slicing
 from incrowd.anonymize.safe_search import ramp
+from incrowd.codes.counted import Counted
 from incrowd.codes.frequency import Frequencies, between
 from incrowd.codes.hierarchy import Hierarchy
-from incrowd.engine.count import Counted
 from incrowd.errors import IncrowdError
 from incrowd.privacy.events import SafeRelease
 from incrowd.privacy.randomness import Randomness

@@ -1,0 +1,79 @@
+"""A table by its distinct tuples: as counted, with columns kept as they are, and as shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from incrowd.arrays import Places
+from incrowd.codes.axis import Axis
+from incrowd.codes.frequency import Frequencies, between, merged
+from incrowd.codes.hierarchy import Hierarchy
+
+COUNT = "count"  # the column of a weighted table that says how many rows each row stands for
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """The frequencies of some columns at some levels, and the hierarchies behind the codes."""
+
+    names: tuple[str, ...]
+    hierarchies: tuple[Hierarchy, ...]
+    levels: tuple[int, ...]
+    frequencies: Frequencies
+
+    def by_label(self) -> Counted:
+        """With tuples that look the same to a reader counted as one."""
+        maps = [h.by_label(level) for h, level in zip(self.hierarchies, self.levels, strict=True)]
+        return replace(self, frequencies=self.frequencies.rolled(maps))
+
+    def rolled(self, levels: tuple[int, ...]) -> Counted:
+        """The tuples at higher levels."""
+        if levels == self.levels:
+            return self
+        maps = between(self.hierarchies, self.levels, levels)
+        return replace(self, levels=levels, frequencies=self.frequencies.rolled(maps))
+
+    def part(self, names: Sequence[str]) -> Counted:
+        """The tuples of some of the columns."""
+        places = [self.names.index(name) for name in names]
+        return Counted(
+            tuple(names),
+            tuple(self.hierarchies[at] for at in places),
+            tuple(self.levels[at] for at in places),
+            merged(self.frequencies.codes[:, places], self.frequencies.counts),
+        )
+
+    @cached_property
+    def axes(self) -> tuple[Axis, ...]:
+        """The columns laid out on lines."""
+        return tuple(Axis(hierarchy, hierarchy.ordered) for hierarchy in self.hierarchies)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A table as distinct tuples: codes of level 0, then the columns that are kept as they are.
+
+    ``counted`` has the generalised columns alone. ``frequencies`` has all; its i-th tuple
+    belongs to tuple ``owner[i]`` of ``counted``. ``kept`` lists the values behind the codes
+    of each kept column, in their order.
+    """
+
+    counted: Counted
+    frequencies: Frequencies
+    owner: Places
+    kept: dict[str, list[object]]
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """A released table as its readers see it: the labels of each column, and how many rows.
+
+    ``levels`` are those that the labels of each column belong to, None where that is open (as in
+    local recoding, and in files of which nothing is known); empty if it is for all columns.
+    """
+
+    labels: tuple[Sequence[object], ...]
+    frequencies: Frequencies
+    levels: tuple[int | None, ...] = ()

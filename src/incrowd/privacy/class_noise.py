@@ -1,0 +1,122 @@
+"""Exact noise whose width each class of rows has for itself."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
+
+import numpy as np
+
+from incrowd.arrays import Counts, Floats, Members, Steps
+from incrowd.errors import ParameterError
+from incrowd.privacy import noise
+from incrowd.privacy.randomness import Randomness
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """How noise is drawn for one column: for each class its width, 0 for none.
+
+    Laplace noise has P[y] proportional to exp(-|y| s / t); Gaussian noise has a whole sigma.
+    """
+
+    t: Counts
+    s: int
+    sigma: Counts | None = None
+
+    def draw(self, members: Members, bits: Randomness) -> Steps:
+        """Independent noise for each row, by its class."""
+        drawn = np.zeros(len(members), dtype=np.int64)
+        width = self.t if self.sigma is None else self.sigma
+        noisy = np.flatnonzero(width[members] > 0)
+        if self.sigma is None:
+            drawn[noisy] = noise.laplace(self.t[members[noisy]], self.s, bits)
+        else:
+            drawn[noisy] = noise.gaussian(self.sigma[members[noisy]], bits)
+        return drawn
+
+    @property
+    def mean(self) -> Floats:
+        """The mean of the noise's absolute value, for each class."""
+        width = self.t if self.sigma is None else self.sigma
+        means = np.zeros(len(width))
+        some = width > 0
+        means[some] = (
+            noise.mean_laplace(self.t[some], self.s)
+            if self.sigma is None
+            else noise.mean_gaussian(self.sigma[some])
+        )
+        return means
+
+    def mean_apart(self, shift: Floats, members: Members) -> Floats:
+        """The mean of |Y + shift| for each row: for Laplace noise |shift| + q^|shift| E|Y|."""
+        away, mean = np.abs(shift), self.mean[members]
+        if self.sigma is None:
+            rate = np.divide(self.s, self.t, out=np.full(len(self.t), 1e300), where=self.t > 0)
+            return np.where(away == 0, mean, away + np.exp(-rate[members] * away) * mean)
+        wide = np.maximum(self.sigma[members].astype(np.float64), 1e-9)
+        erf = np.vectorize(math.erf, otypes=[float])
+        near = mean * np.exp(-((away / wide) ** 2) / 2)
+        return np.where(away == 0, mean, near + away * erf(away / (wide * math.sqrt(2))))
+
+    @property
+    def scale(self) -> Floats:
+        """t / s, or sigma: what distances in a class are measured by."""
+        return self.t / self.s if self.sigma is None else self.sigma.astype(np.float64)
+
+    def radius(self, confidence: float) -> Floats:
+        """How far from a released value its original lies, with that confidence, by class."""
+        if self.sigma is None:
+            return -self.scale * math.log1p(-confidence)
+        return self.scale * NormalDist().inv_cdf((1 + confidence) / 2)
+
+    def between(self, below: Floats, above: Floats, members: Members) -> Floats:
+        """P[-below <= Y <= above] for each row, of whole steps; infinity is allowed."""
+        return self._upto(above, members) + self._upto(below, members) - self._at_zero(members)
+
+    def _upto(self, most: Floats, members: Members) -> Floats:
+        """P[0 <= Y <= most], most a whole number or infinity."""
+        if self.sigma is None:
+            rate = np.divide(self.s, self.t, out=np.full(len(self.t), np.inf), where=self.t > 0)
+            q = np.exp(-rate)[members]
+            return (1 - q ** (np.minimum(most, 2.0**53) + 1)) / (1 + q)  # type: ignore[no-any-return]
+        # Half a step more makes the continuous distribution agree closely with the discrete.
+        wide = np.maximum(self.sigma, 1e-9)[members]
+        erf = np.vectorize(math.erf, otypes=[float])
+        half = erf(np.minimum((most + 0.5) / (wide * math.sqrt(2)), 30.0)) / 2
+        return np.where(self.sigma[members] > 0, half + self._at_zero(members) / 2, 1.0)
+
+    def _at_zero(self, members: Members) -> Floats:
+        """P[Y = 0]."""
+        if self.sigma is None:
+            rate = np.divide(self.s, self.t, out=np.full(len(self.t), np.inf), where=self.t > 0)
+            q = np.exp(-rate)[members]
+            return (1 - q) / (1 + q)  # type: ignore[no-any-return]
+        wide = np.maximum(self.sigma, 1e-9)[members]
+        erf = np.vectorize(math.erf, otypes=[float])
+        return np.where(
+            self.sigma[members] > 0, erf(np.minimum(0.5 / (wide * math.sqrt(2)), 30.0)), 1.0
+        )
+
+
+def laplace(widths: Counts, epsilon: Fraction) -> Noise:
+    """Laplace noise of scale width / epsilon for each class."""
+    largest = int(widths.max(initial=0)) * epsilon.denominator
+    if largest >= 2**52:
+        raise ParameterError(
+            "epsilon",
+            "leave fewer than 2**52 steps of noise",
+            float(epsilon),
+            "Give it fewer digits, or the columns a coarser precision.",
+        )
+    return Noise(widths * epsilon.denominator, epsilon.numerator)
+
+
+def gaussian(widths: Counts, epsilon: Fraction, delta: float) -> Noise:
+    """Gaussian noise that makes values as far apart as each class is wide indistinguishable."""
+    sigma = np.zeros(len(widths), dtype=np.int64)
+    for width in np.unique(widths[widths > 0]):
+        sigma[widths == width] = noise.sigma_for(int(width), epsilon=float(epsilon), delta=delta)
+    return Noise(np.zeros_like(widths), 1, sigma)

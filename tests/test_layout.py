@@ -1,0 +1,76 @@
+"""The house: every module has a room, imports point to earlier rooms, checks share no code."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import incrowd
+
+ROOT = Path(incrowd.__file__).parent
+HALL = {"__init__", "__main__", "errors", "arrays"}
+ROOMS = (
+    "arrays", "errors", "codes", "privacy", "spec", "measure", "anonymize", "engine", "release",
+    "methods", "tasks", "papers", "ui",
+)  # fmt: skip
+FORBIDDEN = ("incrowd.methods", "incrowd.anonymize", "incrowd.privacy.randomness")
+TABLE_LIBRARIES = {"polars", "pandas", "pyarrow", "pyspark"}
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The dotted names that a module imports."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def room(name: str) -> str:
+    return name.split(".")[1]
+
+
+def upward(root: Path) -> list[str]:
+    """The imports that point to a later room, or from the check of a release to its making."""
+    found = []
+    for path in sorted(root.rglob("*.py")):
+        here = path.relative_to(root).parts[0].removesuffix(".py")
+        for name in imported(path):
+            if here in ROOMS and name.startswith("incrowd.") and room(name) in ROOMS:
+                later = ROOMS.index(room(name)) > ROOMS.index(here)
+                shared = here == "release" and name.startswith(FORBIDDEN)
+                found += [f"{path.relative_to(root)} imports {name}"] if later or shared else []
+    return found
+
+
+def test_no_import_points_upward() -> None:
+    assert upward(ROOT) == []
+
+
+def test_an_upward_import_would_be_found(tmp_path: Path) -> None:
+    for here, name in (
+        ("codes", "from incrowd.spec.model import Column"),
+        ("release", "from incrowd.anonymize.safe import safe"),
+        ("release", "from incrowd.privacy import randomness"),
+        ("methods/safe", "import incrowd.tasks.publish"),
+    ):
+        path = tmp_path / here / "planted.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"def late():\n    {name}\n", encoding="utf-8")
+        assert len(upward(tmp_path)) == 1, name
+        path.write_text("from incrowd.errors import IncrowdError\n", encoding="utf-8")
+        assert upward(tmp_path) == []
+
+
+def test_every_module_has_a_room() -> None:
+    loose = {path.stem for path in ROOT.glob("*.py")}
+    rooms = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert loose <= HALL
+    assert rooms <= set(ROOMS) - HALL
+
+
+def test_only_the_engine_touches_tables() -> None:
+    for path in ROOT.rglob("*.py"):
+        if path.relative_to(ROOT).parts[0] != "engine":
+            assert not {name.split(".")[0] for name in imported(path)} & TABLE_LIBRARIES
