@@ -79,7 +79,7 @@ def anonymize(job: Job, api: Any) -> Answer:
     from incrowd.codes.frequency import merged
     from incrowd.engine.count import count_rows
     from incrowd.engine.source import open_table
-    from incrowd.measure.evaluation import evaluate
+    from incrowd.measure.evaluation import by_labels
     from incrowd.privacy.randomness import SystemRandomness
     from incrowd.spec.model import Column, Release
 
@@ -93,7 +93,7 @@ def anonymize(job: Job, api: Any) -> Answer:
 
     def lost() -> float:
         shown = Shown(found.labels, merged(found.codes[found.shown], counts))
-        return evaluate(rows.counted, axes, shown).loss
+        return by_labels(rows.counted, axes, shown).loss
 
     return int(counts.sum()), lost
 

@@ -100,7 +100,7 @@ def heat(census: Subject) -> Figure:
     wide = publish(census.table, spec)
     narrow = publish(census.table, spec.changed(("release", "slices"), 3))
     one: Any = evaluate(census.table, wide.data, spec).utility.associations
-    many: Any = narrow.evaluation.associations  # type: ignore[union-attr]
+    many: Any = narrow.evaluation.associations
     names = list(dict.fromkeys(name for pair in many for name in (pair.first, pair.second)))
     error = [np.mean([abs(p.original - p.released) for p in pairs]) for pairs in (one, many)]
     figure = Figure(figsize=(12, 4.6), layout="constrained")

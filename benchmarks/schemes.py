@@ -112,7 +112,7 @@ def associations(subject: Subject, name: str, number: int, **changes: Any) -> No
     for _ in range(number):
         made = publish(narrow.table, spec)
         pairs: Any = (
-            made.evaluation.associations  # type: ignore[union-attr]
+            made.evaluation.associations
             if made.certificate.slices is not None
             else evaluate(narrow.table, made.data, spec).utility.associations
         )

@@ -1,4 +1,4 @@
-"""Classes at the nodes of a lattice, against counting row by row."""
+"""NodeClasses at the nodes of a lattice, against counting row by row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.anonymize import lattice as module
-from incrowd.anonymize.lattice import Classes, Lattice, Node, Rollups
+from incrowd.anonymize.lattice import Lattice, Node, NodeClasses, Rollups
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.codes.hierarchy import Hierarchy, from_rows
 from incrowd.errors import ParameterError
@@ -296,5 +296,5 @@ def test_a_lattice_of_too_many_nodes_is_refused() -> None:
 def test_suppressed_counts_rows_not_classes() -> None:
     lost = np.array([True, False, True])
     surely = np.array([True, False, False])
-    classes = Classes(np.arange(3), np.array([4, 50, 7]), lost, surely)
+    classes = NodeClasses(np.arange(3), np.array([4, 50, 7]), lost, surely)
     assert (classes.suppressed, classes.surely_suppressed) == (11, 4)

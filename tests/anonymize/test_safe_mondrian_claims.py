@@ -39,14 +39,16 @@ from incrowd.arrays import Counts
 from incrowd.codes.axis import positions
 from incrowd.codes.counted import Counted
 from incrowd.errors import IncrowdError
-from incrowd.methods.base import Product
+from incrowd.methods.base import Walk
 from incrowd.methods.safe import scheme as schemes
 from incrowd.methods.safe.method import Safe
-from incrowd.methods.safe.scheme import Walk, contiguous
+from incrowd.methods.safe.scheme import contiguous
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import OneOf, SafeRelease, Selection
 from incrowd.privacy.randomness import SeededRandomness
-from incrowd.tasks.publish import _write_scheme, publish
+from incrowd.release.product import Product
+from incrowd.release.write import write_scheme
+from incrowd.tasks.publish import publish
 
 # Claims that the proof rests on.
 
@@ -235,7 +237,7 @@ def written(product: Product, folder: Path) -> bytes:
         product.data.write(folder / f"data.{ending}")
         parts.append((folder / f"data.{ending}").read_bytes())
     for name, recoded in product.scheme.items():
-        parts.append(_write_scheme(name, recoded, folder).model_dump_json().encode())
+        parts.append(write_scheme(name, recoded, folder).model_dump_json().encode())
     return b"\n".join(parts)
 
 
@@ -281,10 +283,10 @@ def test_a_listed_value_may_show_its_box_but_an_open_one_its_level_alone() -> No
 def test_an_empty_table_is_made_like_any_other() -> None:
     """It neighbours a table of one row; who learns that it failed knows which of them it was."""
     whole = Whole(PLAIN)
-    walk = Walk(SeededRandomness(1), lambda _: None, lambda *_: None)
-    one, _ = whole.scheme.product(whole.counted((("0",),)), whole.problem.budget, walk)
+    walk = Walk(SeededRandomness(1))
+    one = whole.scheme.product(whole.counted((("0",),)), whole.problem.split, walk)
     assert one.rows == 0
-    none, _ = whole.scheme.product(whole.counted(()), whole.problem.budget, walk)
+    none = whole.scheme.product(whole.counted(()), whole.problem.split, walk)
     assert none.rows == 0
 
 

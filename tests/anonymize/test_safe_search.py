@@ -24,7 +24,7 @@ from support.exact import law
 
 from incrowd.anonymize import safe_search as module
 from incrowd.anonymize.lattice import Lattice, Node, Rollups
-from incrowd.anonymize.safe import cut, safe
+from incrowd.anonymize.safe import safe, threshold
 from incrowd.anonymize.safe_search import Chosen, Ramp, W, _Detail, _State, ramp, search
 from incrowd.arrays import Counts, Floats, Words
 from incrowd.codes.frequency import Frequencies, between, merged
@@ -437,7 +437,7 @@ class OnTheSample(Whole):
             sample = tuple(row for row, kept in zip(table, coins, strict=True) if kept)
             weight = one.beta ** len(sample) * (1 - one.beta) ** (len(table) - len(sample))
             for number, share in enumerate(self.chosen(sample)):
-                cells = cut(rolled(self.problem, sample, self.problem.nodes[number]), k=one.k)
+                cells = threshold(rolled(self.problem, sample, self.problem.nodes[number]), k=one.k)
                 output = (number, shown(cells))
                 found[output] = found.get(output, 0.0) + share * weight
         return found

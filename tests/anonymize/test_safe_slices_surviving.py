@@ -27,7 +27,6 @@ from hypothesis import strategies as st
 
 from incrowd.anonymize.safe_slices import dependence, slices
 from incrowd.codes.frequency import Frequencies
-from incrowd.measure.slices import Sliced
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.spec.file import parse
 from incrowd.tasks.publish import publish
@@ -167,7 +166,7 @@ def test_a_release_puts_together_what_it_can_show(tmp_path: Path) -> None:
         people, parse("\n".join(["columns:", *lines, release])), output=tmp_path / "out",
         bits=SeededRandomness(3),
     )  # fmt: skip
-    assert isinstance(made.evaluation, Sliced)
+    assert made.evaluation.slices
     strong = [one for one in made.evaluation.associations if one.second == f"{one.first}2"]
     assert [one.slice is not None for one in strong] == [True] * 3
     assert "likely to survive" in made.reasons[-1]

@@ -1,4 +1,4 @@
-"""Opening tables: what custodians have, and what is wrong with it."""
+"""Opening tables: what curators have, and what is wrong with it."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def test_an_id_that_is_a_boolean_is_one_person() -> None:
 
 
 def test_one_draft_publishes_csv_parquet_and_pandas_alike(tmp_path: Path) -> None:
-    """The journey of a custodian whose CSV says True where the database says true."""
+    """The journey of a curator whose CSV says True where the database says true."""
     smokes = [number % 3 == 0 for number in range(600)]
     insured = [number % 2 == 0 for number in range(600)]
     pd.DataFrame({"smokes": smokes, "insured": insured}).to_csv(tmp_path / "t.csv", index=False)

@@ -15,7 +15,7 @@ from support.fuzzed import case
 from incrowd.errors import IncrowdError
 from incrowd.methods.safe import method as safely
 from incrowd.privacy.events import SafeRelease
-from incrowd.privacy.split import Budget
+from incrowd.privacy.split import Split
 from incrowd.release import report as curator
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
@@ -72,13 +72,13 @@ def test_many_more_without_the_accountant(
 
     def unsettled(
         release: Asked, *, selections: Any = (), choices: Any = (), tables: int = 1
-    ) -> Budget:
+    ) -> Split:
         pairs = (
             (SafeRelease(6, 0.5), SafeRelease(14, 0.9)) if selections else (SafeRelease(6, 0.5),)
         )
         if release.epsilon is None or release.k is not None:
             raise IncrowdError("such a budget is settled by the accountant alone")
-        return Budget(
+        return Split(
             release.epsilon, 0.999, pairs, tuple(selections), tuple(choices), tables,
             release.already_sampled,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""k-anonymous releases, end to end, as a custodian and as a liar would use them."""
+"""k-anonymous releases, end to end, as a curator and as a liar would use them."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_full_domain_recoding_row_by_row(
     else:
         found = shown_rows(data)
     assert found == expected
-    assert result.evaluation.suppressed == lost  # type: ignore[union-attr]
+    assert result.evaluation.suppressed == lost
     assert data.schema["weight"] == pl.Float64
     share = {"suppression: 0": 0, "suppression: 0.3, candidates: minimal": 0.3}.get(settings, 0.05)
     assert lost <= (0.4 if "levels" in settings else share) * len(rows)
@@ -726,7 +726,7 @@ def test_a_heavy_column_loses_less(patients: pl.DataFrame, tmp_path: Path, algor
     light = COLUMNS.replace("birth_year: {", "birth_year: {weight: 0.05, ")
     lost = [
         released(patients, tmp_path / name, f"k: 5, algorithm: {algorithm}", columns)
-        .evaluation.loss_by_column["birth_year"]  # type: ignore[union-attr]
+        .evaluation.loss_by_column["birth_year"]
         for name, columns in (("heavy", heavy), ("light", light))
     ]  # fmt: skip
     assert lost[0] < lost[1]

@@ -1,4 +1,4 @@
-"""Releases by (k,epsilon)-anonymity, as a custodian makes and reads them."""
+"""Releases by (k,epsilon)-anonymity, as a curator makes and reads them."""
 
 from __future__ import annotations
 
@@ -401,7 +401,7 @@ def test_the_interval_of_the_linking_risk_covers_what_is_computed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where each run looks at random classes only."""
-    from incrowd.methods.k_epsilon import method as noisy
+    from incrowd.methods.k_epsilon import loss as noisy
 
     monkeypatch.setattr(noisy, "_LINKED_ROWS", 400)
     draw = np.random.default_rng(2)

@@ -27,6 +27,7 @@ from support.sliced import (
 from incrowd.arrays import Words
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
+from incrowd.methods.base import Walk
 from incrowd.methods.safe.method import Safe
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import (
@@ -42,7 +43,7 @@ from incrowd.privacy.events import (
 from incrowd.privacy.plan import plan
 from incrowd.privacy.randomness import realised
 from incrowd.privacy.selection import payable
-from incrowd.privacy.split import Budget, paired
+from incrowd.privacy.split import Split, paired
 from incrowd.release.ledger import Ledger
 from incrowd.release.statements import Parameters, Told, told
 from incrowd.release.verify import verify
@@ -114,12 +115,13 @@ def test_what_is_not_given_is_accounted_for_all_slices() -> None:
     other = settled(f"{DECLARED}, scheme: fixed, k: 20, beta: 0.25", base="epsilon: 1")
     assert one.events == other.events == [pair] * 3
     for found, true in (
-        (one._budget.epsilon, Accountant([pair] * 3).epsilon(delta=1e-6)),
-        (other._budget.delta, Accountant([pair] * 3).delta(epsilon=1.0)),
+        (one.promise.epsilon, Accountant([pair] * 3).epsilon(delta=1e-6)),
+        (other.promise.delta, Accountant([pair] * 3).delta(epsilon=1.0)),
     ):
+        assert found is not None
         assert true < found < true * (1 + 1e-5)  # rounded up, so that it holds elsewhere too
-    assert one._budget.delta == 1e-6
-    assert other._budget.epsilon == 1.0
+    assert one.promise.delta == 1e-6
+    assert other.promise.epsilon == 1.0
 
 
 def leaves(event: Event) -> list[Event]:
@@ -173,7 +175,7 @@ def test_several_tables_and_choices_are_paid_from_one_budget() -> None:
             epsilon=1.5, delta=1e-5, selections=(0.04, 0.02), choices=(0.03, 0.05),
             rates=(0.2, 0.5), tables=3, population=population,
         )  # fmt: skip
-        assert isinstance(budget, Budget)
+        assert isinstance(budget, Split)
         assert [pair.beta for pair in budget.pairs] == [0.2, 0.5]
         own = Composition([Selection(0.04), Selection(0.02), OneOf(budget.pairs)])
         inside: list[Event] = [Selection(0.03), Selection(0.05), own, own, own]
@@ -344,7 +346,7 @@ class Tiny:
         """What both slices show if in each of them certain rows are drawn."""
         table = open_table(pl.DataFrame(rows, schema={"a": pl.Int64, "b": pl.Int64}, orient="row"))
         words = Coins(itertools.chain.from_iterable(coins))
-        made = method.make(method.count(table), words, lambda _: None, lambda _done, _all: None)
+        made = method.make(method.count(table), Walk(words))
         assert not len(words.left)  # a word for each row in each slice
         return tuple(_weighted(product.data.frame()) for product in made.products)
 

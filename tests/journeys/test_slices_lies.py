@@ -22,7 +22,7 @@ from incrowd.privacy.events import (
     SafeRelease,
     as_dict,
 )
-from incrowd.release.certificate import Certificate, Guarantee, Slice, sha256_of
+from incrowd.release.certificate import Certificate, Promise, Slice, sha256_of
 from incrowd.release.statements import Facts, Parameters
 from incrowd.release.statements.format_2 import statement
 from incrowd.release.verify import verify
@@ -346,7 +346,7 @@ def test_slices_are_not_k_anonymous_because_a_certificate_says_so(
     shutil.copytree(good, tmp_path / "copy")
     said: Parameters = {"k": 5000.0, "algorithm": "ola", "suppressed": "dropped"}
     words = statement("k-anonymity", Facts([said], unit="one row"))
-    promise = Guarantee(kind="k-anonymity", statement=words, unit="one row")
+    promise = Promise(kind="k-anonymity", statement=words, unit="one row")
     recertified(
         tmp_path / "copy", method="k-anonymity", parameters=said, guarantee=promise, events=[]
     )

@@ -1,4 +1,4 @@
-"""Sample tables, drafts and checks: the way in, as a custodian walks it."""
+"""Sample tables, drafts and checks: the way in, as a curator walks it."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from incrowd.engine.source import open_table
 from incrowd.engine.table import TableError
 from incrowd.errors import IncrowdError
 from incrowd.measure import utility
-from incrowd.measure.evaluation import Evaluation
+from incrowd.measure.evaluation import ByLabels
 from incrowd.measure.labels import LabelError
 from incrowd.spec.file import parse
 from incrowd.tasks.evaluate import evaluate_tables
@@ -43,7 +43,7 @@ KEYS = {
 }  # fmt: skip
 
 
-def evaluated(original: Any, released: Any, spec: str = SPEC, **more: Any) -> Evaluation:
+def evaluated(original: Any, released: Any, spec: str = SPEC, **more: Any) -> ByLabels:
     return evaluate_tables(
         open_table(original), open_table(released, empty=True), parse(spec).spec, **more
     )
@@ -140,7 +140,7 @@ def by_rows(original: pl.DataFrame, released: list[dict[str, Any]]) -> dict[str,
     }
 
 
-def same(found: Evaluation, expected: dict[str, Any]) -> None:
+def same(found: ByLabels, expected: dict[str, Any]) -> None:
     got = found.as_dict()
     alike({name: got[name] for name in expected}, expected)
 

@@ -19,11 +19,11 @@ from support.sliced import (
 )
 
 from incrowd.codes.counted import Counted, Shown
-from incrowd.codes.frequency import Frequencies, merged
+from incrowd.codes.frequency import merged
 from incrowd.engine.count import count
 from incrowd.engine.source import open_table
-from incrowd.measure.outcome import Outcome, outcome_of
-from incrowd.measure.slices import Sliced, sliced
+from incrowd.measure.evaluation import Evaluation
+from incrowd.measure.slices import together
 from incrowd.spec.build import Declared
 from incrowd.spec.file import parse
 from incrowd.ui.terminal import survivals
@@ -47,9 +47,9 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 class Made:
     """A slice made by hand."""
 
-    scheme: dict[str, object]
-    shown: Shown | None
-    evaluation: Outcome
+    names: str
+    shown: Shown
+    evaluation: Evaluation
 
 
 def phi(counts: Sequence[int]) -> float:
@@ -64,14 +64,15 @@ Cells = dict[tuple[str, ...], int]
 
 def by_hand(whole: Counted, names: str, cells: Cells) -> Made:
     """A slice that shows certain labels so often."""
-    part_ = whole.part(tuple(names))
     labels: list[str] = ["0", "1", "*"]
     codes = np.array([[labels.index(x) for x in cell] for cell in cells], dtype=np.int32)
     shown = Shown((labels,) * len(names), merged(codes, np.array(list(cells.values()))))
-    plain_ = Frequencies(codes[:0], np.array([], dtype=np.int64))
-    empty = outcome_of(part_, plain_, k=1, beta=0.5)
-    own = Outcome(**{**vars(empty), "rows_released": sum(cells.values()), "loss": 0.1 * len(names)})
-    return Made(dict.fromkeys(names), shown, own)
+    rows, held = whole.frequencies.total, list(cells.values())
+    own = Evaluation(
+        rows_original=rows, rows_released=sum(held), suppressed=rows - sum(held),
+        classes=len(held), smallest_class=min(held), loss=0.1 * len(names),
+    )  # fmt: skip
+    return Made(names, shown, own)
 
 
 def pairs_of(values: Sequence[int]) -> Cells:
@@ -95,8 +96,9 @@ def four() -> Counted:
     return count(open_table(frame), Declared(file.spec.columns))
 
 
-def survived(four: Counted, parts: Sequence[Made]) -> Sliced:
-    return sliced(four, four.axes, parts)
+def survived(four: Counted, parts: Sequence[Made]) -> Evaluation:
+    shown = [(tuple(part.names), part.shown) for part in parts]
+    return together(four, shown, [part.evaluation for part in parts])
 
 
 def test_survival_is_what_the_textbook_says(four: Counted) -> None:
@@ -166,7 +168,7 @@ def test_the_report_lists_them_apart(people: pl.DataFrame, tmp_path: Path) -> No
     more = "slices: [[a, b], [b, c, d], [e, z]], scheme: fixed, beta: 0.5, levels: "
     levels = "{a: 0, b: 0, c: 1, d: 0, e: 0, z: 2}"
     made = released(people, tmp_path / "out", more + levels)
-    assert isinstance(made.evaluation, Sliced)
+    assert made.evaluation.slices
     silent = [one for one in made.evaluation.associations if one.silent is not None]
     assert [(one.first, one.second) for one in silent] == [("b", "c"), ("c", "d"), ("e", "z")]
     page = (tmp_path / "out.curator" / "report.html").read_text()
@@ -186,7 +188,7 @@ def test_survival_of_a_release_is_that_of_its_files(people: pl.DataFrame, tmp_pa
     """At level 0 the association of two columns is the one in the file that shows them."""
     more = f"slices: [[a, b], [b, c, d], [e, z]], {LEVELS}, scheme: fixed, format: csv, beta: 0.5"
     made = released(people, tmp_path / "out", more)
-    assert isinstance(made.evaluation, Sliced)
+    assert made.evaluation.slices
     tables = [read(tmp_path / "out", table) for table in made.certificate.tables]
     shown = {("a", "b"): 0, ("b", "c"): 1, ("b", "d"): 1, ("c", "d"): 1}
     for one in made.evaluation.associations:

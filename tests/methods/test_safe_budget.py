@@ -18,12 +18,12 @@ from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Composition, Event, SafeRelease, Sampled
 from incrowd.privacy.plan import plan
 from incrowd.privacy.randomness import realised
-from incrowd.privacy.split import Budget
+from incrowd.privacy.split import Split
 from incrowd.release.ledger import Ledger
 from incrowd.spec.model import Release
 
 
-def settled(**known: Any) -> Budget:
+def settled(**known: Any) -> Split:
     return fixed(Release(**known))
 
 

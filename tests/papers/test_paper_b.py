@@ -18,7 +18,7 @@ from incrowd.codes.counted import Rows
 from incrowd.engine.count import count_rows
 from incrowd.errors import IncrowdError
 from incrowd.measure.linking import linking_risk
-from incrowd.methods.k_epsilon.method import NoisyRows
+from incrowd.methods.k_epsilon.rows import NoisyRows
 from incrowd.papers import paper_b, paper_b_data, paper_b_figures
 from incrowd.papers.paper_b import Layout
 from incrowd.papers.paper_b_data import QUICK, Cell, DataSet, Grouped, Numbers

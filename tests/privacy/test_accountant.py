@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from support.exact import neighbours
 
 from incrowd.arrays import Floats
-from incrowd.privacy import inverse
-from incrowd.privacy import pld as loss
+from incrowd.privacy import inverse, pld
 from incrowd.privacy.accountant import Accountant, BasicAccountant, _leaves
 from incrowd.privacy.amplification import allowed, amplified
 from incrowd.privacy.events import (
@@ -79,10 +78,10 @@ def test_losses_are_never_below_exact_convolution_and_close(
     if turned:
         pairs = [(q, p) for p, q in pairs]
     p, q = product(pairs)
-    parts = [loss.discretise(profile_of(pair), 1e-3, 1e-12) for pair in pairs]
+    parts = [pld.discretise(profile_of(pair), 1e-3, 1e-12) for pair in pairs]
     composed = parts[0]
     for part in parts[1:]:
-        composed = loss.compose(composed, part, 1e-12)
+        composed = pld.compose(composed, part, 1e-12)
     for epsilon in (0.0, 0.1, 0.3, 0.7, 1.2, 2.0):
         exact = divergence(p, q, epsilon)
         got = float(composed.delta(np.array([epsilon]))[0])
@@ -97,7 +96,7 @@ def test_losses_are_never_below_exact_convolution_and_close(
 
 def test_the_grid_reproduces_a_profile_at_its_points() -> None:
     profile = of_safe_release(20, 0.1)
-    grid = loss.discretise(profile, 1e-3, 1e-30)
+    grid = pld.discretise(profile, 1e-3, 1e-30)
     points = np.arange(0.0, 900.0, 37.0, dtype=np.float64) * 1e-3
     assert grid.delta(points) == pytest.approx(profile.present(points), rel=1e-6)
     between = points + 5e-4
@@ -354,14 +353,14 @@ def floats(x: list[float]) -> Floats:
 
 
 def test_cut_mass_is_never_lost() -> None:
-    one = loss.Losses(0.1, -1, floats([0.2, 0.5, 0.3 - 1e-9, 1e-9]), 0.0)
-    cut = loss.compose(one, one, 1e-6)
+    one = pld.LossDistribution(0.1, -1, floats([0.2, 0.5, 0.3 - 1e-9, 1e-9]), 0.0)
+    cut = pld.compose(one, one, 1e-6)
     assert cut.masses.sum() + cut.infinite == pytest.approx(1.0, abs=1e-15)
     assert cut.infinite > 0
-    low = loss.Losses(0.1, -1, floats([1e-9, 0.5, 0.5 - 1e-9]), 0.0)
-    cut_below = loss.compose(low, low, 1e-6)
+    low = pld.LossDistribution(0.1, -1, floats([1e-9, 0.5, 0.5 - 1e-9]), 0.0)
+    cut_below = pld.compose(low, low, 1e-6)
     assert cut_below.masses.size < 5
     assert cut_below.masses.sum() + cut_below.infinite == pytest.approx(1.0, abs=1e-15)
-    exact = loss.compose(one, one, 0.0)
+    exact = pld.compose(one, one, 0.0)
     grid = np.linspace(0, 0.6, 13)
     assert np.all(cut.delta(grid) >= exact.delta(grid))

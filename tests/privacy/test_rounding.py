@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from incrowd.privacy import pld as loss
+from incrowd.privacy import pld
 from incrowd.privacy.accountant import Accountant, BasicAccountant
 from incrowd.privacy.amplification import allowed, amplified
 from incrowd.privacy.binomial import delta, log_absent, round_up
@@ -157,7 +157,7 @@ def test_a_grid_of_large_losses_covers_the_profile() -> None:
     """Also where e^-epsilon is no longer a float."""
     for epsilon in (5.0, 60.0, 760.0, 2000.0):
         profile = of_guarantee(epsilon, 1e-9)
-        grid = loss.discretise(profile, epsilon / 300, 1e-20)
+        grid = pld.discretise(profile, epsilon / 300, 1e-20)
         at = np.linspace(0, epsilon * 1.1, 40)
         assert np.all(grid.delta(at) >= np.minimum(profile.present(at), 1.0))
 

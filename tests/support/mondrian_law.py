@@ -32,13 +32,14 @@ from incrowd.arrays import Counts
 from incrowd.codes.counted import Counted
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.engine.source import open_table
-from incrowd.methods.base import Product, published
+from incrowd.methods.base import Walk, published
 from incrowd.methods.safe import scheme as schemes
-from incrowd.methods.safe.scheme import Cut, Walk
+from incrowd.methods.safe.scheme import Cut
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Event, OneOf, SafeRelease, Selection
 from incrowd.privacy.randomness import Randomness, SeededRandomness
-from incrowd.privacy.split import Budget
+from incrowd.privacy.split import Split
+from incrowd.release.product import Product
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, parse
 
@@ -74,8 +75,8 @@ class Problem:
         return tuple(SafeRelease(one.k, one.beta) for one in self.ramps)
 
     @property
-    def budget(self) -> Budget:
-        return Budget(3.0, 0.01, self.pairs, tuple(float(epsilon) for epsilon in self.epsilons))
+    def split(self) -> Split:
+        return Split(3.0, 0.01, self.pairs, tuple(float(epsilon) for epsilon in self.epsilons))
 
     @property
     def file(self) -> SpecFile:
@@ -185,13 +186,14 @@ class Whole:
     ) -> Iterator[tuple[Product, SafeRelease, float]]:
         self._script = list(script)
         self._heard: Any = None
-        walk = Walk(bits(), lambda _: None, lambda _done, _all: None)
+        walk = Walk(bits())
         try:
-            product, pair = self.scheme.product(whole, self.problem.budget, walk)
+            product = self.scheme.product(whole, self.problem.split, walk)
         except UndecidedError:
             following = list(self._next(whole, len(script)))
         else:
-            yield product, pair, share
+            known = product.parameters
+            yield product, SafeRelease(int(known["k"]), float(known["beta"])), share
             return
         for choice, weight in following:
             if weight:

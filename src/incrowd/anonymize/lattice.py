@@ -2,13 +2,13 @@
 
 A node gives every column one level. Coarser nodes have larger classes, so everything that
 holds for small classes at a node is inherited by all finer nodes; the searches live on that.
-Classes are rolled up from the distinct tuples at level 0; the table is never read again.
+NodeClasses are rolled up from the distinct tuples at level 0; the table is never read again.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,7 +19,7 @@ from incrowd.arrays import Bools, Codes, Counts, Floats
 from incrowd.codes.frequency import Frequencies
 from incrowd.codes.frequency import keys as named
 from incrowd.codes.hierarchy import Hierarchy
-from incrowd.errors import ParameterError
+from incrowd.errors import IncrowdError, ParameterError
 from incrowd.measure.diversity import Protected
 
 Node = tuple[int, ...]
@@ -109,8 +109,25 @@ class Lattice:
                     yield (*child[:at], level + 1, *child[at + 1 :])
 
 
+def lattice_between(
+    names: Sequence[str], heights: Sequence[int], levels: Mapping[str, int | tuple[int, int]]
+) -> Lattice:
+    """The schemes within the levels that are fixed, or given as lowest and highest."""
+    low, high = [], []
+    for name, height in zip(names, heights, strict=True):
+        given = levels.get(name, (0, height - 1))
+        least, most = (given, given) if isinstance(given, int) else given
+        if most >= height:
+            raise IncrowdError(
+                f"Level {most} is asked for column '{name}', but its highest is {height - 1}."
+            )
+        low.append(least)
+        high.append(most)
+    return Lattice(tuple(low), tuple(high))
+
+
 @dataclass(frozen=True, eq=False)
-class Classes:
+class NodeClasses:
     """The classes at a node: how many rows each has, and which of them must be suppressed.
 
     ``lost`` marks the classes that do not satisfy what is asked. ``surely`` marks those of
@@ -134,7 +151,7 @@ class Classes:
 
 
 class Rollups:
-    """Classes at any node, from the distinct tuples at level 0.
+    """NodeClasses at any node, from the distinct tuples at level 0.
 
     ``protected`` says what must hold, besides k, of sensitive values inside each class.
     """
@@ -159,7 +176,7 @@ class Rollups:
         """Whether a class that satisfies everything still does when any other class joins it."""
         return all(rule.monotone for protected in self.protected for rule in protected.rules)
 
-    def classes(self, node: Node, *, k: int, limit: int | None = None) -> Classes | None:
+    def classes(self, node: Node, *, k: int, limit: int | None = None) -> NodeClasses | None:
         """The classes at a node; None if more than ``limit`` rows surely must be suppressed.
 
         Where there are many cells, tuples are first thrown into few buckets. A bucket of
@@ -179,7 +196,7 @@ class Rollups:
                 lost = lost | fails
                 if rule.monotone:
                     surely = surely | fails
-        classes = Classes(found, sizes, lost, surely)
+        classes = NodeClasses(found, sizes, lost, surely)
         if limit is not None and classes.surely_suppressed > limit:
             return None
         return classes
@@ -203,7 +220,7 @@ class Rollups:
             columns.append(code)
         return np.column_stack(columns[::-1]).astype(np.int32)
 
-    def members(self, node: Node, classes: Classes) -> npt.NDArray[np.int64]:
+    def members(self, node: Node, classes: NodeClasses) -> npt.NDArray[np.int64]:
         """For each tuple of level 0 the place of its class in ``classes``."""
         return np.searchsorted(classes.keys, self._keys(node)[0])
 

@@ -19,7 +19,7 @@ from typing import Protocol
 
 import numpy as np
 
-from incrowd.anonymize.lattice import Classes, Lattice, Node, Rollups
+from incrowd.anonymize.lattice import Lattice, Node, NodeClasses, Rollups
 from incrowd.arrays import Bools, Floats, Progress
 from incrowd.errors import IncrowdError, ParameterError
 from incrowd.measure.loss import (
@@ -35,7 +35,7 @@ def _silent(_decided: int, _nodes: int) -> None:
 
 
 @dataclass(frozen=True)
-class Scheme:
+class Optimum:
     """A node, what it loses and suppresses, and how many nodes were looked at to find it."""
 
     levels: Node
@@ -56,11 +56,11 @@ class Objective(Protocol):
     bound: Floats
     """Over the lattice: a lower bound of each node's loss, raised as nodes are seen."""
 
-    def loss(self, node: Node, classes: Classes) -> float:
+    def loss(self, node: Node, classes: NodeClasses) -> float:
         """What a node loses."""
         ...
 
-    def learn(self, node: Node, classes: Classes) -> None:
+    def learn(self, node: Node, classes: NodeClasses) -> None:
         """Raise the bounds of other nodes."""
         ...
 
@@ -95,13 +95,13 @@ class Separable:
         )
         self.bound = self.order.copy()
 
-    def loss(self, node: Node, classes: Classes) -> float:
+    def loss(self, node: Node, classes: NodeClasses) -> float:
         """G(x) + p(x)."""
         return float(self.order[self._lattice.place(node)]) + self._penalty(
             node, classes, surely=False
         )
 
-    def learn(self, node: Node, classes: Classes) -> None:
+    def learn(self, node: Node, classes: NodeClasses) -> None:
         """Whatever is finer loses the rows that are surely lost here."""
         finer = self._lattice.finer(node)
         penalty = self._penalty(node, classes, surely=True)
@@ -111,7 +111,7 @@ class Separable:
         """The highest: if it fails, all that is finer fails with it, and mostly it does."""
         return int(np.argmax(np.where(np.isfinite(open_), open_, -np.inf)))
 
-    def _penalty(self, node: Node, classes: Classes, *, surely: bool) -> float:
+    def _penalty(self, node: Node, classes: NodeClasses, *, surely: bool) -> float:
         lost = classes.surely if surely else classes.lost
         codes = self._rollups.codes(node, classes.keys[lost])
         kept = np.ones(len(codes))
@@ -136,14 +136,14 @@ class ClassSizes:
         self.order = _coarseness(lattice, rollups)
         self.bound = np.zeros(lattice.shape)
 
-    def loss(self, node: Node, classes: Classes) -> float:  # noqa: ARG002 - the protocol's
+    def loss(self, node: Node, classes: NodeClasses) -> float:  # noqa: ARG002 - the protocol's
         """What the classes shown cost, and the rows that are not."""
         shown = classes.sizes[~classes.lost]
         if self._name == "discernibility":
             return discernibility(shown, classes.suppressed, self._rollups.total)
         return average_class_size(shown)
 
-    def learn(self, node: Node, classes: Classes) -> None:
+    def learn(self, node: Node, classes: NodeClasses) -> None:
         """Whatever is coarser has classes at least as large."""
         total = self._rollups.total
         coarser, finer = self._lattice.coarser(node), self._lattice.finer(node)
@@ -199,7 +199,7 @@ def optimal(
     loss: LossName = "normalised",
     weights: Floats | None = None,
     progress: Progress = _silent,
-) -> Scheme:
+) -> Optimum:
     """The node of least loss among those that suppress at most ``limit`` rows.
 
     Of equally good nodes the first that the search meets; the search is deterministic.
@@ -287,11 +287,11 @@ class _Search:
             else:
                 return
 
-    def answer(self) -> Scheme:
+    def answer(self) -> Optimum:
         if self._best is None:
             raise NoSchemeError(_nothing(self._k, self._limit))
         loss, node, suppressed = self._best
-        return Scheme(node, loss, suppressed, self._evaluated)
+        return Optimum(node, loss, suppressed, self._evaluated)
 
 
 def minimal(
@@ -303,7 +303,7 @@ def minimal(
     loss: LossName = "normalised",
     weights: Floats | None = None,
     progress: Progress = _silent,
-) -> list[Scheme]:
+) -> list[Optimum]:
     """All k-minimal nodes, the best by the chosen loss first.
 
     Needs that satisfying classes stay so whatever joins them; entropy-diversity and closeness
@@ -341,7 +341,7 @@ def minimal(
         if not any(holds[lattice.place(child)] for child in lattice.children(node)):
             classes = rollups.classes(node, k=k)
             assert classes is not None
-            found.append(Scheme(node, goal.loss(node, classes), classes.suppressed, evaluated))
+            found.append(Optimum(node, goal.loss(node, classes), classes.suppressed, evaluated))
     if not found:
         raise NoSchemeError(_nothing(k, limit))
     return sorted(found, key=lambda scheme: (scheme.loss, scheme.levels))

@@ -20,10 +20,10 @@ from incrowd.privacy.randomness import Randomness, thinned
 def safe(frequencies: Frequencies, *, k: int, beta: float, bits: Randomness) -> Frequencies:
     """The cells that a safe release shows, with the number of rows shown of each."""
     drawn = thinned(frequencies.counts, beta, bits)
-    return cut(Frequencies(frequencies.codes, drawn), k=k)
+    return threshold(Frequencies(frequencies.codes, drawn), k=k)
 
 
-def cut(frequencies: Frequencies, *, k: int) -> Frequencies:
+def threshold(frequencies: Frequencies, *, k: int) -> Frequencies:
     """The cells of at least k rows: k-DGS (Algorithm 3), which by itself is no privacy."""
     kept = np.flatnonzero(frequencies.counts >= k)
     return Frequencies(frequencies.codes[kept], frequencies.counts[kept])

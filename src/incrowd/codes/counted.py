@@ -77,3 +77,8 @@ class Shown:
     labels: tuple[Sequence[object], ...]
     frequencies: Frequencies
     levels: tuple[int | None, ...] = ()
+
+    @property
+    def local(self) -> bool:
+        """Whether some column may show fine and coarse labels side by side."""
+        return not self.levels or None in self.levels

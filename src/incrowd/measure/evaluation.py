@@ -8,7 +8,7 @@ is not shown.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -63,11 +63,52 @@ class Utility:
 
 
 @dataclass(frozen=True)
-class Evaluation:
-    """All of it. ``loss`` is the normalised loss, comparable with ARX's; a row not shown is 1.
+class Advice:
+    """What one coarser level of a column would change."""
 
-    ``precision_by_column`` is over the rows shown. ``readings`` say how labels were read that
-    mean different things at different levels of their hierarchy.
+    column: str
+    level: int
+    likely_share: float
+
+    def helps(self, found: Evaluation) -> bool:
+        """Whether it would bring a good part of the rows into cells that likely survive."""
+        return self.likely_share >= (found.likely_share or 0.0) + 0.1
+
+
+@dataclass(frozen=True)
+class Survival:
+    """Cramér's V of two columns in the table and as released, and the slice that shows it.
+
+    Slices count from 1; None marks a pair that no slice shows, whose V reads as 0. If such a pair
+    does stand together in a slice, but that shows one and the same label of a column in all rows
+    (``*``, say), ``silent`` is that slice.
+    """
+
+    first: str
+    second: str
+    original: float
+    released: float
+    slice: int | None
+    silent: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """What a release keeps, loses and risks. What was not measured is None, or empty.
+
+    ``loss`` is the normalised loss, comparable with ARX's; a suppressed row counts 1. Of slices it
+    is the mean, each by its number of columns, and rows and classes are those of all slices.
+
+    By labels, of any table: ``precision_by_column`` over the rows shown, ``losses``, ``risk``,
+    ``utility``, and ``noise`` where there is any; ``readings`` say how labels were read that mean
+    different things at different levels of their hierarchy.
+
+    By the levels of a safe release: its cells, the share of rows in cells that likely survive, how
+    many rows lie in cells of which size (entry i: from 2**i rows), and what coarser levels would
+    change.
+
+    Of ``slices``: each by itself, their ``columns``, and what becomes of the associations of every
+    two columns; ``association_error`` is the mean difference of V.
     """
 
     rows_original: int
@@ -76,14 +117,28 @@ class Evaluation:
     classes: int
     smallest_class: int
     loss: float
-    loss_by_column: dict[str, float]
-    precision_by_column: dict[str, float]
-    losses: Losses
-    risk: Risk
-    utility: Utility
+    loss_by_column: dict[str, float] = field(default_factory=dict)
+
+    precision_by_column: dict[str, float] = field(default_factory=dict)
+    losses: Losses | None = None
+    risk: Risk | None = None
+    utility: Utility | None = None
     noise: Noisiness | None = None
     missing_columns: tuple[str, ...] = ()
     readings: tuple[str, ...] = ()
+
+    cells_original: int | None = None
+    cells_released: int | None = None
+    likely_share: float | None = None
+    detail_by_column: dict[str, float] = field(default_factory=dict)
+    sizes_original: list[int] = field(default_factory=list)
+    sizes_released: list[int] = field(default_factory=list)
+    advice: list[Advice] = field(default_factory=list)
+
+    slices: tuple[Evaluation, ...] = ()
+    columns: tuple[tuple[str, ...], ...] = ()
+    associations: tuple[Survival, ...] = ()
+    association_error: float | None = None
 
     @property
     def share(self) -> float:
@@ -95,7 +150,16 @@ class Evaluation:
         return asdict(self)
 
 
-def evaluate(
+@dataclass(frozen=True, kw_only=True)
+class ByLabels(Evaluation):
+    """An evaluation by labels, which has measured all that can be measured so."""
+
+    losses: Losses
+    risk: Risk
+    utility: Utility
+
+
+def by_labels(
     original: Counted,
     axes: Sequence[Axis],
     shown: Shown,
@@ -104,7 +168,7 @@ def evaluate(
     target: str | None = None,
     held_out: Frequencies | None = None,
     stars: bool = True,
-) -> Evaluation:
+) -> ByLabels:
     """Hold what is shown against the original, counted at level 0.
 
     With ``stars``, rows that show ``*`` everywhere are taken not to be shown. The last
@@ -130,7 +194,7 @@ def evaluate(
         for at, (name, found) in enumerate(zip(names, covers, strict=True))
     }
     precisions = [_summed(released, at, found.precision) for at, found in enumerate(covers)]
-    return Evaluation(
+    return ByLabels(
         rows_original=rows,
         rows_released=released.total,
         suppressed=missing,

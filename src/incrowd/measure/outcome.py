@@ -5,58 +5,20 @@ None of this is covered by the guarantee.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
-
 import numpy as np
 
 from incrowd.codes.counted import Counted
 from incrowd.codes.frequency import Frequencies, between
 from incrowd.codes.hierarchy import Hierarchy
+from incrowd.measure.evaluation import Advice, Evaluation
 from incrowd.measure.loss import normalised
 
 
-@dataclass(frozen=True)
-class Advice:
-    """What one coarser level of a column would change."""
+def outcome(counted: Counted, released: Frequencies, *, crowd: float) -> Evaluation:
+    """Hold a release against the table it was made from, both at the levels of the release.
 
-    column: str
-    level: int
-    likely_share: float
-
-    def helps(self, outcome: Outcome) -> bool:
-        """Whether it would bring a good part of the rows into cells that likely survive."""
-        return self.likely_share >= outcome.likely_share + 0.1
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Sizes and losses. A row that is not shown has lost everything, so it counts 1."""
-
-    rows_original: int
-    rows_released: int
-    cells_original: int
-    cells_released: int
-    likely_share: float
-    loss: float
-    loss_by_column: dict[str, float]
-    detail_by_column: dict[str, float]
-    sizes_original: list[int]
-    sizes_released: list[int]
-    advice: list[Advice]
-
-    @property
-    def share(self) -> float:
-        """Rows released, as a share of the rows of the table."""
-        return self.rows_released / max(self.rows_original, 1)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The outcome as plain values, for JSON."""
-        return asdict(self)
-
-
-def outcome_of(counted: Counted, released: Frequencies, *, k: int, beta: float) -> Outcome:
-    """Hold a release against the table it was made from."""
+    Cells of ``crowd`` rows survive as often as not.
+    """
     rows = counted.frequencies.total
     kept = released.total / max(rows, 1)
     inner = {
@@ -66,18 +28,21 @@ def outcome_of(counted: Counted, released: Frequencies, *, k: int, beta: float) 
         )
     }
     losses = {name: kept * loss + (1 - kept) for name, loss in inner.items()}
-    return Outcome(
+    return Evaluation(
         rows_original=rows,
         rows_released=released.total,
-        cells_original=len(counted.frequencies),
-        cells_released=len(released),
-        likely_share=_likely(counted.frequencies, k / beta),
+        suppressed=rows - released.total,
+        classes=len(released),
+        smallest_class=int(released.counts.min()) if len(released) else 0,
         loss=float(np.mean(list(losses.values()))),
         loss_by_column=losses,
+        cells_original=len(counted.frequencies),
+        cells_released=len(released),
+        likely_share=_likely(counted.frequencies, crowd),
         detail_by_column={name: 1 - loss for name, loss in inner.items()},
         sizes_original=_histogram(counted.frequencies),
         sizes_released=_histogram(released),
-        advice=_advice(counted, k / beta),
+        advice=_advice(counted, crowd),
     )
 
 

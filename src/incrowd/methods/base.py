@@ -1,80 +1,35 @@
-"""What every method of publishing gives to the one that writes releases."""
+"""What every method of publishing is, and what all of them refuse and write alike."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import quote
 
 import numpy as np
 
 from incrowd.arrays import Codes, Progress, Step
-from incrowd.codes.counted import COUNT, Counted, Rows, Shown
+from incrowd.codes.counted import COUNT, Counted, Rows
 from incrowd.codes.frequency import Frequencies, merged
-from incrowd.codes.hierarchy import Hierarchy
 from incrowd.codes.values import reading_order
 from incrowd.engine.local.table import from_cells
 from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError
-from incrowd.measure.evaluation import Evaluation
-from incrowd.measure.outcome import Outcome
-from incrowd.measure.slices import Sliced
 from incrowd.privacy.events import Event
 from incrowd.privacy.randomness import Randomness
-from incrowd.release.certificate import Guarantee, NoisyColumn
+from incrowd.release.certificate import Promise
+from incrowd.release.product import Made
 from incrowd.spec.model import Column, Spec
 
 
-@dataclass(frozen=True, eq=False)
-class Recoded:
-    """How one column was generalised: to a level, or locally (then whether it is ordered)."""
+@dataclass(frozen=True)
+class Walk:
+    """What goes along with the making of a release: random bits, and who hears of each step."""
 
-    column: Column
-    hierarchy: Hierarchy
-    level: int | None
-    ordered: bool | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Product:
-    """The rows of one table, the facts about them, and what only the curator may see."""
-
-    data: Table
-    rows: int
-    classes: int
-    smallest_class: int
-    scheme: dict[str, Recoded]
-    evaluation: Outcome | Evaluation
-    kept: tuple[str, ...] = ()
-    noisy: dict[str, NoisyColumn] = field(default_factory=dict)
-    parameters: dict[str, float | str] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
-    shown: Shown | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Made:
-    """All that a method has made: one table or slices, and what is said of them together.
-
-    ``reasons`` tell why a scheme was used; they depend on no data.
-    """
-
-    products: tuple[Product, ...]
-    evaluation: Outcome | Evaluation | Sliced
-    parameters: dict[str, float | str] = field(default_factory=dict)
-    reasons: tuple[str, ...] = ()
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What the curator should know of the tables, each once."""
-        found = (warning for product in self.products for warning in product.warnings)
-        return tuple(dict.fromkeys(found))
-
-
-def alone(product: Product) -> Made:
-    """One table."""
-    return Made((product,), product.evaluation)
+    bits: Randomness
+    step: Step = lambda _: None
+    progress: Progress = lambda _done, _all: None
 
 
 class Method(Protocol):
@@ -85,7 +40,8 @@ class Method(Protocol):
         """What is spent of a privacy budget; nothing where there is no differential privacy."""
         ...
 
-    def guarantee(self) -> Guarantee:
+    @property
+    def promise(self) -> Promise:
         """What is promised, in numbers; the certificate finds the words."""
         ...
 
@@ -93,7 +49,7 @@ class Method(Protocol):
         """The table as distinct tuples. Nothing is drawn."""
         ...
 
-    def make(self, counted: Any, bits: Randomness, step: Step, progress: Progress) -> Made:
+    def make(self, counted: Any, walk: Walk) -> Made:
         """The rows to be published, from what :meth:`count` has found."""
         ...
 
@@ -105,11 +61,12 @@ def protection(spec: Spec) -> dict[str, Any]:
     return {"unit": "one person", "without_id": "dropped" if spec.unit.without_id else None}
 
 
-def refuse_outside(counted: Counted) -> None:
+def refuse_outside(table: Counted | Rows) -> None:
     """Refuse columns none of whose values is in the declared domain: a mistake, not data.
 
     At the root nothing is shown of a column, whatever its values are.
     """
+    counted = table.counted if isinstance(table, Rows) else table
     for at, (name, hierarchy, level) in enumerate(
         zip(counted.names, counted.hierarchies, counted.levels, strict=True)
     ):

@@ -25,9 +25,10 @@ from incrowd.codes.counted import Rows
 from incrowd.engine.count import count_rows
 from incrowd.measure.linking import Estimate, linking_risk, repeated
 from incrowd.methods.k_anonymity.classes import Classes, lattice_of
-from incrowd.methods.k_epsilon.method import NoisyRows, expected_error, noisy_rows
+from incrowd.methods.k_epsilon.loss import expected_error
+from incrowd.methods.k_epsilon.rows import NoisyRows, noisy_rows
 from incrowd.papers import paper_b_data as paper
-from incrowd.papers.paper_b_data import DataSet, Grid, grouping, release_of, seeded, shown
+from incrowd.papers.paper_b_data import DataSet, Settings, grouping, release_of, seeded, shown
 from incrowd.privacy import class_noise
 from incrowd.privacy.class_noise import Noise
 from incrowd.release.folder import fill
@@ -118,7 +119,7 @@ class Layout:
 
 
 def measure(
-    data: DataSet, algorithm: str, k: int, rows: Rows, grid: Grid
+    data: DataSet, algorithm: str, k: int, rows: Rows, grid: Settings
 ) -> tuple[paper.Grouped, list[paper.Cell]]:
     """Group once, then run after run for every epsilon and confidence."""
     found, noisy = shown(data, rows, algorithm, k)
@@ -182,7 +183,7 @@ def timed(work: Callable[[], T]) -> tuple[float, T]:
     return min(times), found
 
 
-def widen(data: DataSet, rows: Rows, algorithm: str, grid: Grid) -> Iterator[paper.Widened]:
+def widen(data: DataSet, rows: Rows, algorithm: str, grid: Settings) -> Iterator[paper.Widened]:
     """The epsilon-quasi among the k-quasis: what that loses, and how long it takes."""
     table, noisy = data.table, {data.attribute: data.noisy}
     counting, _ = timed(lambda: count_rows(table, Declared(data.quasi), (data.attribute,)))
@@ -266,7 +267,7 @@ def _attribute(data: DataSet, wide: Rows, found: Classes) -> tuple[float, float]
 # Figure 2 --------------------------------------------------------------------------------
 
 
-def compare(data: DataSet, rows: Rows, grid: Grid) -> paper.Comparison:
+def compare(data: DataSet, rows: Rows, grid: Settings) -> paper.Comparison:
     """Noise by class against noise for all alike, and against uniform noise."""
     k = COMPARED_K if COMPARED_K in grid.ks else grid.ks[-1]
     _, noisy = shown(data, rows, "ola", k)

@@ -24,7 +24,7 @@ from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.measure.linking import Estimate
 from incrowd.methods.k_anonymity.classes import Classes, classes
-from incrowd.methods.k_epsilon.method import NoisyRows, noisy_rows
+from incrowd.methods.k_epsilon.rows import NoisyRows, noisy_rows
 from incrowd.privacy import class_noise
 from incrowd.privacy.class_noise import Noise
 from incrowd.privacy.noise import laplace
@@ -54,7 +54,7 @@ TABLE_3_PRINTED = {"Adult": 32_440, "Florida": 134_791, "Michigan": 72_825}
 
 
 @dataclass(frozen=True)
-class Grid:
+class Settings:
     """What is varied, and how often each run is repeated."""
 
     ks: tuple[int, ...]
@@ -64,10 +64,10 @@ class Grid:
     rows: int | None
 
 
-FULL = Grid(
+FULL = Settings(
     TABLE_4_K, (0.05, 0.5, 1, 2, 4, 8, 16), (0.7, 0.9, 0.99, 0.999, 0.9999, 0.99999), 30, None
 )
-QUICK = Grid((2, 10), (0.5, 8), (0.9, 0.99), 3, 3_000)
+QUICK = Settings((2, 10), (0.5, 8), (0.9, 0.99), 3, 3_000)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ class DataSet:
         return "cm" if self.attribute == "height" else "kg"
 
 
-def data_sets(grid: Grid, adult: Path | None) -> list[DataSet]:
+def data_sets(grid: Settings, adult: Path | None) -> list[DataSet]:
     """Our three tables, as large as the paper's unless the grid says otherwise."""
     voters = sample("voters", rows=grid.rows, seed=SEED)
     patients = sample("patients", rows=grid.rows, seed=SEED)
@@ -202,8 +202,7 @@ def seeded(*what: object) -> Randomness:
 
 def grouping(rows: Rows, columns: dict[str, Column], algorithm: str, k: int) -> Classes:
     """The rows in classes of at least k."""
-    axes = rows.counted.axes
-    return classes(rows, axes, columns, release_of(algorithm, k), bits=seeded(algorithm, k))
+    return classes(rows, columns, release_of(algorithm, k), bits=seeded(algorithm, k))
 
 
 def shown(data: DataSet, rows: Rows, algorithm: str, k: int) -> tuple[Classes, NoisyRows]:
@@ -360,7 +359,7 @@ class Comparison:
 class Numbers:
     """Everything computed."""
 
-    grid: Grid
+    grid: Settings
     grouped: tuple[Grouped, ...]
     cells: tuple[Cell, ...]
     widened: tuple[Widened, ...]

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from incrowd.arrays import Floats
 from incrowd.errors import ParameterError, check_at_least_zero, check_fraction
-from incrowd.privacy import pld as loss
+from incrowd.privacy import pld
 from incrowd.privacy.amplification import amplified
 from incrowd.privacy.binomial import SMALLEST
 from incrowd.privacy.events import (
@@ -33,7 +33,7 @@ from incrowd.privacy.events import (
     Selection,
 )
 from incrowd.privacy.inverse import bracket
-from incrowd.privacy.pld import Losses
+from incrowd.privacy.pld import LossDistribution
 from incrowd.privacy.profile import Profile, of_guarantee, of_safe_release, sampled, worst
 
 
@@ -96,22 +96,22 @@ class Accountant:
             return float(profile_of(event, tail=tail).delta(epsilon)[0])
         return max(float(losses.delta(epsilon)[0]) for losses in self._losses(tail))
 
-    def _losses(self, tail: float) -> Iterator[Losses]:
+    def _losses(self, tail: float) -> Iterator[LossDistribution]:
         """The composed losses, first with P the output on the table that has the row."""
         profiles = {event: profile_of(event, tail=tail) for event in self._counts}
         step = self._step or self._fitting_step(profiles, tail)
         turns: tuple[Callable[[Profile], Profile], ...] = (lambda p: p, Profile.reversed)
         for turn in turns:
             parts = (
-                loss.power(loss.discretise(turn(profiles[event]), step, tail), count, tail)
+                pld.power(pld.discretise(turn(profiles[event]), step, tail), count, tail)
                 for event, count in self._counts.items()
             )
-            yield reduce(lambda one, other: loss.compose(one, other, tail), parts)
+            yield reduce(lambda one, other: pld.compose(one, other, tail), parts)
 
     def _fitting_step(self, profiles: dict[Event, Profile], tail: float) -> float:
         """A thirtieth of the smallest spread, but no more than 8,000 points for one event."""
         rough = [
-            loss.discretise(profile, max(profile.reach, 1e-6) / 500, tail)
+            pld.discretise(profile, max(profile.reach, 1e-6) / 500, tail)
             for profile in profiles.values()
         ]
         spread = min(math.sqrt(losses.variance) for losses in rough)

@@ -137,7 +137,7 @@ def plan(
 
 
 @dataclass(frozen=True)
-class Grid:
+class PlanTable:
     """One unknown over a grid of two others, at a given delta; inf where there is no answer."""
 
     unknown: str
@@ -185,7 +185,7 @@ def plan_grid(
     beta: float | None = None,
     releases: int = 1,
     definition: Definition = "tight",
-) -> Grid:
+) -> PlanTable:
     """The unknown (k, beta or epsilon) over usual values of the other two.
 
     A value that is given joins the usual ones.
@@ -208,7 +208,7 @@ def plan_grid(
             return math.inf
         return float(getattr(answer, unknown))
 
-    return Grid(
+    return PlanTable(
         unknown=unknown,
         rows_name=rows_name,
         rows=axes[rows_name],

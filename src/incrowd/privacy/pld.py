@@ -1,6 +1,6 @@
 """Privacy-loss distributions on a grid: profiles in, compositions and their delta out.
 
-The privacy loss of an output is ln P/Q. Losses add under composition, so their
+The privacy loss of an output is ln P/Q. LossDistribution add under composition, so their
 distributions convolve. Every step here errs on the safe side:
 
 - **Grid.** A profile is convex in e^epsilon. Connecting its values at the grid points by
@@ -29,7 +29,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Losses:
+class LossDistribution:
     """Mass ``masses[i]`` on the loss ``(lowest + i) * step``, and ``infinite`` on infinity."""
 
     step: float
@@ -94,7 +94,7 @@ class Losses:
         return np.append(np.exp(sums + self.values[:-1]), 0.0)
 
 
-def discretise(profile: Profile, step: float, tail: float) -> Losses:
+def discretise(profile: Profile, step: float, tail: float) -> LossDistribution:
     """The losses of P against Q on a grid, with at most about ``tail`` cut off at each end."""
     top = max(_first_below(profile.present, profile.reach, step, tail), 1)
     bottom = _first_below(profile.absent, profile.reach, step, tail)
@@ -105,7 +105,7 @@ def discretise(profile: Profile, step: float, tail: float) -> Losses:
     rise = np.diff(excess) / -np.expm1(-step)  # by e^epsilon, times that of the upper point
     masses = np.append(rise * np.exp(-step), 0.0) - np.append(excess[0], rise)
     masses[bottom] += 1.0
-    return Losses(step, -bottom, np.maximum(masses, 0.0), float(excess[-1]))
+    return LossDistribution(step, -bottom, np.maximum(masses, 0.0), float(excess[-1]))
 
 
 def _first_below(side: Callable[[Floats], Floats], reach: float, step: float, tail: float) -> int:
@@ -122,16 +122,16 @@ def _first_below(side: Callable[[Floats], Floats], reach: float, step: float, ta
     return high
 
 
-def compose(one: Losses, other: Losses, tail: float) -> Losses:
+def compose(one: LossDistribution, other: LossDistribution, tail: float) -> LossDistribution:
     """The losses of both mechanisms on the same table, independent given the table."""
     masses = np.convolve(one.masses, other.masses)
     infinite = one.infinite + other.infinite - one.infinite * other.infinite
-    return _cut(Losses(one.step, one.lowest + other.lowest, masses, infinite), tail)
+    return _cut(LossDistribution(one.step, one.lowest + other.lowest, masses, infinite), tail)
 
 
-def power(losses: Losses, times: int, tail: float) -> Losses:
+def power(losses: LossDistribution, times: int, tail: float) -> LossDistribution:
     """``losses`` composed with itself ``times`` times, by repeated squaring."""
-    result: Losses | None = None
+    result: LossDistribution | None = None
     square = losses
     while True:
         if times & 1:
@@ -143,8 +143,8 @@ def power(losses: Losses, times: int, tail: float) -> Losses:
         square = compose(square, square, tail)
 
 
-def _cut(losses: Losses, tail: float) -> Losses:
-    """Losses without the outermost grid points that hold at most ``tail`` at each end."""
+def _cut(losses: LossDistribution, tail: float) -> LossDistribution:
+    """LossDistribution without the outermost grid points that hold at most ``tail`` at each end."""
     masses = losses.masses
     first = int(np.searchsorted(np.cumsum(masses), tail, side="right"))
     last = masses.size - int(np.searchsorted(np.cumsum(masses[::-1]), tail, side="right"))
@@ -153,4 +153,4 @@ def _cut(losses: Losses, tail: float) -> Losses:
     kept = masses[first:last].copy()
     kept[0] += masses[:first].sum()
     beyond = float(masses[last:].sum())
-    return Losses(losses.step, losses.lowest + first, kept, losses.infinite + beyond)
+    return LossDistribution(losses.step, losses.lowest + first, kept, losses.infinite + beyond)

@@ -42,7 +42,7 @@ Side: TypeAlias = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
-class Budget:
+class Split:
     """What is spent, settled before the table is seen; ``epsilon`` and ``delta`` hold for all.
 
     First come ``choices``, of what goes into which table. Then, for each of ``tables``, come
@@ -59,6 +59,25 @@ class Budget:
     population: float | None = None
 
     @property
+    def shared(self) -> dict[str, float | str]:
+        """What certificates say of several tables together."""
+        known: dict[str, float | str] = {}
+        if self.tables > 1 and self.choices:
+            known["slices_epsilon"] = _in_millionths(self.choices)
+        if self.tables > 1 and self.population is not None:
+            known["already_sampled"] = self.population
+        return known
+
+    def parameters(self, pair: SafeRelease) -> dict[str, float | str]:
+        """What certificates say of a table that was drawn with one of the pairs."""
+        known: dict[str, float | str] = {"k": float(pair.k), "beta": pair.beta}
+        if self.selections:
+            known["search_epsilon"] = _in_millionths(self.selections)
+        if self.tables == 1 and self.population is not None:
+            known["already_sampled"] = self.population
+        return known
+
+    @property
     def events(self) -> list[Event]:
         """All of it as events: one for each slice, where there are several tables."""
         each: list[Event] = list(self.pairs)
@@ -72,6 +91,11 @@ class Budget:
         return [Sampled(inside, self.population)]
 
 
+def _in_millionths(epsilons: Sequence[float]) -> float:
+    """A sum of epsilons that are payable, and so multiples of a millionth."""
+    return round(math.fsum(epsilons), 6)
+
+
 def paired(
     *,
     epsilon: float,
@@ -81,7 +105,7 @@ def paired(
     choices: Sequence[float] = (),
     tables: int = 1,
     population: float | None = None,
-) -> Budget:
+) -> Split:
     """A budget with the smallest k for each rate: within (epsilon, delta), all together."""
     chosen = (*choices, *tuple(selections) * tables)
     spent = math.fsum(chosen)
@@ -90,16 +114,16 @@ def paired(
             f"The search would spend epsilon = {spent:g} of {epsilon:g}, which leaves nothing for "
             "the release. Use a smaller 'search_epsilon'."
         )
-    empty = Budget(
+    empty = Split(
         epsilon, delta, (), tuple(selections), tuple(choices), tables, population
     )  # fmt: skip
     target, signs = delta, _signs(chosen)
     for _ in range(_TRIES):
         pairs = tuple(_smallest(rate, empty, target, signs) for rate in rates)
-        budget = replace(empty, pairs=pairs)
-        found = Accountant(budget.events).delta(epsilon=epsilon)
+        split = replace(empty, pairs=pairs)
+        found = Accountant(split.events).delta(epsilon=epsilon)
         if found * (1 + LAST_DIGITS) <= delta:
-            return budget
+            return split
         target *= 0.98 * delta / found
     raise UnsolvableError(f"No pairs of k and beta fit epsilon = {epsilon:g}, delta = {delta:g}.")
 
@@ -112,22 +136,20 @@ def _alone(epsilons: Sequence[float], delta: float, population: float | None) ->
     return Accountant(event).epsilon(delta=delta)
 
 
-def _smallest(
-    rate: float, budget: Budget, delta: float, signs: tuple[Floats, Floats]
-) -> SafeRelease:
+def _smallest(rate: float, split: Split, delta: float, signs: tuple[Floats, Floats]) -> SafeRelease:
     """The smallest k at a rate, by bisection; delta falls as k grows."""
     beta = realised(rate)
     low, high = 0, 1
-    while _delta(SafeRelease(high, beta), budget, delta, signs) > delta:
+    while _delta(SafeRelease(high, beta), split, delta, signs) > delta:
         low, high = high, 2 * high
         if high > LARGEST_K:
             raise UnsolvableError(
-                f"No k reaches delta = {delta:.3g} at epsilon = {budget.epsilon:g} and beta = "
+                f"No k reaches delta = {delta:.3g} at epsilon = {split.epsilon:g} and beta = "
                 f"{rate:g}."
             )
     while high - low > 1:
         middle = (low + high) // 2
-        fits = _delta(SafeRelease(middle, beta), budget, delta, signs) <= delta
+        fits = _delta(SafeRelease(middle, beta), split, delta, signs) <= delta
         low, high = (low, middle) if fits else (middle, high)
     return SafeRelease(high, beta)
 
@@ -144,13 +166,13 @@ def _signs(epsilons: Sequence[float]) -> tuple[Floats, Floats]:
     return sums, shares
 
 
-def _delta(pair: SafeRelease, budget: Budget, target: float, signs: tuple[Floats, Floats]) -> float:
+def _delta(pair: SafeRelease, split: Split, target: float, signs: tuple[Floats, Floats]) -> float:
     """Delta if each release had this pair, near the target or above it."""
-    event = pair if budget.tables == 1 else Composition([pair] * budget.tables)
-    profile = _after(signs, profile_of(event, tail=target * 1e-5 / budget.tables))
-    if budget.population is not None:
-        profile = sampled(profile, budget.population)
-    return float(profile.delta(np.array([budget.epsilon]))[0])
+    event = pair if split.tables == 1 else Composition([pair] * split.tables)
+    profile = _after(signs, profile_of(event, tail=target * 1e-5 / split.tables))
+    if split.population is not None:
+        profile = sampled(profile, split.population)
+    return float(profile.delta(np.array([split.epsilon]))[0])
 
 
 def _after(signs: tuple[Floats, Floats], profile: Profile) -> Profile:

@@ -42,7 +42,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class Guarantee(_Part):
+class Promise(_Part):
     """What is guaranteed, in numbers and in words."""
 
     kind: Literal["differential privacy", "k-anonymity", "(k,epsilon)-anonymity"]
@@ -142,7 +142,7 @@ class Certificate(_Part):
     incrowd: Annotated[str, Field(pattern=r"^[0-9]{1,4}\.[0-9]{1,4}\.[0-9]{1,4}[a-z0-9.]{0,12}$")]
     method: Literal["safe", "k-anonymity", "k-epsilon"]
     date: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
-    guarantee: Guarantee
+    guarantee: Promise
     parameters: dict[str, float | str]
     events: list[dict[str, Any]]
     scheme: dict[str, SchemeColumn] | None = None
@@ -238,7 +238,7 @@ class Certificate(_Part):
         if self.signature is not None and not self._signature_holds(self.signature):
             found.append("The signature does not fit the certificate.")
         try:
-            found += self._safe() if self.method == "safe" else self._classical()
+            found += self._safe() if self.method == "safe" else self._k_anonymous()
         except (IncrowdError, ValueError, ArithmeticError) as error:
             found.append(f"The events are not valid: {error}")
         return found
@@ -316,7 +316,7 @@ class Certificate(_Part):
             "know their own."
         )
 
-    def _classical(self) -> list[str]:
+    def _k_anonymous(self) -> list[str]:
         """What is wrong with the guarantee of a k-anonymous table, noisy columns or not."""
         known = self.guarantee
         if self.events or known.epsilon is not None or known.delta is not None:

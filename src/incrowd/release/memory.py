@@ -13,8 +13,12 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+
+from incrowd.engine.table import Table
+from incrowd.release.ledger import Ledger
 
 WITHOUT_LEDGER = ""
 
@@ -101,3 +105,58 @@ class Memory:
 def name_of(key: bytes) -> str:
     """What a ledger is called here, by its secret key."""
     return hashlib.sha256(key).hexdigest()
+
+
+class Recognised:
+    """A table that may have been released before: its fingerprints, taken in the background."""
+
+    def __init__(self, table: Table, ledger: Ledger | None, workers: ThreadPoolExecutor) -> None:
+        self._ledger, self._memory = ledger, Memory()
+        self._ours: Future[str] | None = None
+        key = ledger.key() if ledger is not None else b""
+        self._name = name_of(key) if ledger is not None else WITHOUT_LEDGER
+        if ledger is not None:
+            self._ours = workers.submit(table.fingerprint, key)
+        self._mark = workers.submit(table.fingerprint, self._memory.key)
+
+    def wait(self) -> None:
+        """Have the fingerprints, or whatever prevents them, before anything is booked."""
+        for mark in filter(None, (self._ours, self._mark)):
+            mark.result()
+
+    def warnings(self, *, accounted: bool) -> tuple[str, ...]:
+        """What to tell the curator."""
+        found = []
+        if self._changed():
+            found.append("The table has changed since its first release under this ledger.")
+        mark = self._mark.result()
+        if self._memory.earlier(mark, ledger=self._name):
+            found.append(self._earlier(accounted))
+        if not self._memory.usable:
+            found.append(
+                "Nothing can be remembered in the user's state folder, so that a second release "
+                "of this table will not be noticed."
+            )
+        return tuple(found)
+
+    def remember(self, warned: tuple[str, ...], *, accounted: bool) -> tuple[str, ...]:
+        """Remember that the table is released; a release that came in between is told of."""
+        said = self._earlier(accounted)
+        late = self._memory.remember(self._mark.result(), ledger=self._name)
+        return (said,) if late and said not in warned else ()
+
+    def _changed(self) -> bool:
+        if self._ledger is None or self._ours is None:
+            return False
+        return not self._ledger.recognises(self._ours.result())
+
+    def _earlier(self, accounted: bool) -> str:
+        if self._ledger is not None:
+            return (
+                "This table was released before without this ledger, which does not count that "
+                "release. Releases of one table add up: keep one ledger for all of them."
+            )
+        before = "This table was released before."
+        if accounted:
+            return f"{before} Releases of one table add up: keep one --ledger for all of them."
+        return f"{before} Releases of one table can be combined, and nothing bounds what they tell."

@@ -32,4 +32,4 @@ def render(package: str, template: str, **values: Any) -> str:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    return environment.get_template(template).render(**values)
+    return environment.get_template(template).render(zip=zip, **values)

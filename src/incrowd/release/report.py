@@ -13,8 +13,6 @@ from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
 from incrowd.measure.evaluation import Evaluation
-from incrowd.measure.outcome import Outcome
-from incrowd.measure.slices import Sliced
 from incrowd.release.certificate import Certificate
 from incrowd.release.page import render
 
@@ -34,60 +32,57 @@ _LONGEST_NAME = 32
 
 def report(
     certificate: Certificate,
-    evaluation: Outcome | Evaluation | Sliced,
+    found: Evaluation,
     reasons: Sequence[str] = (),
     warnings_: Sequence[str] = (),
 ) -> str:
     """The report as one HTML page without links to anything else."""
-    about = {"certificate": certificate, "reasons": reasons, "warnings": warnings_}
     with mpl.rc_context(_STYLE):
-        if isinstance(evaluation, Outcome):
-            return _outcome(about, evaluation)
-        if isinstance(evaluation, Evaluation):
-            return _evaluation(about, evaluation)
-        return _sliced(about, certificate, evaluation)
+        if found.slices:
+            template, figures = "sliced.html", _of_slices(found)
+        elif found.risk is not None:
+            template, figures = "evaluation.html", _of_labels(found)
+        else:
+            template, figures = "curator.html", _of_levels(found)
+        return render(
+            "incrowd.release", template,
+            certificate=certificate, found=found, reasons=reasons, warnings=warnings_, **figures,
+        )  # fmt: skip
 
 
-def _outcome(about: dict[str, Any], outcome: Outcome) -> str:
-    return render(
-        "incrowd.release",
-        "curator.html",
-        **about,
-        outcome=outcome,
-        sizes=_drawn(lambda: _sizes(outcome.sizes_original, outcome.sizes_released, "cell")),
-        columns=_drawn(lambda: _columns(outcome.detail_by_column)),
-    )
+def _of_levels(found: Evaluation) -> dict[str, Any]:
+    """The figures of a safe release by levels."""
+    original, released = found.sizes_original, found.sizes_released
+    return {
+        "sizes": _drawn(lambda: _sizes(original, released, "cell")),
+        "columns": _drawn(lambda: _columns(found.detail_by_column)),
+    }
 
 
-def _evaluation(about: dict[str, Any], found: Evaluation) -> str:
+def _of_labels(found: Evaluation) -> dict[str, Any]:
+    """The figures of what was measured by labels."""
+    assert found.risk is not None
+    original, released = found.risk.sizes_original, found.risk.sizes
     detail = {name: 1 - lost for name, lost in found.precision_by_column.items()}
-    return render(
-        "incrowd.release",
-        "evaluation.html",
-        **about,
-        found=found,
-        sizes=_drawn(lambda: _sizes(found.risk.sizes_original, found.risk.sizes, "class")),
-        columns=_drawn(lambda: _columns(detail)),
-        associations=_drawn(lambda: _associations(found)),
-    )
+    return {
+        "sizes": _drawn(lambda: _sizes(original, released, "class")),
+        "columns": _drawn(lambda: _columns(detail)),
+        "associations": _drawn(lambda: _associations(found)),
+    }
 
 
-def _sliced(about: dict[str, Any], certificate: Certificate, found: Sliced) -> str:
-    together = sorted(found.associations, key=lambda pair: -pair.original)
-    return render(
-        "incrowd.release",
-        "sliced.html",
-        **about,
-        found=found,
-        tables=list(zip(certificate.tables, found.slices, strict=True)),
-        pairs=together,
-        shown=sum(pair.slice is not None for pair in together),
-        silent=[pair for pair in together if pair.silent is not None],
-        associations=_drawn(lambda: survival_figure(found)),
-    )
+def _of_slices(found: Evaluation) -> dict[str, Any]:
+    """The figures of slices, and their associations, the strongest first."""
+    pairs = sorted(found.associations, key=lambda pair: -pair.original)
+    return {
+        "pairs": pairs,
+        "shown": sum(pair.slice is not None for pair in pairs),
+        "silent": [pair for pair in pairs if pair.silent is not None],
+        "associations": _drawn(lambda: survival_figure(found)),
+    }
 
 
-def survival_figure(found: Sliced) -> Figure:
+def survival_figure(found: Evaluation) -> Figure:
     """Cramér's V of every pair of columns, in the table and as the slices show it."""
     names = list(dict.fromkeys(name for columns in found.columns for name in columns))
     size, shortened = len(names), [_short(name) for name in names]
@@ -150,7 +145,7 @@ def _associations(found: Evaluation) -> Figure:
     figure = Figure(figsize=(4.2, 4.2), layout="constrained")
     axes = figure.subplots()
     axes.plot([0, 1], [0, 1], color="#bbbbbb", linewidth=1)
-    pairs = found.utility.associations
+    pairs = found.utility.associations if found.utility is not None else []
     axes.scatter(
         [pair.original for pair in pairs], [pair.released for pair in pairs], color="#0b4f8a", s=18
     )

@@ -90,17 +90,12 @@ class Declared:
     """
 
     def __init__(self, columns: Mapping[str, Column], folder: Path = Path()) -> None:
-        self.columns, self._folder = columns, folder
+        self.columns, self.names, self._folder = columns, tuple(columns), folder
         self._built = {
             name: build(column, folder=folder)
             for name, column in columns.items()
             if not is_open(column)
         }
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns."""
-        return tuple(self.columns)
 
     def is_open(self, name: str) -> bool:
         """Whether the domain of a column is not listed."""

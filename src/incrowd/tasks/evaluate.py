@@ -12,8 +12,7 @@ from incrowd.engine.count import count, read_shown
 from incrowd.engine.source import open_table
 from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError, check_choice
-from incrowd.measure.evaluation import Evaluation, leveled
-from incrowd.measure.evaluation import evaluate as measured_by_labels
+from incrowd.measure.evaluation import ByLabels, by_labels, leveled
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.certificate import FILE, Certificate, Slice, sha256_of
 from incrowd.release.formulas import unescaped
@@ -34,7 +33,7 @@ def evaluate(
     holdout: Any = None,
     identity: str | None = None,
     bits: Randomness | None = None,
-) -> Evaluation:
+) -> ByLabels:
     """Loss, risk and utility of a release, for the curator alone.
 
     Tables are whatever :func:`incrowd.publish` takes; the spec explains the labels. With a
@@ -91,7 +90,7 @@ def evaluate_tables(
     held_out: Table | None = None,
     levels: Mapping[str, int] | None = None,
     step: Callable[[str], None] = lambda _: None,
-) -> Evaluation:
+) -> ByLabels:
     """Hold one table against another by the quasi columns of a spec.
 
     ``levels`` are those that columns are known to be published at.
@@ -128,9 +127,7 @@ def evaluate_tables(
         unseen = held_out.count(counted.names, coders)
     step("measure")
     kept = len(columns) - quasi
-    found = measured_by_labels(
-        counted, counted.axes, shown, kept=kept, target=target, held_out=unseen
-    )
+    found = by_labels(counted, counted.axes, shown, kept=kept, target=target, held_out=unseen)
     lacking = tuple(name for name in columns if name not in released.columns)
     return replace(found, missing_columns=lacking, readings=readings)
 

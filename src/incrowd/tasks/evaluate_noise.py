@@ -33,7 +33,9 @@ from incrowd.measure.noise import (
     least_apart,
 )
 from incrowd.methods.k_anonymity.classes import classes
-from incrowd.methods.k_epsilon.method import KEpsilon, exactly, linked, noise_loss, noisy_rows
+from incrowd.methods.k_epsilon.loss import exactly, linked, noise_loss
+from incrowd.methods.k_epsilon.method import KEpsilon
+from incrowd.methods.k_epsilon.rows import noisy_rows
 from incrowd.privacy.randomness import Randomness
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile
@@ -48,9 +50,7 @@ def simulated(file: SpecFile, table: Table, *, bits: Randomness) -> Simulated:
     release = file.spec.release
     assert release is not None
     rows = method.count(table)
-    axes = rows.counted.axes
-    every = {**method.quasi, **method.kept, **method.noisy}
-    found = classes(rows, axes, every, release, bits=bits)
+    found = classes(rows, method.every, release, bits=bits)
     data = noisy_rows(rows, found, method.noisy, release)
     everyone = np.ones(len(data.members), dtype=bool)
     columns = {}
@@ -82,14 +82,14 @@ def measured(
         for name in method.noisy
         if name not in names
     ]
-    rows = count_rows(original, Declared(method.quasi, file.folder), names)
+    rows = count_rows(original, Declared(method.columns.quasi, file.folder), names)
     weighted = COUNT in released.columns and COUNT not in file.spec.columns
-    shown = read_shown(released, (*method.quasi, *names), weighted=weighted)
+    shown = read_shown(released, (*method.columns.quasi, *names), weighted=weighted)
     quasi, _ = leveled(rows.counted, shown, levels or {})
     table = _ByClass(rows, quasi, rows.counted.axes)
     columns = {}
     for at, name in enumerate(names):
-        listed = [*rows.kept[name], *shown.labels[len(method.quasi) + at]]
+        listed = [*rows.kept[name], *shown.labels[len(method.columns.quasi) + at]]
         grid, steps = grid_of(name, listed, method.noisy[name].precision, method.noisy[name].bounds)
         empty = np.array([canonical(value) is None for value in listed], dtype=bool)
         known = len(rows.kept[name])
@@ -203,7 +203,7 @@ def relinked(file: SpecFile, original: Table, released: Table, identity: str) ->
         if missing:
             raise TableError(f"The {which} table has no column '{sorted(missing)[0]}'.")
     names = list(method.noisy)
-    quasi = [name for name in method.quasi if name in released.columns]
+    quasi = [name for name in method.columns.quasi if name in released.columns]
     before = _by_person(original, identity, names)
     after = _by_person(released, identity, [*quasi, *names])
     people = [person for person in after if person in before]

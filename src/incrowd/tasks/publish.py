@@ -1,64 +1,43 @@
-"""The one orchestrator: a table and a spec go in, a release comes out.
+"""Publish: a table and a spec go in, a release comes out.
 
 The walk: the method settles what it promises; the table is opened, checked and counted; the
-spend, if there is one, is booked; only then is anything drawn. The method makes the rows; data,
-scheme, certificate and the curator's report are written into drafts; they appear.
+spend, if there is one, is booked; only then is anything drawn. The method makes the rows; they
+are measured; data, scheme, certificate and the curator's report are written into drafts; they
+appear.
 """
 
 from __future__ import annotations
 
-import datetime as dt
-import json
 import shutil
 import tempfile
 import weakref
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from incrowd import __version__
 from incrowd.arrays import Progress, Step
-from incrowd.codes.counted import Rows
 from incrowd.engine.source import open_table
 from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError
 from incrowd.measure.evaluation import Evaluation
-from incrowd.measure.outcome import Outcome
-from incrowd.measure.slices import Sliced
-from incrowd.methods.base import Made, Method, Product, Recoded, refuse_outside
-from incrowd.methods.k_anonymity.method import KAnonymity
-from incrowd.methods.k_epsilon.method import KEpsilon
-from incrowd.methods.safe.method import Safe
-from incrowd.privacy.events import Composition, Event, as_dict
+from incrowd.methods.base import Walk, refuse_outside
+from incrowd.methods.registry import method_of
+from incrowd.privacy.events import Composition, Event
 from incrowd.privacy.randomness import Randomness, SystemRandomness
-from incrowd.release.certificate import (
-    FILE,
-    FORMAT,
-    SEEDED,
-    SYSTEM,
-    Certificate,
-    Data,
-    Guarantee,
-    SchemeColumn,
-    Slice,
-    sha256_of,
-)
+from incrowd.release.certificate import Certificate, Promise
 from incrowd.release.folder import fill_both
-from incrowd.release.formulas import escaped
 from incrowd.release.ledger import ONE_ROW, Ledger, unit_of_id
-from incrowd.release.memory import WITHOUT_LEDGER, Memory, name_of
+from incrowd.release.memory import Recognised
 from incrowd.release.page import Page
-from incrowd.spec.build import is_open, write_rows
+from incrowd.release.write import write, write_curator
 from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import PersonId, Spec
-from incrowd.spec.model import Release as Asked
 from incrowd.tasks.check import weak_promises
 
 
@@ -72,7 +51,7 @@ class Release:
     """
 
     certificate: Certificate
-    evaluation: Outcome | Evaluation | Sliced
+    evaluation: Evaluation
     tables: tuple[Table, ...]
     warnings: tuple[str, ...]
     folder: Path
@@ -137,16 +116,17 @@ def publish(
     beside = output.resolve().with_name(f"{output.resolve().name}.curator")
     curator = beside if curator is None else Path(curator)
     ledger = Ledger(Path(ledger)) if isinstance(ledger, str | Path) else ledger
-    bits = bits or SystemRandomness()
-    method = _method(file, ledger)
+    walk = Walk(bits or SystemRandomness(), step, progress)
+
+    method, asked = method_of(file), file.spec.release
+    assert asked is not None
     spend: list[Event] = method.events
     if len(spend) > 1:
         spend = [Composition(spend)]  # one release is one entry of the ledger
-    if ledger is not None:
-        ledger.allow(spend, unit=_unit(file.spec))  # before the table is so much as opened
-    if table is None and file.spec.table is None:
-        raise IncrowdError("The spec names no table. Add 'table: FILE'.")
-    source = open_table(file.spec.table, folder=file.folder) if table is None else open_table(table)
+    if ledger is not None:  # before the table is so much as opened
+        _refuse_unaccountable(asked.method, spend)
+        ledger.allow(spend, unit=_unit(file.spec))
+    source = _opened(table, file)
     _refuse_unfit(file.spec, source)
     with (
         _Spend(output) as spent,
@@ -155,34 +135,44 @@ def publish(
     ):
         # Loading what draws the report, and hashing the table, go beside the counting.
         workers.submit(import_module, "incrowd.release.report")
-        recognised = _Recognised(source, ledger, workers)
+        recognised = Recognised(source, ledger, workers)
         step("count")
         counted = method.count(source)
-        refuse_outside(counted.counted if isinstance(counted, Rows) else counted)
+        refuse_outside(counted)
         recognised.wait()
         step("book")
         if ledger is not None:
             ledger.book(spend, unit=_unit(file.spec))
             spent.booked = True
-        warnings = recognised.warnings(bits, accounted=bool(method.events))
+        known = _seeded(walk.bits) + recognised.warnings(accounted=bool(spend))
         if isinstance(file.spec.unit, PersonId):
-            source = source.one_row_each(file.spec.unit.id, bits)
+            source = source.one_row_each(file.spec.unit.id, walk.bits)
             counted = method.count(source)
-        made = method.make(counted, bits, step, progress)
+        made = method.make(counted, walk)
+        step("measure")
+        evaluation, measured = made.measured()
         step("write")
-        certificate = _write(draft, file.spec, method, made, bits, key)
+        certificate = write(draft, made, asked, private=walk.bits.private, key=key)
         step("report")
-        _write_curator(private, certificate, made)
+        write_curator(private, certificate, evaluation, made.reasons, measured)
         step("appear")
-        warnings += recognised.remember(warnings, accounted=bool(method.events))
-    known = certificate.guarantee
-    warnings += tuple(weak_promises(file.spec.release, known.epsilon, known.delta))
-    warnings += made.warnings
-    tables = tuple(product.data for product in made.products)
+        known += recognised.remember(known, accounted=bool(spend))
+    weak = weak_promises(asked, made.promise.epsilon, made.promise.delta)
     return Release(
-        certificate, made.evaluation, tables, warnings, output, curator, spent.booked,
-        made.reasons,
-    )  # fmt: skip
+        certificate=certificate,
+        evaluation=evaluation,
+        tables=tuple(product.data for product in made.products),
+        warnings=(*known, *weak, *measured),
+        folder=output,
+        curator=curator,
+        booked=spent.booked,
+        reasons=made.reasons,
+    )
+
+
+def promised(file: SpecFile) -> Promise:
+    """What a release by this spec would promise; raises if it would be refused by any table."""
+    return method_of(file).promise
 
 
 @dataclass
@@ -205,25 +195,26 @@ def _unit(spec: Spec) -> str:
     return unit_of_id(spec.unit.id) if isinstance(spec.unit, PersonId) else ONE_ROW
 
 
-def _method(file: SpecFile, ledger: Ledger | None) -> Method:
-    release = file.spec.release
-    if release is None:
-        raise IncrowdError("The spec says nothing under 'release'. Say how to publish.")
-    if release.method == "safe":
-        return Safe(file)
-    if ledger is not None:
+def _opened(table: Any, file: SpecFile) -> Table:
+    if table is not None:
+        return open_table(table)
+    if file.spec.table is None:
+        raise IncrowdError("The spec names no table. Add 'table: FILE'.")
+    return open_table(file.spec.table, folder=file.folder)
+
+
+def _seeded(bits: Randomness) -> tuple[str, ...]:
+    if bits.private:
+        return ()
+    return ("The random numbers come from a seed: this release is NOT private.",)
+
+
+def _refuse_unaccountable(method: str, spend: list[Event]) -> None:
+    if not spend:
         raise IncrowdError(
-            f"The method '{release.method}' is not differentially private, so a ledger cannot "
-            "account for it. Publish it without --ledger, knowing that it adds to no budget."
+            f"The method '{method}' is not differentially private, so a ledger cannot account for "
+            "it. Publish it without --ledger, knowing that it adds to no budget."
         )
-    if release.method == "k-anonymity":
-        return KAnonymity(file)
-    return KEpsilon(file)
-
-
-def promised(file: SpecFile) -> Guarantee:
-    """What a release by this spec would promise; raises if it would be refused by any table."""
-    return _method(file, None).guarantee()
 
 
 def _refuse_unfit(spec: Spec, table: Table) -> None:
@@ -242,147 +233,3 @@ def _refuse_unfit(spec: Spec, table: Table) -> None:
                 "whose they are. Give them one, or leave them out: unit: {id: "
                 f"{spec.unit.id}, without_id: drop}}."
             )
-
-
-class _Recognised:
-    """A table that may have been released before: its fingerprints, taken in the background."""
-
-    def __init__(self, table: Table, ledger: Ledger | None, workers: ThreadPoolExecutor) -> None:
-        self._ledger, self._memory = ledger, Memory()
-        self._ours: Future[str] | None = None
-        key = ledger.key() if ledger is not None else b""
-        self._name = name_of(key) if ledger is not None else WITHOUT_LEDGER
-        if ledger is not None:
-            self._ours = workers.submit(table.fingerprint, key)
-        self._mark = workers.submit(table.fingerprint, self._memory.key)
-
-    def wait(self) -> None:
-        """Have the fingerprints, or whatever prevents them, before anything is booked."""
-        for mark in filter(None, (self._ours, self._mark)):
-            mark.result()
-
-    def warnings(self, bits: Randomness, *, accounted: bool) -> tuple[str, ...]:
-        """What to tell the curator."""
-        found = []
-        if not bits.private:
-            found.append("The random numbers come from a seed: this release is NOT private.")
-        if self._changed():
-            found.append("The table has changed since its first release under this ledger.")
-        mark = self._mark.result()
-        if self._memory.earlier(mark, ledger=self._name):
-            found.append(self._earlier(accounted))
-        if not self._memory.usable:
-            found.append(
-                "Nothing can be remembered in the user's state folder, so that a second release "
-                "of this table will not be noticed."
-            )
-        return tuple(found)
-
-    def remember(self, warned: tuple[str, ...], *, accounted: bool) -> tuple[str, ...]:
-        """Remember that the table is released; a release that came in between is told of."""
-        said = self._earlier(accounted)
-        late = self._memory.remember(self._mark.result(), ledger=self._name)
-        return (said,) if late and said not in warned else ()
-
-    def _changed(self) -> bool:
-        if self._ledger is None or self._ours is None:
-            return False
-        return not self._ledger.recognises(self._ours.result())
-
-    def _earlier(self, accounted: bool) -> str:
-        if self._ledger is not None:
-            return (
-                "This table was released before without this ledger, which does not count that "
-                "release. Releases of one table add up: keep one ledger for all of them."
-            )
-        before = "This table was released before."
-        if accounted:
-            return f"{before} Releases of one table add up: keep one --ledger for all of them."
-        return f"{before} Releases of one table can be combined, and nothing bounds what they tell."
-
-
-def _write(
-    draft: Path,
-    spec: Spec,
-    method: Method,
-    made: Made,
-    bits: Randomness,
-    key: Ed25519PrivateKey | None,
-) -> Certificate:
-    """Write data, scheme and certificate."""
-    assert spec.release is not None
-    (draft / "scheme").mkdir()
-    several = len(made.products) > 1
-    tables = [
-        _write_table(draft, f"data-{number}" if several else "data", spec.release, product)
-        for number, product in enumerate(made.products, 1)
-    ]
-    first = made.products[0]
-    own: dict[str, Any] = {"parameters": made.parameters, "slices": tables} if several else {
-        "parameters": first.parameters, "scheme": tables[0].scheme, "release": tables[0].release,
-    }  # fmt: skip
-    certificate = Certificate(
-        format=FORMAT,
-        incrowd=__version__,
-        method=spec.release.method,
-        date=dt.datetime.now(dt.UTC).date().isoformat(),
-        guarantee=method.guarantee(),
-        events=[as_dict(event) for event in method.events],
-        kept=list(first.kept),
-        noisy=first.noisy,
-        randomness=SYSTEM if bits.private else SEEDED,
-        **own,
-    ).stated()
-    certificate = certificate.sealed() if key is None else certificate.signed(key)
-    (draft / FILE).write_bytes(certificate.canonical())
-    return certificate
-
-
-def _write_table(draft: Path, name: str, asked: Asked, product: Product) -> Slice:
-    """Write one table and its scheme."""
-    path = draft / f"{name}.{asked.format}"
-    data = product.data.respelled(escaped) if asked.formulas else product.data
-    data.write(path)
-    return Slice(
-        parameters=product.parameters,
-        scheme={
-            column: _write_scheme(column, recoded, draft)
-            for column, recoded in product.scheme.items()
-        },
-        release=Data(
-            file=path.name,
-            form=asked.rows,
-            sha256=sha256_of(path),
-            rows=product.rows,
-            classes=product.classes,
-            smallest_class=product.smallest_class,
-            formulas="escaped" if asked.formulas else None,
-        ),
-    )
-
-
-def _write_scheme(name: str, recoded: Recoded, draft: Path) -> SchemeColumn:
-    """The recoding that was applied: as an ARX file where the domain is listed, else as a rule.
-
-    The values met in an open domain are facts about the table and are not written.
-    """
-    column = recoded.column
-    known: dict[str, Any] = {
-        "level": recoded.level, "ordered": recoded.ordered, "other": column.other,
-    }  # fmt: skip
-    if is_open(column):
-        assert column.hierarchy is not None
-        rule = column.hierarchy.model_dump(mode="json", exclude_none=True)
-        return SchemeColumn(rule=rule, **known)
-    path = f"scheme/{quote(name, safe=' ')}.csv"
-    (draft / path).write_text(write_rows(recoded.hierarchy), encoding="utf-8")
-    return SchemeColumn(file=path, sha256=sha256_of(draft / path), **known)
-
-
-def _write_curator(folder: Path, certificate: Certificate, made: Made) -> None:
-    from incrowd.release.report import report
-
-    text = json.dumps(made.evaluation.as_dict(), indent=2, sort_keys=True)
-    (folder / "evaluation.json").write_text(text + "\n", encoding="utf-8")
-    page = report(certificate, made.evaluation, made.reasons, made.warnings)
-    (folder / "report.html").write_text(page, encoding="utf-8")

@@ -15,14 +15,9 @@ import numpy as np
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.methods.k_anonymity.classes import classes
-from incrowd.methods.k_epsilon.method import (
-    KEpsilon,
-    NoisyRows,
-    chances,
-    expected_error,
-    linked,
-    noisy_rows,
-)
+from incrowd.methods.k_epsilon.loss import chances, expected_error, linked
+from incrowd.methods.k_epsilon.method import KEpsilon
+from incrowd.methods.k_epsilon.rows import NoisyRows, noisy_rows
 from incrowd.privacy.randomness import Randomness
 from incrowd.spec.file import SpecFile
 
@@ -73,14 +68,12 @@ def choices(
         )
     method = KEpsilon(file)
     rows = method.count(table)
-    axes = rows.counted.axes
-    every = {**method.quasi, **method.kept, **method.noisy}
     total = rows.frequencies.total
     fitting = [k for k in ks if k <= total]
     found = []
     for at, k in enumerate(fitting):
         progress(at, len(fitting))
-        groups = classes(rows, axes, every, release.model_copy(update={"k": k}), bits=bits)
+        groups = classes(rows, method.every, release.model_copy(update={"k": k}), bits=bits)
         for epsilon in epsilons:
             update = {"k": k, "epsilon": epsilon}
             data = noisy_rows(rows, groups, method.noisy, release.model_copy(update=update))

@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from incrowd import __version__
+from incrowd.arrays import Step
 from incrowd.errors import IncrowdError, Refusal, check_choice, check_whole
-from incrowd.privacy import plan as planning
-from incrowd.ui import terminal as showing
-from incrowd.ui.groups import hierarchies, ledgers, number, parsed
+from incrowd.privacy.plan import plan as planned
+from incrowd.privacy.plan import plan_grid
+from incrowd.ui import terminal
+from incrowd.ui.groups import hierarchies, ledgers
+from incrowd.ui.options import number, parsed
 from incrowd.ui.terminal import say as print  # noqa: A004 - names and values come from anywhere
 
 if TYPE_CHECKING:
@@ -146,11 +149,11 @@ def plan(
     if table is not None:
         if keep is not None:
             raise IncrowdError("The options --keep and --table exclude each other; drop one.")
-        grid = planning.plan_grid(table, **known)
-        showing.print_json(grid.as_dict()) if as_json else showing.print_grid(grid)
+        grid = plan_grid(table, **known)
+        terminal.print_json(grid.as_dict()) if as_json else terminal.print_grid(grid)
         return
-    answer = planning.plan(keep=parsed("keep", keep), **known)
-    showing.print_json(answer.as_dict()) if as_json else showing.print_plan(answer)
+    answer = planned(keep=parsed("keep", keep), **known)
+    terminal.print_json(answer.as_dict()) if as_json else terminal.print_plan(answer)
 
 
 def _plan_from(path: Path, as_json: bool) -> None:
@@ -163,9 +166,9 @@ def _plan_from(path: Path, as_json: bool) -> None:
     if file.spec.table is None:
         raise IncrowdError("The spec names no table. Add 'table: FILE'.")
     table = open_table(file.spec.table, folder=file.folder)
-    with showing.progress("trying k") as tell:
+    with terminal.progress("trying k") as (_, tell):
         found = choices(file, table, bits=SystemRandomness(), progress=tell)
-    showing.print_json(found.as_dict()) if as_json else showing.print_choices(found)
+    terminal.print_json(found.as_dict()) if as_json else terminal.print_choices(found)
 
 
 @app.command()
@@ -184,7 +187,7 @@ def reproduce(
     if paper in ("a", "all"):
         from incrowd.papers import paper_a
 
-        with showing.steps(paper_a.FIGURES) as step:
+        with terminal.steps(paper_a.FIGURES) as step:
             folder = output / "a" if paper == "all" else output
             paper_a.reproduce(folder, progress=step)
         print(f"Wrote {folder / 'index.html'} and {paper_a.FIGURES} figures, as SVG and PNG.")
@@ -192,7 +195,7 @@ def reproduce(
         from incrowd.papers import paper_b
 
         number = paper_b.QUICK_STEPS if quick else paper_b.STEPS
-        with showing.steps(number) as step:
+        with terminal.steps(number) as step:
             folder = output / "b" if paper == "all" else output
             paper_b.reproduce(folder, adult=adult, quick=quick, progress=step)
         print(f"Wrote {folder / 'index.html'} and {paper_b.FIGURES} figures, as SVG and PNG.")
@@ -209,15 +212,16 @@ def init(
 ) -> None:
     """Draft a spec: roles and hierarchies guessed from the table, to be confirmed by you."""
     from incrowd.engine.source import open_table
-    from incrowd.tasks import draft as drafting
+    from incrowd.tasks.draft import draft as drafted
+    from incrowd.tasks.draft import draft_from_arx, shown_source
 
     if output.exists():
         raise IncrowdError(f"'{output}' exists already. Name another file with -o.")
     beside = output.absolute().parent
     if arx is not None:
-        draft = drafting.draft_from_arx(arx, beside=beside, table=table)
+        draft = draft_from_arx(arx, beside=beside, table=table)
     elif table is not None:
-        draft = drafting.draft(open_table(table), name=drafting.shown_source(table, beside))
+        draft = drafted(open_table(table), name=shown_source(table, beside))
     else:
         raise IncrowdError("Name a table, or a folder of ARX files with --arx, or both.")
     output.write_text(draft.yaml(), encoding="utf-8")
@@ -240,22 +244,22 @@ def check(
 ) -> int:
     """Hold a spec against its table: everything wrong or doubtful, with counts."""
     from incrowd.spec.file import load
-    from incrowd.tasks import check as checking
+    from incrowd.tasks.check import check as checked
 
     file = load(spec)
-    findings = checking.check(file)
+    findings = checked(file)
     if file.spec.release is not None and not file.spec.unconfirmed:
         findings = [*_foreseen(file), *findings]
     wrong = any(finding.kind == "wrong" for finding in findings)
     if as_json:
-        showing.print_json({"ok": not wrong, "findings": [vars(finding) for finding in findings]})
+        terminal.print_json({"ok": not wrong, "findings": [vars(finding) for finding in findings]})
         return int(wrong)
-    terminal = showing.console()
+    screen = terminal.console()
     styles = {"wrong": "bold red", "doubtful": "yellow", "note": "dim"}
     for finding in findings:
-        terminal.print(f"{finding.kind:>8}", style=styles[finding.kind], end="  ")
-        terminal.print(str(finding), markup=False, soft_wrap=True)
-    terminal.print("The spec does not fit the table." if wrong else "The spec fits the table.")
+        screen.print(f"{finding.kind:>8}", style=styles[finding.kind], end="  ")
+        screen.print(str(finding), markup=False, soft_wrap=True)
+    screen.print("The spec does not fit the table." if wrong else "The spec fits the table.")
     return int(wrong)
 
 
@@ -297,7 +301,7 @@ def publish(
 
     whole = int(check_whole("seed", parsed("seed", seed), 0)) if seed else None
     try:
-        with showing.progress("searching") as tell:
+        with terminal.progress("settling the budget") as (step, tell):
             release = make(
                 None,
                 load(spec),
@@ -306,7 +310,7 @@ def publish(
                 ledger=Ledger(ledger) if ledger else None,
                 key=load_key(sign) if sign else None,
                 bits=None if whole is None else SeededRandomness(whole),
-                step=_pause,
+                step=_pausing(step),
                 progress=tell,
             )
     except KeyboardInterrupt as error:
@@ -316,19 +320,25 @@ def publish(
     certificate = release.certificate
     if as_json:
         known = certificate.model_dump(exclude_none=True)
-        showing.print_json({**known, "booked": release.booked, "empty": release.empty})
+        terminal.print_json({**known, "booked": release.booked, "empty": release.empty})
         return int(release.empty)
-    for line in showing.published(release):
+    for line in terminal.published(release):
         print(line)
     return int(release.empty)
 
 
-def _pause(step: str) -> None:
+def _pausing(step: Step) -> Step:
     """Where a test asks for it, wait at a step, so that the process can be killed there."""
-    if os.environ.get("INCROWD_PAUSE_AT") == step:
-        print(f"paused at {step}")
-        sys.stdout.flush()
-        time.sleep(600)
+    pause = os.environ.get("INCROWD_PAUSE_AT")
+
+    def taken(name: str) -> None:
+        step(name)
+        if name == pause:
+            print(f"paused at {name}")
+            sys.stdout.flush()
+            time.sleep(600)
+
+    return taken
 
 
 @app.command()
@@ -356,7 +366,7 @@ def verify(
             known["randomness"] = sealed.randomness
             known["format"] = sealed.format or 1
             known["signed_by"] = sealed.signature.public_key if sealed.signature else None
-        showing.print_json(known)
+        terminal.print_json(known)
         return int(bool(problems))
     for problem in problems:
         print(f"WRONG  {problem}")
@@ -365,7 +375,7 @@ def verify(
     certificate = read_certificate(folder)
     signed = certificate.signature
     print("The release holds: hash, values, classes and guarantee are as certified.")
-    print(f"It satisfies {showing.promise(certificate)}")
+    print(f"It satisfies {terminal.promise(certificate)}")
     if certificate.format is None:
         print("It is of format 1: hidden bytes and the order of rows were not checked.")
     print(f"Signed by {signed.public_key}." if signed else "It is not signed.")
@@ -394,7 +404,7 @@ def evaluate(
     from incrowd.tasks.evaluate import evaluate as compare
 
     found = compare(original, released, spec, target=target, holdout=holdout, identity=identity)
-    showing.print_json(found.as_dict()) if as_json else showing.print_evaluation(found)
+    terminal.print_json(found.as_dict()) if as_json else terminal.print_evaluation(found)
 
 
 @app.command()
@@ -424,7 +434,7 @@ def sample(
     spec: Annotated[Path | None, typer.Option(help="Write a spec for it, too.")] = None,
 ) -> None:
     """Write a sample table of people who do not exist, and a spec that publishes it."""
-    from incrowd.tasks import draft as drafting
+    from incrowd.tasks.draft import quoted, written
     from incrowd.tasks.sample import SPECS
     from incrowd.tasks.sample import sample as make
 
@@ -434,7 +444,7 @@ def sample(
     table.write(output)
     print(f"Wrote {table.rows():,} {kind} to {output}.")
     if spec is not None:
-        name = drafting.quoted(drafting.written(output, spec.absolute().parent))
+        name = quoted(written(output, spec.absolute().parent))
         text = SPECS[kind].replace(f"table: {kind}.parquet", f"table: {name}")
         spec.write_text(text, encoding="utf-8")
         print(f"Then: incrowd publish {spec} -o out")

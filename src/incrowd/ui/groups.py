@@ -1,38 +1,18 @@
-"""The commands below `incrowd ledger` and `incrowd hierarchy`, and options that are numbers."""
+"""The commands below `incrowd ledger` and `incrowd hierarchy`."""
 
 from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from incrowd.errors import IncrowdError, ParameterError
+from incrowd.errors import IncrowdError
 from incrowd.privacy.rounding import rounded
-from incrowd.ui import terminal as showing
+from incrowd.ui import terminal
+from incrowd.ui.options import number, parsed
 from incrowd.ui.terminal import say as print  # noqa: A004 - names and values come from anywhere
-
-
-def number(help_text: str) -> typer.models.OptionInfo:
-    """An option for a number; parsed by :func:`parsed`, so that errors name the value."""
-    option: typer.models.OptionInfo = typer.Option(metavar="NUMBER", help=help_text)
-    return option
-
-
-def parsed(name: str, text: str | None) -> Any:
-    """The number that an option holds; its name and value are in the error."""
-    if text is None:
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        raise ParameterError(name, "be a number", text) from None
-
 
 ledgers = typer.Typer(help="The privacy budget of a table.", no_args_is_help=True)
 
@@ -94,7 +74,7 @@ def show(
         further = book.spent([spends[-1].event])
     if as_json:
         listed = [{"day": spend.day, "event": as_dict(spend.event)} for spend in spends]
-        showing.print_json(
+        terminal.print_json(
             {
                 "budget": vars(allowed),
                 "budgets": [vars(one) for one in book.budgets()],
@@ -140,7 +120,7 @@ def preview(
     from incrowd.tasks.preview import preview as look
 
     shown = look(load(spec), column, counted=counts)
-    showing.print_json(shown.as_dict()) if as_json else showing.print_preview(shown, counts, most)
+    terminal.print_json(shown.as_dict()) if as_json else terminal.print_preview(shown, counts, most)
 
 
 @hierarchies.command()
@@ -167,7 +147,7 @@ def convert(
         found = hierarchy_of(load(source), column, values_are_public=values_are_public)
         text = write_rows(found, delimiter)
     if output is None:
-        showing.hand_out(text)
+        terminal.hand_out(text)
     elif output.exists():
         raise IncrowdError(f"'{output}' exists already. Name another file with -o.")
     else:

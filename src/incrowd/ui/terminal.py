@@ -6,23 +6,22 @@ import json
 import math
 import re
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from operator import attrgetter
+from threading import Timer
 from typing import TYPE_CHECKING, Any, TextIO
 
-from incrowd.privacy import plan as planning
+from incrowd.arrays import Progress, Step
+from incrowd.privacy.plan import Plan, PlanTable
 from incrowd.privacy.rounding import rounded
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from incrowd.measure.evaluation import Evaluation
+    from incrowd.measure.evaluation import ByLabels, Evaluation
     from incrowd.measure.noise import NoiseLoss, Noisiness, Simulated
-    from incrowd.measure.outcome import Outcome
-    from incrowd.measure.slices import Sliced
     from incrowd.release.certificate import Certificate
     from incrowd.tasks.preview import Preview
     from incrowd.tasks.publish import Release
@@ -68,12 +67,13 @@ def slice_lines(certificate: Certificate) -> list[str]:
     ]
 
 
-def survivals(found: Sliced) -> str:
+def survivals(found: Evaluation) -> str:
     """Which associations survive, in a sentence; the report has the figures."""
-    kept = sum(pair.slice is not None for pair in found.associations)
-    silent = sum(pair.silent is not None for pair in found.associations)
+    every = found.associations
+    kept = sum(pair.slice is not None for pair in every)
+    silent = sum(pair.silent is not None for pair in every)
     apart = f" ({silent} more stand together where one of the two shows nothing)" if silent else ""
-    pairs = f"{kept} of {len(found.associations)} pairs of columns"
+    pairs = f"{kept} of {len(every)} pairs of columns"
     return (
         f"{pairs} are shown together in a slice{apart}; mean error of all associations "
         f"{found.association_error:.4f}."
@@ -82,14 +82,11 @@ def survivals(found: Sliced) -> str:
 
 def published(release: Release) -> list[str]:
     """What a release is and promises, where its files are, and what to think of."""
-    from incrowd.measure.outcome import Outcome
-    from incrowd.measure.slices import Sliced
-
     certificate, found = release.certificate, release.evaluation
     lines = [emptiness(release)] if release.empty else [_headline(release)]
-    if isinstance(found, Sliced):
+    if found.slices:
         lines += [*slice_lines(certificate), survivals(found)]
-    elif isinstance(found, Outcome):
+    elif found.risk is None:
         lines += [chosen(certificate), advice(found)]
     else:
         gone = "Suppressed" if certificate.method != "safe" else "Not drawn, or suppressed:"
@@ -130,16 +127,17 @@ def emptiness(release: Release) -> str:
     return f"{booked}{costs} The folder is {release.folder}."
 
 
-def advice(outcome: Outcome) -> str:
+def advice(found: Evaluation) -> str:
     """What to tell the curator when little survives; the figures are in the private report."""
-    if outcome.likely_share > 0.5:
-        return "" if outcome.rows_released else (
-            f"Nothing survived, by chance: {outcome.likely_share:.0%} of the rows lie in cells "
+    likely = found.likely_share or 0.0
+    if likely > 0.5:
+        return "" if found.rows_released else (
+            f"Nothing survived, by chance: {likely:.0%} of the rows lie in cells "
             "that survive more often than not."
         )  # fmt: skip
-    little = "Little" if outcome.rows_released else "Nothing"
+    little = "Little" if found.rows_released else "Nothing"
     words = f"{little} survived: most rows lie in cells smaller than the crowd that is needed."
-    better = [f"'{hint.column}'" for hint in outcome.advice if hint.helps(outcome)][:2]
+    better = [f"'{hint.column}'" for hint in found.advice if hint.helps(found)][:2]
     if better:
         words += (
             f" A coarser level of {' or '.join(better)} would change that, and the private report "
@@ -153,7 +151,7 @@ def advice(outcome: Outcome) -> str:
     )
 
 
-def print_evaluation(found: Evaluation) -> None:
+def print_evaluation(found: ByLabels) -> None:
     """Print an evaluation as a table and, in a few lines, risk and utility."""
     from rich.table import Table
 
@@ -314,28 +312,53 @@ def print_choices(found: Choices) -> None:
     terminal.print(f"The share linked is {how}. All of this is read from the table and private.")
 
 
+_DOING = {
+    "count": "counting the table",
+    "book": "booking the spend",
+    "slice": "choosing slices",
+    "search": "searching for a scheme",
+    "recode": "recoding",
+    "draw": "drawing",
+    "measure": "measuring",
+    "write": "writing",
+    "report": "drawing the report",
+    "appear": "finishing",
+}
+
+
 @contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on a terminal, for work that takes longer than a second; nothing in a pipe."""
-    from rich.progress import Progress
+def progress(what: str) -> Iterator[tuple[Step, Progress]]:
+    """A bar on a terminal, for work that takes longer than a second; nothing in a pipe.
+
+    It says the step that is being taken and, where that is known, how much of it is done.
+    """
+    from rich.progress import Progress as Bar
 
     terminal = console(stderr=True)
     if not terminal.is_terminal:
-        yield lambda _done, _all: None
+        yield (lambda _step: None), (lambda _done, _all: None)
         return
-    start = time.monotonic()
-    with Progress(console=terminal, transient=True) as bar:
+    with Bar(console=terminal, transient=True) as bar:
         task = bar.add_task(what, total=None, visible=False)
+        late = Timer(1, lambda: bar.update(task, visible=True))
+        late.start()
+
+        def step(name: str) -> None:
+            bar.reset(
+                task, total=None, description=_DOING.get(name, name), visible=bar.tasks[0].visible
+            )
 
         def tell(done: int, all_: int) -> None:
-            late = time.monotonic() - start > 1
-            bar.update(task, completed=done, total=all_, visible=late)
+            bar.update(task, completed=done, total=all_)
 
-        yield tell
+        try:
+            yield step, tell
+        finally:
+            late.cancel()
 
 
 @contextmanager
-def steps(number: int) -> Iterator[Callable[[str], None]]:
+def steps(number: int) -> Iterator[Step]:
     """A bar on a terminal that advances by named steps; nothing in a pipe."""
     from rich.progress import Progress
 
@@ -361,7 +384,7 @@ _MEANINGS = {
 }
 
 
-def print_plan(answer: planning.Plan) -> None:
+def print_plan(answer: Plan) -> None:
     """Print a plan as a table and in words."""
     from rich.table import Table
 
@@ -374,7 +397,7 @@ def print_plan(answer: planning.Plan) -> None:
     terminal.print(answer.words())
 
 
-def print_grid(grid: planning.Grid) -> None:
+def print_grid(grid: PlanTable) -> None:
     """Print a grid of answers."""
     from rich.table import Table
 

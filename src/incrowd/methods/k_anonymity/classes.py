@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.anonymize.cluster import cluster, duplicate
-from incrowd.anonymize.lattice import Lattice, Rollups
+from incrowd.anonymize.lattice import Lattice, Rollups, lattice_between
 from incrowd.anonymize.mondrian import mondrian
-from incrowd.anonymize.ola import Scheme, minimal, optimal
+from incrowd.anonymize.ola import Optimum, minimal, optimal
 from incrowd.arrays import Codes, Floats, Members, Progress
-from incrowd.codes.axis import Axis, boxes, positions
+from incrowd.codes.axis import boxes, positions
 from incrowd.codes.counted import Rows
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.errors import IncrowdError
@@ -54,8 +54,7 @@ class Classes:
 
 def classes(
     rows: Rows,
-    axes: Sequence[Axis],
-    columns: dict[str, Column],
+    columns: Mapping[str, Column],
     release: Release,
     *,
     bits: Randomness,
@@ -80,9 +79,9 @@ def classes(
             "'mondrian'."
         )
     elif algorithm == "duplicate":
-        found = _duplicated(rows, axes, k, weights, bits, progress)
+        found = _duplicated(rows, k, weights, bits, progress)
     else:
-        found = _local(rows, axes, release, k, weights, protected, progress)
+        found = _local(rows, release, k, weights, protected, progress)
     _count_again(rows, found, k)
     return found
 
@@ -97,23 +96,6 @@ def lattice_of(rows: Rows, release: Release) -> Lattice:
     """The schemes that the spec allows."""
     heights = [hierarchy.height for hierarchy in rows.counted.hierarchies]
     return lattice_between(rows.counted.names, heights, release.levels)
-
-
-def lattice_between(
-    names: Sequence[str], heights: Sequence[int], levels: Mapping[str, int | tuple[int, int]]
-) -> Lattice:
-    """The schemes within the levels that are fixed, or given as lowest and highest."""
-    low, high = [], []
-    for name, height in zip(names, heights, strict=True):
-        given = levels.get(name, (0, height - 1))
-        least, most = (given, given) if isinstance(given, int) else given
-        if most >= height:
-            raise IncrowdError(
-                f"Level {most} is asked for column '{name}', but its highest is {height - 1}."
-            )
-        low.append(least)
-        high.append(most)
-    return Lattice(tuple(low), tuple(high))
 
 
 def _full_domain(
@@ -139,7 +121,7 @@ def _full_domain(
         "progress": progress,
     }
     lattice = lattice_of(rows, release)
-    scheme: Scheme
+    scheme: Optimum
     if release.candidates == "minimal":
         scheme = minimal(rollups, lattice, **search)[0]  # type: ignore[arg-type]
     else:
@@ -160,7 +142,6 @@ def _full_domain(
 
 def _local(
     rows: Rows,
-    axes: Sequence[Axis],
     release: Release,
     k: int,
     weights: Floats,
@@ -168,6 +149,7 @@ def _local(
     progress: Progress,
 ) -> Classes:
     counted, quasi = rows.counted, len(rows.counted.names)
+    axes = counted.axes
     points = positions(axes, counted.frequencies.codes)
     if release.algorithm == "cluster":
         members = cluster(
@@ -196,13 +178,12 @@ def _local(
 
 def _duplicated(
     rows: Rows,
-    axes: Sequence[Axis],
     k: int,
     weights: Floats,
     bits: Randomness,
     progress: Progress,
 ) -> Classes:
-    counted = rows.counted
+    counted, axes = rows.counted, rows.counted.axes
     points = positions(axes, counted.frequencies.codes)
     members = cluster(
         axes, points, counted.frequencies.counts, k=k, weights=weights, progress=progress
@@ -216,7 +197,7 @@ def _duplicated(
     return Classes(labels, np.column_stack(codes), members, (0,) * len(axes), published=published)
 
 
-def _protected(rows: Rows, columns: dict[str, Column]) -> list[Protected]:
+def _protected(rows: Rows, columns: Mapping[str, Column]) -> list[Protected]:
     """The sensitive columns with rules, coded in the order of their values."""
     found = []
     quasi = len(rows.counted.names)

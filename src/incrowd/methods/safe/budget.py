@@ -22,7 +22,7 @@ from incrowd.privacy.randomness import realised
 from incrowd.privacy.rounding import rounded
 from incrowd.privacy.selection import payable
 from incrowd.privacy.solver import OnSample
-from incrowd.privacy.split import RATES, Budget, paired
+from incrowd.privacy.split import RATES, Split, paired
 from incrowd.spec.model import Release
 
 _ROOM = 4  # a release of a sample may need a quarter of delta whatever epsilon is, no more
@@ -34,7 +34,7 @@ def searched(
     selections: Sequence[float],
     choices: Sequence[float] = (),
     tables: int = 1,
-) -> Budget:
+) -> Split:
     """The budget of tables whose schemes, with k and beta, are chosen privately.
 
     ``selections`` are what the choices of one scheme spend, ``choices`` what comes before all.
@@ -81,7 +81,7 @@ def _payable(epsilons: Sequence[float]) -> tuple[float, ...]:
     return spent
 
 
-def fixed(release: Release, *, choices: Sequence[float] = (), tables: int = 1) -> Budget:
+def fixed(release: Release, *, choices: Sequence[float] = (), tables: int = 1) -> Split:
     """The budget of tables whose schemes do not depend on the data.
 
     What is not given of k and beta is the best there is: the smallest k, the largest beta, or
@@ -131,14 +131,14 @@ def _on_sample(release: Release, k: int | None, rate: float | None, b: float) ->
     return int(size), given or float(rounded("beta", rate, 4))
 
 
-def _accounted(release: Release, pair: SafeRelease, tables: int) -> Budget:
+def _accounted(release: Release, pair: SafeRelease, tables: int) -> Split:
     """The budget of a pair, with what it spends: what was not given, or no more than was.
 
     What is found is rounded up to six digits, so that it also holds where whoever verifies it
     adds up in another order.
     """
-    budget = Budget(0.0, 0.0, (pair,), tables=tables, population=release.already_sampled)
-    accountant = Accountant(budget.events)
+    split = Split(0.0, 0.0, (pair,), tables=tables, population=release.already_sampled)
+    accountant = Accountant(split.events)
     k, rate = pair.k, pair.beta
     if release.epsilon is not None:
         epsilon, delta = release.epsilon, accountant.delta(epsilon=release.epsilon)
@@ -158,10 +158,10 @@ def _accounted(release: Release, pair: SafeRelease, tables: int) -> Budget:
         raise IncrowdError(
             f"No epsilon reaches delta = {delta:g} with k = {k} and beta = {rate:g}."
         )
-    return Budget(epsilon, delta, (pair,), tables=tables, population=release.already_sampled)
+    return Split(epsilon, delta, (pair,), tables=tables, population=release.already_sampled)
 
 
-def _beside_choices(release: Release, choices: Sequence[float], tables: int) -> Budget:
+def _beside_choices(release: Release, choices: Sequence[float], tables: int) -> Split:
     """The smallest k at the rate that is given, or that is best for tables of their own."""
     if release.epsilon is None or release.delta is None or release.k is not None:
         raise IncrowdError(

@@ -6,34 +6,31 @@ refuse, it refuses when it is made, without the table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
 
-from incrowd.anonymize.lattice import Lattice, Rollups
+from incrowd.anonymize.lattice import Lattice, Rollups, lattice_between
 from incrowd.anonymize.safe import safe
 from incrowd.anonymize.safe_mondrian import Cells, cut
 from incrowd.anonymize.safe_search import Chosen, ramp, search
-from incrowd.arrays import Codes, Floats, Progress, Step
+from incrowd.arrays import Codes, Floats
 from incrowd.codes.axis import Axis, positions
 from incrowd.codes.counted import Counted, Shown
 from incrowd.codes.frequency import keys, merged
 from incrowd.engine.count import count
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
-from incrowd.measure.evaluation import evaluate, invented
 from incrowd.measure.loss import normalised
-from incrowd.measure.outcome import outcome_of
-from incrowd.methods.base import Product, Recoded, cells
-from incrowd.methods.k_anonymity.classes import lattice_between
+from incrowd.methods.base import Walk, cells
 from incrowd.privacy.events import SafeRelease
 from incrowd.privacy.randomness import Randomness
-from incrowd.privacy.split import Budget
+from incrowd.privacy.split import Split
+from incrowd.release.product import Product
 from incrowd.spec.build import Declared
-from incrowd.spec.model import Column, Release, Slicing
+from incrowd.spec.model import Release, Slicing
 
 SEARCH_SHARE = 0.05
 ROUNDS = 2
@@ -44,15 +41,6 @@ SIDE_BY_SIDE = (
     "model on them; 'scheme: search' has one level for each column."
 )
 POWERS = {"rows": 1, "balanced": 2, "detail": 3}
-
-
-@dataclass(frozen=True)
-class Walk:
-    """What goes along with the making of a release."""
-
-    bits: Randomness
-    step: Step
-    progress: Progress
 
 
 class Scheme(Protocol):
@@ -66,11 +54,8 @@ class Scheme(Protocol):
         """The tuples that it works on."""
         ...
 
-    def product(self, whole: Counted, budget: Budget, walk: Walk) -> tuple[Product, SafeRelease]:
-        """The rows to be published, and the pair of k and beta that they were drawn with.
-
-        ``whole`` may have some of the columns only.
-        """
+    def product(self, whole: Counted, split: Split, walk: Walk) -> Product:
+        """The rows to be published; ``whole`` may have some of the columns only."""
         ...
 
 
@@ -90,11 +75,11 @@ class Fixed:
         levels = list(self._levels.values())
         return count(table, self._declared, levels=levels)
 
-    def product(self, whole: Counted, budget: Budget, walk: Walk) -> tuple[Product, SafeRelease]:
-        """Draw, cut at k."""
-        (pair,) = budget.pairs
+    def product(self, whole: Counted, split: Split, walk: Walk) -> Product:
+        """Draw, drop below k."""
+        (pair,) = split.pairs
         levels = tuple(self._levels[name] for name in whole.names)
-        return _drawn(whole.rolled(levels), self._declared.columns, self._release, pair, walk), pair
+        return _by_levels(whole.rolled(levels), self._declared, self._release, split, pair, walk)
 
 
 class Searched:
@@ -135,20 +120,23 @@ class Searched:
         """The table at level 0."""
         return count(table, self._declared)
 
-    def product(self, whole: Counted, budget: Budget, walk: Walk) -> tuple[Product, SafeRelease]:
-        """Search, roll up, draw, cut at k."""
-        chosen = self._chosen(whole, budget, walk)
+    def product(self, whole: Counted, split: Split, walk: Walk) -> Product:
+        """Search, roll up, draw, drop below k."""
+        chosen = self._chosen(whole, split, walk)
+        return self._leveled(whole, chosen, split, walk)
+
+    def _leveled(self, whole: Counted, chosen: Chosen, split: Split, walk: Walk) -> Product:
         pair = SafeRelease(chosen.ramp.k, chosen.ramp.beta)
         rolled = whole.rolled(chosen.levels)
-        return _drawn(rolled, self._declared.columns, self._release, pair, walk), pair
+        return _by_levels(rolled, self._declared, self._release, split, pair, walk)
 
-    def _chosen(self, whole: Counted, budget: Budget, walk: Walk) -> Chosen:
+    def _chosen(self, whole: Counted, split: Split, walk: Walk) -> Chosen:
         walk.step("search")
         return search(
             Rollups(whole.hierarchies, whole.frequencies),
             self.lattice(whole.names),
-            [ramp(pair.k, pair.beta) for pair in budget.pairs],
-            epsilon=Fraction(repr(budget.selections[0])),
+            [ramp(pair.k, pair.beta) for pair in split.pairs],
+            epsilon=Fraction(repr(split.selections[0])),
             power=self._power,
             weights=self._weights(whole.names),
             bits=walk.bits,
@@ -192,52 +180,42 @@ class Cut(Searched):
         """The search, and each round of cuts, in equal parts."""
         return (SEARCH_SHARE,) * (1 + ROUNDS)
 
-    def product(self, whole: Counted, budget: Budget, walk: Walk) -> tuple[Product, SafeRelease]:
-        """Search, cut the cells, draw, cut at k."""
-        chosen = self._chosen(whole, budget, walk)
-        pair = SafeRelease(chosen.ramp.k, chosen.ramp.beta)
-        every = whole.axes
-        axes = {at: contiguous(every[at]) for at, name in enumerate(whole.names) if self.cuts(name)}
+    def product(self, whole: Counted, split: Split, walk: Walk) -> Product:
+        """Search, cut the cells, draw, drop below k."""
+        chosen = self._chosen(whole, split, walk)
+        axes = {
+            at: contiguous(axis)
+            for at, (name, axis) in enumerate(zip(whole.names, whole.axes, strict=True))
+            if self.cuts(name)
+        }
         if not axes:  # of a slice, perhaps, none of whose columns can be cut
-            rolled = whole.rolled(chosen.levels)
-            return _drawn(rolled, self._declared.columns, self._release, pair, walk), pair
-        boxes = self._cut(axes, whole, chosen, budget, walk.bits)
+            return self._leveled(whole, chosen, split, walk)
+        boxes = self._cut(axes, whole, chosen, split, walk.bits)
         walk.step("draw")
         labels, codes = _looks(axes, boxes, whole, chosen.levels)
-        drawn = safe(
-            merged(codes, whole.frequencies.counts), k=pair.k, beta=pair.beta, bits=walk.bits
-        )
+        pair = SafeRelease(chosen.ramp.k, chosen.ramp.beta)
+        tuples = merged(codes, whole.frequencies.counts)
+        drawn = safe(tuples, k=pair.k, beta=pair.beta, bits=walk.bits)
         levels = [None if at in axes else level for at, level in enumerate(chosen.levels)]
-        shown = Shown(labels, drawn, tuple(levels))
-        lines = [axes.get(at, axis) for at, axis in enumerate(every)]
-        product = Product(
+        return Product(
             data=cells(
                 dict(zip(whole.names, labels, strict=True)), drawn,
                 weighted=self._release.rows == "weighted",
             ),
-            rows=drawn.total,
-            classes=len(drawn),
-            smallest_class=int(drawn.counts.min()) if len(drawn) else 0,
-            scheme={
-                name: Recoded(self._declared.columns[name], hierarchy, None, axes[at].ordered)
-                if at in axes
-                else Recoded(self._declared.columns[name], hierarchy, chosen.levels[at])
-                for at, (name, hierarchy) in enumerate(
-                    zip(whole.names, whole.hierarchies, strict=True)
-                )
-            },
-            shown=shown,
-            evaluation=evaluate(whole, lines, shown, stars=False),
-            warnings=(SIDE_BY_SIDE, *invented(whole, lines, shown)),
+            original=whole,
+            shown=Shown(labels, drawn, tuple(levels)),
+            columns=self._declared.columns,
+            axes=tuple(axes.get(at, axis) for at, axis in enumerate(whole.axes)),
+            parameters=split.parameters(pair),
+            warnings=(SIDE_BY_SIDE,),
         )  # fmt: skip
-        return product, pair
 
     def _cut(
         self,
         axes: dict[int, Axis],
         whole: Counted,
         chosen: Chosen,
-        budget: Budget,
+        split: Split,
         bits: Randomness,
     ) -> Cells:
         """The cells of the chosen scheme, cut further."""
@@ -249,7 +227,7 @@ class Cut(Searched):
             whole.frequencies.counts,
             _cells_of(axes, whole, chosen.levels, shares),
             ramp=chosen.ramp,
-            epsilons=[Fraction(repr(epsilon)) for epsilon in budget.selections[1:]],
+            epsilons=[Fraction(repr(epsilon)) for epsilon in split.selections[1:]],
             power=self._power,
             shares=shares[list(axes)],
             bits=bits,
@@ -275,29 +253,31 @@ def _looks(
     return tuple(labels), codes
 
 
-def _drawn(
+def _by_levels(
     counted: Counted,
-    columns: Mapping[str, Column],
+    declared: Declared,
     release: Release,
+    split: Split,
     pair: SafeRelease,
     walk: Walk,
 ) -> Product:
-    """The cells of a scheme of levels, thinned and cut at k."""
+    """The cells of a scheme of levels, thinned, and dropped below k."""
     walk.step("draw")
     counted = counted.by_label()
     drawn = safe(counted.frequencies, k=pair.k, beta=pair.beta, bits=walk.bits)
-    leveled = list(zip(counted.names, counted.hierarchies, counted.levels, strict=True))
-    labels = {name: hierarchy.labels[level] for name, hierarchy, level in leveled}
+    labels = [
+        hierarchy.labels[level]
+        for hierarchy, level in zip(counted.hierarchies, counted.levels, strict=True)
+    ]
+    looks = dict(zip(counted.names, labels, strict=True))
     return Product(
-        data=cells(labels, drawn, weighted=release.rows == "weighted"),
-        rows=drawn.total,
-        classes=len(drawn),
-        smallest_class=int(drawn.counts.min()) if len(drawn) else 0,
-        scheme={
-            name: Recoded(columns[name], hierarchy, level) for name, hierarchy, level in leveled
-        },
-        shown=Shown(tuple(labels.values()), drawn, counted.levels),
-        evaluation=outcome_of(counted, drawn, k=pair.k, beta=pair.beta),
+        data=cells(looks, drawn, weighted=release.rows == "weighted"),
+        original=counted,
+        shown=Shown(tuple(labels), drawn, counted.levels),
+        columns=declared.columns,
+        axes=counted.axes,
+        parameters=split.parameters(pair),
+        crowd=pair.k / pair.beta,
     )
 
 

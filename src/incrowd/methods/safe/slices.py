@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import comb
 
-from incrowd.anonymize import safe_slices as slicing
+from incrowd.anonymize import safe_slices
 from incrowd.anonymize.safe_search import ramp
 from incrowd.codes.counted import Counted
 from incrowd.codes.frequency import Frequencies, between
@@ -45,14 +45,14 @@ class Slicer:
                 f"Slices of {most} columns are asked for, and there are {columns} columns in all. "
                 "Use smaller slices, or leave 'slices' out."
             )
-        fewest, at_least = len(slicing.sizes(columns, most)), comb(columns, 2) / comb(most, 2)
+        fewest, at_least = len(safe_slices.sizes(columns, most)), comb(columns, 2) / comb(most, 2)
         limit = math.inf if asked.tables == "all" else asked.tables or max(USUAL_TABLES, fewest)
         if limit < fewest:
             raise IncrowdError(
                 f"{columns} columns need at least {fewest} tables of {most}, and 'tables' is "
                 f"{limit}. Use more tables or larger slices."
             )
-        every = slicing.covering(columns, most) if at_least <= limit else []
+        every = safe_slices.covering(columns, most) if at_least <= limit else []
         if 0 < len(every) <= limit:
             self._known = [tuple(self._columns[at] for at in part) for part in every]
             self.tables = len(every)
@@ -63,7 +63,7 @@ class Slicer:
             return
         tables = int(limit)
         self._most, self.tables = most, tables
-        self.choices = slicing.choices(columns, most, tables)
+        self.choices = safe_slices.choices(columns, most, tables)
         self.reason = (
             f"Which columns stand together in these {tables} tables was chosen privately, strong "
             "associations in cells that are likely to survive first."
@@ -83,7 +83,7 @@ class Slicer:
         """
         if not self.choices:
             return self._known
-        found = slicing.slices(
+        found = safe_slices.slices(
             _grouped_roughly(whole),
             self._most,
             self.tables,

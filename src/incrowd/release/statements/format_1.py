@@ -137,7 +137,7 @@ def k_anonymity(parameters: Parameters, unit: str) -> str:
 
 
 def k_epsilon(parameters: Parameters, columns: Sequence[str], unit: str) -> str:
-    """What (k,epsilon)-anonymity promises, and what it does not, for a custodian."""
+    """What (k,epsilon)-anonymity promises, and what it does not, for a curator."""
     epsilon, noise = parameters.get("epsilon"), parameters.get("noise")
     declared, confidence = parameters.get("bounds") == "declared", parameters.get("confidence")
     if not isinstance(epsilon, float) or not 0 < epsilon < float("inf"):

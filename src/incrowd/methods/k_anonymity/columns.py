@@ -1,0 +1,71 @@
+"""The columns of a k-anonymous table: which are generalised, which are kept, what that means."""
+
+from __future__ import annotations
+
+from incrowd.codes.counted import Rows
+from incrowd.errors import IncrowdError
+from incrowd.methods.base import published
+from incrowd.release.statements import RULES
+from incrowd.spec.build import Declared
+from incrowd.spec.file import SpecFile
+from incrowd.spec.model import Closeness, Column, Diversity, Release
+
+_NEARLY_ALL, _FEW_ROWS = 0.9, 20
+
+
+class Columns:
+    """Quasi columns, to be generalised, and sensitive ones, to be kept; or the reason why not."""
+
+    def __init__(self, file: SpecFile, release: Release) -> None:
+        self.release = release
+        self.quasi = published(file.spec, "quasi")
+        self.kept = published(file.spec, "sensitive")
+        self.declared = Declared(self.quasi, file.folder)
+        if release.k is None:
+            raise IncrowdError("The spec must give 'k' under 'release'.")
+        self.k = release.k
+        if not self.quasi:
+            raise IncrowdError("The spec publishes no quasi column: give some the role 'quasi'.")
+        for name in release.levels:
+            if name not in self.quasi:
+                raise IncrowdError(
+                    f"'levels' names the column '{name}', which is not generalised: it would be "
+                    "shown as it is. Make it quasi, or drop it."
+                )
+
+    def parameters(self) -> dict[str, float | str]:
+        """What the certificate says: k, the algorithm, how rows are suppressed, the rules."""
+        known: dict[str, float | str] = {
+            "k": float(self.k),
+            "algorithm": self.release.algorithm or "ola",
+            "suppressed": self.release.suppressed or "dropped",
+        }
+        for name, column in self.kept.items():
+            for kind, value in _rules(column):
+                known[f"rule {name}: {kind}"] = float(value)
+        return known
+
+    def warnings(self, rows: Rows) -> tuple[str, ...]:
+        """What the curator should know: kept columns that name people, baselines."""
+        found = []
+        total = rows.frequencies.total
+        for name in self.kept:
+            values = len(rows.kept[name])
+            if values > _NEARLY_ALL * total and total >= _FEW_ROWS:
+                found.append(
+                    f"The column '{name}' is kept as it is and has {values:,} values in {total:,} "
+                    "rows: it may name people. Make it an identifier, or quasi."
+                )
+        if self.release.algorithm == "duplicate":
+            found.append(
+                "k-Duplication publishes people's rows unchanged, and its loss does not count that "
+                "most rows show somebody else. It is a baseline, not for use."
+            )
+        return tuple(found)
+
+
+def _rules(column: Column) -> list[tuple[str, float]]:
+    asked, close = column.diversity or Diversity(), column.closeness or Closeness()
+    values = (asked.distinct, asked.entropy, close.equal, close.ordered)
+    pairs = zip(RULES, values, strict=True)
+    return [(kind, float(value)) for kind, value in pairs if value is not None]

@@ -1,0 +1,168 @@
+"""What noise costs and hides: errors, linking risk, and what the curator should know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from incrowd.arrays import Bools, Floats, Members, Places, Steps
+from incrowd.measure.linking import Estimate, Linking, linking_risk, predicted, repeated
+from incrowd.measure.noise import FRESH, NoiseLoss, Noisiness, Simulated
+from incrowd.methods.k_epsilon.rows import NoisyRows, NoisyValues
+from incrowd.privacy.randomness import Randomness, permutation
+
+RUNS = 30
+_LINKED_ROWS = 30_000  # so many rows are linked again and again, whole classes at random
+_COPY = 0.99  # a correlation from which two columns look like copies
+_EXPOSED = 0.9  # a chance of being linked from which noise does not hide a row
+
+
+def noisiness(
+    data: NoisyRows, released: Sequence[Steps], kept: Bools, bits: Randomness
+) -> Noisiness:
+    """Errors and linking risk of noisy rows as they are released, and with fresh noise."""
+    losses = {
+        column.name: noise_loss(column, data, noisy, kept)
+        for column, noisy in zip(data.columns, released, strict=True)
+    }
+    itself = _linked_once(data, released, _some_classes(data, bits, kept))
+    return Noisiness(
+        columns=losses,
+        linking=exactly(itself.risk),
+        linking_shared=exactly(itself.shared),
+        suppressed_by_confidence=int((~kept).sum()),
+        warnings=tuple(_warnings(data)),
+        simulated=Simulated(*linked(data, bits), note=FRESH),
+    )
+
+
+def noise_loss(column: NoisyValues, data: NoisyRows, released: Steps, kept: Bools) -> NoiseLoss:
+    """Errors of one column over the rows shown; zeros and nulls have no relative error."""
+    counted = kept & ~column.null & (column.originals != 0)
+    size = np.abs(column.originals[counted]).astype(np.float64)
+    error = np.abs(released[counted].astype(np.float64) - column.originals[counted]) / size
+    return NoiseLoss(
+        expected_error=expected_error(column, data.members),
+        measured_error=float(error.mean()) if len(error) else 0.0,
+        unchanged=int((kept & ~column.null & (released == column.originals)).sum()),
+        zeros=int((kept & ~column.null & (column.originals == 0)).sum()),
+        nulls=int((kept & column.null).sum()),
+        classes_without_noise=int((column.noise.scale == 0).sum()),
+        mean_scale=float(column.noise.scale[data.members].mean() * float(column.grid.step))
+        if len(data.members)
+        else 0.0,
+    )
+
+
+def expected_error(column: NoisyValues, members: Members) -> float:
+    """The mean relative error to be expected, before noise is drawn.
+
+    For Laplace noise that is the paper's (1 / epsilon) times the sum over classes of
+    (|class| / n) diameter / H, H the harmonic mean of the class's values, but for the exact
+    mean of noise on a grid, and before values are clamped. Zeros and nulls are left out.
+    """
+    counted = ~column.null & (column.originals != 0)
+    if not counted.any():
+        return 0.0
+    size = np.abs(column.originals[counted]).astype(np.float64)
+    moved = (column.steps[counted] - column.originals[counted]).astype(np.float64)
+    return float((column.noise.mean_apart(moved, members[counted]) / size).mean())
+
+
+def linked(data: NoisyRows, bits: Randomness, runs: int = RUNS) -> tuple[Estimate, Estimate]:
+    """The linking risk over runs with fresh noise: ties as successes, and ties shared.
+
+    Of very many rows each run links random classes of its own, so the interval covers that.
+    """
+    shared: list[float] = []
+
+    def once() -> float:
+        rows = _some_classes(data, bits)
+        fresh = [column.released(data.members[rows], bits, rows) for column in data.columns]
+        found = _linked(data, rows, fresh)
+        shared.append(found.shared)
+        return found.risk
+
+    risk = repeated(once, runs)
+    again = iter(shared)
+    return risk, repeated(lambda: next(again), runs)
+
+
+def _linked_once(data: NoisyRows, released: Sequence[Steps], rows: Places) -> Linking:
+    """The linking risk of some rows as they are released."""
+    return _linked(data, rows, [noisy[rows] for noisy in released])
+
+
+def _linked(data: NoisyRows, rows: Places, released: Sequence[Steps]) -> Linking:
+    return linking_risk(
+        classes=data.members[rows],
+        originals=[column.originals[rows] for column in data.columns],
+        released=released,
+        scales=[column.noise.scale for column in data.columns],
+    )
+
+
+def exactly(value: float) -> Estimate:
+    """A figure that was measured, not estimated from runs."""
+    return Estimate(value, value, value, 1)
+
+
+def _some_classes(data: NoisyRows, bits: Randomness, kept: Bools | None = None) -> Places:
+    """The rows without nulls, of random classes if there are very many; or those kept of them."""
+    whole = ~np.any([column.null for column in data.columns], axis=0)
+    if kept is not None:
+        whole &= kept
+    if len(whole) <= _LINKED_ROWS:
+        return np.flatnonzero(whole)
+    order = permutation(data.classes, bits)
+    sizes = np.bincount(data.members, minlength=data.classes)
+    taken = np.cumsum(sizes[order]) <= _LINKED_ROWS
+    taken[0] = True
+    chosen = np.zeros(data.classes, dtype=bool)
+    chosen[order[taken]] = True
+    return np.flatnonzero(whole & chosen[data.members])
+
+
+def chances(column: NoisyValues, members: Members) -> Floats:
+    """For each row with a value, how likely it is to be linked by this column alone."""
+    some = ~column.null
+    found = np.zeros(len(members))
+    found[some] = predicted(members[some], column.originals[some], column.noise)
+    return found
+
+
+def _warnings(data: NoisyRows) -> list[str]:
+    """What the curator should know: classes without noise, exposed rows, copied columns."""
+    found = []
+    for column in data.columns:
+        bare = int((column.noise.scale == 0).sum())
+        if bare:
+            found.append(
+                f"{bare:,} class(es) have a single value of '{column.name}', shown without noise. "
+                "Use 'bounds: declared', or a larger k."
+            )
+        values = np.bincount(data.members[~column.null], minlength=data.classes)
+        exposed = int(((chances(column, data.members) > _EXPOSED) & (values > 1)[data.members]
+                       & (column.noise.scale > 0)[data.members]).sum())  # fmt: skip
+        if exposed:
+            found.append(
+                f"{exposed:,} row(s) have a value of '{column.name}' so far from the others of "
+                "their class that noise does not hide it. Use a smaller epsilon, a larger k, or "
+                "'confidence'."
+            )
+    for at, first in enumerate(data.columns):
+        for second in data.columns[at + 1 :]:
+            some = ~(first.null | second.null)
+            if _alike(first.steps[some], second.steps[some]):
+                found.append(
+                    f"The columns '{first.name}' and '{second.name}' look like copies of each "
+                    "other. Both carry the same information and share epsilon; drop one."
+                )
+    return found
+
+
+def _alike(one: Steps, other: Steps) -> bool:
+    if len(one) < 3 or one.min() == one.max() or other.min() == other.max():
+        return False
+    return bool(abs(np.corrcoef(one.astype(float), other.astype(float))[0, 1]) > _COPY)

@@ -1,0 +1,128 @@
+"""What a method hands over to be published: tables, what is promised of them, what to measure.
+
+Nothing is measured while a table is made. All of it is measured here, afterwards and in one way,
+for the curator alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from incrowd.codes.axis import Axis
+from incrowd.codes.counted import Counted, Shown
+from incrowd.codes.hierarchy import Hierarchy
+from incrowd.engine.table import Table
+from incrowd.measure.evaluation import Evaluation, by_labels, invented
+from incrowd.measure.noise import Noisiness
+from incrowd.measure.outcome import outcome
+from incrowd.measure.slices import together
+from incrowd.privacy.events import Event
+from incrowd.release.certificate import NoisyColumn, Promise
+from incrowd.spec.model import Column
+
+Parameters: TypeAlias = dict[str, float | str]
+
+
+@dataclass(frozen=True, eq=False)
+class Recoded:
+    """How one column was generalised: to a level, or locally (then whether it is ordered)."""
+
+    column: Column
+    hierarchy: Hierarchy
+    level: int | None
+    ordered: bool | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """One table: its rows, the tuples that they were made from, and how they look to a reader.
+
+    ``shown`` has the generalised columns alone; ``stars`` more rows show nothing in any of them.
+    A safe release by levels names the ``crowd`` that survives as often as not, one with noise how
+    its ``noise`` is measured. ``warnings`` are what the method itself has to say.
+    """
+
+    data: Table
+    original: Counted
+    shown: Shown
+    columns: Mapping[str, Column]
+    axes: tuple[Axis, ...]
+    parameters: Parameters
+    stars: int = 0
+    kept: tuple[str, ...] = ()
+    noisy: dict[str, NoisyColumn] = field(default_factory=dict)
+    crowd: float | None = None
+    noise: Callable[[], Noisiness] | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """How many rows are published."""
+        return self.shown.frequencies.total + self.stars
+
+    @property
+    def classes(self) -> int:
+        """How many classes of rows that look alike there are."""
+        return len(self.shown.frequencies)
+
+    @property
+    def smallest_class(self) -> int:
+        """How many rows the smallest class has; 0 where there is none."""
+        return int(self.shown.frequencies.counts.min()) if self.classes else 0
+
+    @property
+    def scheme(self) -> dict[str, Recoded]:
+        """How each column was generalised."""
+        levels = self.shown.levels or (None,) * len(self.axes)
+        return {
+            name: Recoded(
+                self.columns[name], hierarchy, level, axis.ordered if level is None else None
+            )
+            for name, hierarchy, level, axis in zip(
+                self.original.names, self.original.hierarchies, levels, self.axes, strict=True
+            )
+        }
+
+    def measured(self) -> Evaluation:
+        """What the table keeps, loses and risks."""
+        if self.crowd is not None:
+            return outcome(self.original, self.shown.frequencies, crowd=self.crowd)
+        found = by_labels(self.original, self.axes, self.shown, stars=False)
+        return found if self.noise is None else replace(found, noise=self.noise())
+
+    def said(self, found: Evaluation) -> tuple[str, ...]:
+        """What the curator should know of the table, having measured it."""
+        local = invented(self.original, self.axes, self.shown) if self.shown.local else ()
+        return (*self.warnings, *local, *(found.noise.warnings if found.noise else ()))
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """All that a method has made: one table or slices, and what holds for them together.
+
+    ``events`` are what it spends, ``promise`` what it guarantees; ``original`` are the tuples of
+    all columns. ``reasons`` tell why a scheme was used; they depend on no data.
+    """
+
+    products: tuple[Product, ...]
+    promise: Promise
+    events: list[Event]
+    original: Counted
+    parameters: Parameters = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+
+    def measured(self) -> tuple[Evaluation, tuple[str, ...]]:
+        """What the tables keep, lose and risk, and what the curator should know, each once."""
+        each = [product.measured() for product in self.products]
+        said = (
+            words
+            for product, found in zip(self.products, each, strict=True)
+            for words in product.said(found)
+        )
+        warnings = tuple(dict.fromkeys(said))
+        if len(each) == 1:
+            return each[0], warnings
+        shown = [(product.original.names, product.shown) for product in self.products]
+        return together(self.original, shown, each), warnings

@@ -1,0 +1,119 @@
+"""A release as files: data, scheme and certificate to be handed out; the private report."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from incrowd import __version__
+from incrowd.measure.evaluation import Evaluation
+from incrowd.privacy.events import as_dict
+from incrowd.release.certificate import (
+    FILE,
+    FORMAT,
+    SEEDED,
+    SYSTEM,
+    Certificate,
+    Data,
+    SchemeColumn,
+    Slice,
+    sha256_of,
+)
+from incrowd.release.formulas import escaped
+from incrowd.release.product import Made, Product, Recoded
+from incrowd.spec.build import is_open, write_rows
+from incrowd.spec.model import Release as Asked
+
+
+def write(
+    draft: Path, made: Made, asked: Asked, *, private: bool, key: Ed25519PrivateKey | None
+) -> Certificate:
+    """Write data, scheme and certificate; ``private`` if the random bits were nobody's to know."""
+    (draft / "scheme").mkdir()
+    several = len(made.products) > 1
+    tables = [
+        _write_table(draft, f"data-{number}" if several else "data", asked, product)
+        for number, product in enumerate(made.products, 1)
+    ]
+    first = made.products[0]
+    own: dict[str, Any] = {"parameters": made.parameters, "slices": tables} if several else {
+        "parameters": first.parameters, "scheme": tables[0].scheme, "release": tables[0].release,
+    }  # fmt: skip
+    certificate = Certificate(
+        format=FORMAT,
+        incrowd=__version__,
+        method=asked.method,
+        date=dt.datetime.now(dt.UTC).date().isoformat(),
+        guarantee=made.promise,
+        events=[as_dict(event) for event in made.events],
+        kept=list(first.kept),
+        noisy=first.noisy,
+        randomness=SYSTEM if private else SEEDED,
+        **own,
+    ).stated()
+    certificate = certificate.sealed() if key is None else certificate.signed(key)
+    (draft / FILE).write_bytes(certificate.canonical())
+    return certificate
+
+
+def _write_table(draft: Path, name: str, asked: Asked, product: Product) -> Slice:
+    """Write one table and its scheme."""
+    path = draft / f"{name}.{asked.format}"
+    data = product.data.respelled(escaped) if asked.formulas else product.data
+    data.write(path)
+    return Slice(
+        parameters=product.parameters,
+        scheme={
+            column: write_scheme(column, recoded, draft)
+            for column, recoded in product.scheme.items()
+        },
+        release=Data(
+            file=path.name,
+            form=asked.rows,
+            sha256=sha256_of(path),
+            rows=product.rows,
+            classes=product.classes,
+            smallest_class=product.smallest_class,
+            formulas="escaped" if asked.formulas else None,
+        ),
+    )
+
+
+def write_scheme(name: str, recoded: Recoded, draft: Path) -> SchemeColumn:
+    """The recoding that was applied: as an ARX file where the domain is listed, else as a rule.
+
+    The values met in an open domain are facts about the table and are not written.
+    """
+    column = recoded.column
+    known: dict[str, Any] = {
+        "level": recoded.level, "ordered": recoded.ordered, "other": column.other,
+    }  # fmt: skip
+    if is_open(column):
+        assert column.hierarchy is not None
+        rule = column.hierarchy.model_dump(mode="json", exclude_none=True)
+        return SchemeColumn(rule=rule, **known)
+    path = f"scheme/{quote(name, safe=' ')}.csv"
+    (draft / path).write_text(write_rows(recoded.hierarchy), encoding="utf-8")
+    return SchemeColumn(file=path, sha256=sha256_of(draft / path), **known)
+
+
+def write_curator(
+    folder: Path,
+    certificate: Certificate,
+    evaluation: Evaluation,
+    reasons: Sequence[str],
+    warnings: Sequence[str],
+) -> None:
+    """Write what only the curator may see."""
+    from incrowd.release.report import report
+
+    text = json.dumps(evaluation.as_dict(), indent=2, sort_keys=True)
+    (folder / "evaluation.json").write_text(text + "\n", encoding="utf-8")
+    page = report(certificate, evaluation, reasons, warnings)
+    (folder / "report.html").write_text(page, encoding="utf-8")
