@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import polars as pl
 import pytest
 from hypothesis import HealthCheck, settings
+from support.fixtures import patients, quick, undrawn, voters
 
-from incrowd.tasks.sample import sample
+__all__ = ["own_state", "patients", "quick", "undrawn", "voters"]
 
 settings.register_profile(
     "incrowd", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
@@ -18,8 +18,3 @@ settings.load_profile("incrowd")
 def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or writes what the user has released before."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
-@pytest.fixture(scope="session")
-def voters() -> pl.DataFrame:
-    return sample("voters", rows=20_000)._frame.collect()  # type: ignore[attr-defined, no-any-return]

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.seam import PinnedRandomness
@@ -17,15 +15,9 @@ from incrowd.anonymize.safe_mondrian import Cells, _Round, cut
 from incrowd.anonymize.safe_search import Ramp, W
 from incrowd.codes.axis import Axis
 from incrowd.codes.hierarchy import Hierarchy, from_rows
-from incrowd.errors import IncrowdError
-from incrowd.measure.evaluation import Evaluation
 from incrowd.methods.safe.scheme import contiguous
-from incrowd.release.verify import verify
 from incrowd.spec.build import build
-from incrowd.spec.file import parse
 from incrowd.spec.model import Column
-from incrowd.tasks.publish import publish
-from incrowd.tasks.sample import sample
 
 Points = npt.NDArray[np.int32]
 
@@ -142,77 +134,3 @@ def test_an_order_whose_groups_are_scattered_is_taken_for_a_tree() -> None:
     scattered = from_rows([("1", "odd", "*"), ("2", "even", "*"), ("3", "odd", "*")])
     assert not contiguous(Axis(scattered, ordered=True)).ordered
     assert contiguous(Axis(numbers(5), ordered=True)).ordered
-
-
-SPEC = """
-columns:
-  first_name: {role: identifier}
-  last_name: {role: identifier}
-  email: {role: identifier}
-  zip: {role: quasi, hierarchy: {intervals: {from: 32000, to: 34999, widths: [100, 1000]}}}
-  sex: {role: quasi, hierarchy: {groups: {Person: [female, male]}}}
-  birth_year: {role: quasi, hierarchy: {intervals: {from: 1900, to: 2026, widths: [2, 4, 8, 16]}}}
-  race: {role: quasi, hierarchy: {flat: {values: [White, Hispanic, Black, Asian, Other]}}}
-  height: {role: drop}
-release: {scheme: mondrian, epsilon: 1, delta: 1.0e-6MORE}
-"""
-
-
-def test_a_release_by_safe_mondrian(tmp_path: Path) -> None:
-    voters = sample("voters", rows=20_000)
-    result = publish(
-        voters.frame(), parse(SPEC.replace("MORE", "")), output=tmp_path / "out",
-        bits=PinnedRandomness(3),
-    )  # fmt: skip
-    assert verify(tmp_path / "out") == []
-    assert isinstance(result.evaluation, Evaluation)
-    assert result.evaluation.loss < 0.6
-    kinds = [event["kind"] for event in result.certificate.events]
-    assert kinds == ["selection"] * 3 + ["one of"]
-    assert result.certificate.parameters["search_epsilon"] == pytest.approx(0.15)
-    assert "spent epsilon = 0.15" in result.certificate.guarantee.statement
-    sizes = result.data.group_by(pl.all()).len()["len"]
-    assert sizes.min() >= result.certificate.k
-
-
-def test_a_column_whose_levels_are_limited_is_not_cut(tmp_path: Path) -> None:
-    voters = sample("voters", rows=20_000)
-    result = publish(
-        voters.frame(), parse(SPEC.replace("MORE", ", levels: {sex: 0, birth_year: [4, 5]}")),
-        output=tmp_path / "out", bits=PinnedRandomness(3),
-    )  # fmt: skip
-    assert verify(tmp_path / "out") == []
-    found = {name: column.level for name, column in result.certificate.table.scheme.items()}
-    assert (found["sex"], found["zip"], found["race"]) == (0, None, None)
-    assert found["birth_year"] in (4, 5)
-    every = "levels: {sex: 0, birth_year: [4, 5], zip: 1, race: [0, 1]}"
-    with pytest.raises(IncrowdError, match="or have 'levels'. Use 'scheme: search'"):
-        publish(voters.frame(), parse(SPEC.replace("MORE", f", {every}")), output=tmp_path / "n")
-
-
-def test_a_column_that_does_not_list_its_values_stays_at_its_level(tmp_path: Path) -> None:
-    """A box of values met would reach as far as they do, and so tell of them."""
-    voters = sample("voters", rows=20_000)
-    masked = SPEC.replace("MORE", "").replace(
-        "{intervals: {from: 32000, to: 34999, widths: [100, 1000]}}", "{mask: {length: 5}}"
-    )
-    result = publish(
-        voters.frame(), parse(masked), output=tmp_path / "out", bits=PinnedRandomness(3)
-    )
-    assert verify(tmp_path / "out") == []
-    scheme = result.certificate.table.scheme
-    level = scheme["zip"].level
-    assert level is not None
-    assert {name: column.level for name, column in scheme.items() if name != "zip"} == {
-        "sex": None, "birth_year": None, "race": None,
-    }  # fmt: skip
-    shown = {value.count("*") for value in result.data["zip"].unique()}
-    assert shown <= {level}
-    assert result.data["birth_year"].n_unique() > 4  # some were cut further
-    only = "columns: {zip: {role: quasi, hierarchy: {mask: {length: 5}}}}"
-    with pytest.raises(IncrowdError, match="whose values are listed, and there is none"):
-        publish(
-            voters.frame().select("zip"),
-            parse(f"{only}\nrelease: {{scheme: mondrian, epsilon: 1, delta: 1.0e-6}}"),
-            output=tmp_path / "no",
-        )

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from anonymize.test_safe_mondrian_whole import HALF, ONCE, PLAIN, SMALL, TWICE, alone, crowded
-from anonymize.test_safe_search import Coins, drawn
 from support.mondrian_law import (
     MASK,
     MET,
@@ -30,6 +28,8 @@ from support.mondrian_law import (
     haunted,
     known_law,
 )
+from support.mondrian_problems import HALF, ONCE, PLAIN, SMALL, TWICE, alone, crowded
+from support.search_law import Coins, drawn
 
 from incrowd.anonymize import safe_mondrian as cutting
 from incrowd.anonymize import safe_search as searching

@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from anonymize.test_safe_search import Coins, drawn
 from support.mondrian_law import (
     MASK,
     MET,
     NUMBERS,
     PAIR,
-    TREE,
     Distribution,
     Problem,
     Table,
@@ -29,55 +27,14 @@ from support.mondrian_law import (
     released,
     used_up,
 )
+from support.mondrian_problems import HALF, NUMERALS, ONCE, PLAIN, SLIGHT, SMALL, XY, crowded
+from support.search_law import Coins, drawn
 
 from incrowd.anonymize.safe import safe
 from incrowd.anonymize.safe_mondrian import Cells
 from incrowd.anonymize.safe_search import Ramp, ramp
 from incrowd.codes.frequency import Frequencies
 from incrowd.privacy.events import OneOf, SafeRelease, Selection
-
-# Small tables: every table of a few rows.
-
-ONCE, HALF, TWICE = Fraction(1), Fraction(1, 2), Fraction(2)
-NUMERALS = ("0", "1", "2", "3")
-XY = ("x", "y")
-
-
-def alone(*columns: str, start: Sequence[int], pair: tuple[int, float], **more: Any) -> Problem:
-    """Cuts by themselves, from a scheme that depends on no data."""
-    epsilons = (ONCE, *more.pop("rounds", (HALF, HALF)))
-    return Problem(columns, tuple(start), (ramp(*pair),), epsilons, **more)
-
-
-# Problem, the values of each column, and rows at most.
-SMALL = [
-    (alone(NUMBERS, start=[2], pair=(2, 0.5)), [NUMERALS], 5),
-    (alone(NUMBERS, start=[1], pair=(1, 0.25), rounds=(HALF, ONCE)), [NUMERALS], 4),
-    (alone(NUMBERS, start=[2], pair=(1, 0.5), rounds=(ONCE, HALF)), [("0", "3", None, "9")], 4),
-    (
-        alone(TREE, start=[2], pair=(2, 0.5), rounds=(HALF, TWICE), objective="balanced"),
-        [("a", "b", "c", None)],
-        4,
-    ),
-    (
-        alone(f"weight: 3, {TREE}", PAIR, start=[1, 1], pair=(1, 0.25), objective="detail"),
-        [("a", "c"), XY],
-        3,
-    ),
-    (alone(NUMBERS, PAIR, start=[2, 1], pair=(2, 0.5), rounds=(ONCE, ONCE)), [("0", "3"), XY], 3),
-    (
-        # What fits no mask is shown as if it did.
-        alone(NUMBERS, f"other: 1*, {MASK}", start=[2, 1], pair=(2, 0.5)),
-        [("0", "1"), ("00", "10", "q")],
-        3,
-    ),
-    (
-        alone(TREE, PAIR, start=[1, 1], pair=(2, 0.5), levels="0: 1"),
-        [("a", "b", "c"), XY],
-        3,
-    ),
-    (alone(NUMBERS, start=[2], pair=(2, 0.5), rounds=(HALF, HALF, HALF)), [("0", "1", "3")], 4),
-]
 
 
 @pytest.mark.parametrize(("problem", "values", "most"), SMALL)
@@ -139,16 +96,6 @@ def test_what_is_shown_of_cells_is_what_all_coins_of_the_sample_give() -> None:
                 weight = pair.beta ** sum(coins) * (1 - pair.beta) ** (len(coins) - sum(coins))
                 found[at] = found.get(at, 0.0) + weight
             assert found == pytest.approx(released(sizes, pair))
-
-
-# Crowds: so many rows that the release alone tells little, and the choices count.
-
-SLIGHT = f"weight: 0.001, {NUMBERS}"
-
-
-def crowded(first: Fraction, second: Fraction) -> Problem:
-    """A column that decides nearly all scores, beside one that may win all the same."""
-    return Problem((SLIGHT, PAIR), (2, 1), (Ramp(20, 0.5, 60, 1000, 1000),), (ONCE, first, second))
 
 
 CROWDS = list(crowds(("0", "x"), range(60, 66)))
@@ -258,7 +205,6 @@ class ReluctantByCells(Whole):
 
 
 CORNERS = (("x", "x"), ("x", "y"), ("y", "x"))
-PLAIN = alone(NUMBERS, start=[2], pair=(2, 0.5))
 # Cuts of the second column alone can pay; a person in a far cell ought to change nothing here.
 FAR = ((("0", "x"),) * 60 + (("2", "y"),), (("0", "x"),) * 60)
 

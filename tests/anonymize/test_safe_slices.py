@@ -1,48 +1,23 @@
-"""Slices chosen privately: scores by definition, what one row moves, all choices as one law.
-
-The last part enumerates, on tiny tables, the distribution of the whole result of ``slices`` from
-the scores, the sensitivity and the epsilons that it hands to report noisy max.
-"""
+"""Slices chosen privately: scores by definition, and what one row moves."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
-import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.exact import law
+from support.slices_law import BITS, HUGE, Row, Slices, U, Watched, counted, tables, with_row
 
 from incrowd.anonymize import safe_slices as module
 from incrowd.anonymize.safe_slices import choices, covering, dependence, sizes, slices
-from incrowd.arrays import Counts
 from incrowd.codes.frequency import Frequencies, merged
-from incrowd.privacy.randomness import Randomness, SeededRandomness
-
-U = 1024
-Row = tuple[int, ...]
-Table = tuple[Row, ...]
-Slices = tuple[tuple[int, ...], ...]
-Law = dict[Slices, float]
-BITS = SeededRandomness(0)
-HUGE = Fraction(10**6)
-
-
-def counted(rows: Mapping[Row, int], columns: int = 2) -> Frequencies:
-    codes = np.array(list(rows), dtype=np.int32).reshape(-1, columns)
-    return merged(codes, np.array(list(rows.values()), dtype=np.int64))
-
-
-def of_rows(table: Table, columns: int) -> Frequencies:
-    return counted(Counter(table), columns)
+from incrowd.privacy.randomness import SeededRandomness
 
 
 def by_definition(rows: Mapping[Row, int], first: int = 0, second: int = 1) -> int:
@@ -56,15 +31,6 @@ def by_definition(rows: Mapping[Row, int], first: int = 0, second: int = 1) -> i
             other = sum(n for row, n in rows.items() if row[second] == y)
             score += max(Fraction(0), both - Fraction(one * other, total))
     return math.floor(U * score)
-
-
-# Scores.
-
-
-def tables(columns: int, most: int = 30) -> st.SearchStrategy[dict[Row, int]]:
-    """Rows with codes that leave gaps, each several times."""
-    row = st.tuples(*[st.sampled_from([0, 1, 2, 3, 7])] * columns)
-    return st.dictionaries(row, st.integers(1, most), max_size=9)
 
 
 @given(rows=tables(3))
@@ -100,13 +66,6 @@ def test_billions_score_in_proportion() -> None:
     for times in (2**20, 2**29, 2**33):
         many = {row: n * times for row, n in rows.items()}
         assert dependence(counted(many), 0, 1) == U * times  # S is 1 for six rows
-
-
-# What one row moves.
-
-
-def with_row(rows: dict[Row, int], row: Row) -> dict[Row, int]:
-    return {**rows, row: rows.get(row, 0) + 1}
 
 
 @given(rows=tables(4), row=st.tuples(*[st.integers(0, 4)] * 4))
@@ -180,21 +139,6 @@ def test_every_two_columns_stand_together_in_few_slices() -> None:
             assert not pairs <= set().union(*together[:number])
     assert len(covering(7, 3)) == 7  # Fano's plane: none better
     assert covering(3, 5) == [(0, 1, 2)]
-
-
-class Watched:
-    """``select`` as it is called; the answers are given, then 0."""
-
-    def __init__(self, answers: Sequence[int] = ()) -> None:
-        self.answers = answers
-        self.seen: list[tuple[list[int], int, Fraction, Randomness]] = []
-
-    def __call__(
-        self, scores: Counts, *, sensitivity: int, epsilon: Fraction, bits: Randomness
-    ) -> int:
-        place = len(self.seen)
-        self.seen.append((scores.tolist(), sensitivity, epsilon, bits))
-        return self.answers[place] if place < len(self.answers) else 0
 
 
 def watched(
@@ -322,187 +266,3 @@ def test_chosen_slices_differ() -> None:
             table, most, number, epsilons=[Fraction(1, 100)] * count, bits=SeededRandomness(1)
         )
         assert len({frozenset(part) for part in found}) == number
-
-
-# All choices as one law.
-
-
-@cache
-def noisy(scores: tuple[int, ...], sensitivity: int, epsilon: Fraction) -> list[float]:
-    return law(scores, mpmath.mpf(epsilon.numerator) / epsilon.denominator / sensitivity)
-
-
-@cache
-def half_noise(scores: tuple[int, ...], sensitivity: int, epsilon: Fraction) -> list[float]:
-    return noisy(scores, sensitivity // 2, epsilon)
-
-
-@cache
-def no_noise(scores: tuple[int, ...], sensitivity: int, epsilon: Fraction) -> list[float]:
-    best = scores.index(max(scores))
-    return [float(at == best) for at in range(len(scores))]
-
-
-Choice = Callable[[tuple[int, ...], int, Fraction], list[float]]
-
-
-@cache
-def scores_of(table: Table, columns: int) -> tuple[int, ...]:
-    found = of_rows(table, columns)
-    return tuple(dependence(found, *pair) for pair in itertools.combinations(range(columns), 2))
-
-
-class Chosen:
-    """The law of ``slices`` by a table's scores: a walk through all that select can answer."""
-
-    def __init__(
-        self, columns: int, most: int, number: int, epsilons: list[Fraction], choice: Choice = noisy
-    ) -> None:
-        assert len(epsilons) == choices(columns, most, number)
-        self.columns, self.most, self.number = columns, most, number
-        self.epsilons, self.choice = epsilons, choice
-        self._laws: dict[tuple[int, ...], Law] = {}
-
-    @property
-    def epsilon(self) -> float:
-        return float(sum(self.epsilons))
-
-    def __call__(self, scores: tuple[int, ...]) -> Law:
-        if scores not in self._laws:
-            pairs = itertools.combinations(range(self.columns), 2)
-            known = dict(zip(pairs, scores, strict=True))
-            found: Law = {}
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(
-                    module, "dependence", lambda _, first, second, _least: known[first, second]
-                )
-                for share, result in self._walk(patch, ()):
-                    found[result] = found.get(result, 0.0) + share
-            assert math.fsum(found.values()) == pytest.approx(1, abs=1e-9)
-            self._laws[scores] = found
-        return self._laws[scores]
-
-    def _walk(
-        self, patch: pytest.MonkeyPatch, answers: tuple[int, ...]
-    ) -> Iterator[tuple[float, Slices]]:
-        select = Watched(answers)
-        patch.setattr(module, "select", select)
-        table = counted({(0,) * self.columns: 1}, self.columns)
-        result = tuple(slices(table, self.most, self.number, epsilons=self.epsilons, bits=BITS))
-        if len(answers) == len(select.seen):
-            share = 1.0
-            for answer, (scores, sensitivity, epsilon, _) in zip(answers, select.seen, strict=True):
-                share *= self.choice(tuple(scores), sensitivity, epsilon)[answer]
-            yield share, result
-        else:
-            for answer in range(len(select.seen[len(answers)][0])):
-                yield from self._walk(patch, (*answers, answer))
-
-
-def neighbours(columns: int, most: int) -> Iterable[tuple[Table, Table]]:
-    """Every table of up to so many rows of two values, beside itself without one of them."""
-    rows = list(itertools.product((0, 1), repeat=columns))
-    for size in range(1, most + 1):
-        for table in itertools.combinations_with_replacement(rows, size):
-            for row in sorted(set(table)):
-                at = table.index(row)
-                yield table, table[:at] + table[at + 1 :]
-
-
-def loss(one: Law, other: Law) -> float:
-    """The largest logarithm of a ratio, either way; inf where only one can come out."""
-    found = 0.0
-    for result in {*one, *other}:
-        p, q = one.get(result, 0.0), other.get(result, 0.0)
-        if p != q:
-            found = max(found, abs(math.log(p / q)) if p and q else math.inf)
-    return found
-
-
-def used_up(chosen: Chosen, pairs: Iterable[tuple[Table, Table]]) -> float:
-    """The largest loss, as a share of the sum of the epsilons."""
-    width = chosen.columns
-    scores = {(scores_of(one, width), scores_of(other, width)) for one, other in pairs}
-    return max(loss(chosen(one), chosen(other)) for one, other in scores) / chosen.epsilon
-
-
-HALF, TWO = Fraction(1, 2), Fraction(2)
-# Columns, columns of a slice, slices, epsilons, rows at most, and what is used up at least.
-WHOLES: list[tuple[int, int, int, list[Fraction], int, float]] = [
-    (3, 2, 2, [HALF], 8, 0.5),
-    (3, 2, 2, [TWO], 6, 0.4),
-    (3, 2, 4, [HALF, TWO, Fraction(1)], 4, 0.2),
-    (4, 2, 2, [HALF], 3, 0.3),
-    (4, 2, 3, [HALF, Fraction(1)], 3, 0.2),
-    (4, 3, 3, [Fraction(1), HALF, HALF], 3, 0.15),
-    (5, 3, 2, [Fraction(1), HALF], 2, 0.15),
-]
-
-
-@pytest.mark.parametrize(("columns", "most", "number", "epsilons", "rows", "least"), WHOLES)
-def test_all_choices_together_stay_within_the_sum_of_the_epsilons(
-    columns: int, most: int, number: int, epsilons: list[Fraction], rows: int, least: float
-) -> None:
-    used = used_up(Chosen(columns, most, number, epsilons), neighbours(columns, rows))
-    assert least < used <= 1 + 1e-9
-
-
-def grown(rows: Mapping[Row, int], row: Row) -> tuple[Table, Table]:
-    before = tuple(itertools.chain.from_iterable([one] * n for one, n in rows.items()))
-    return (*before, row), before
-
-
-# Columns 0 and 1 are constant until the row comes, so that all their pairs rise by two units; 2
-# and 3 avoid each other until it comes, so that theirs falls by nearly two.
-WORST = grown({(0, 0, 0, 1): 60, (0, 0, 1, 0): 60, (0, 0, 0, 0): 1880}, (1, 1, 1, 1))
-
-
-@pytest.mark.parametrize("epsilon", [Fraction(1, 10), HALF])
-def test_the_worst_table_uses_nearly_all_of_epsilon(epsilon: Fraction) -> None:
-    assert 0.95 < used_up(Chosen(4, 2, 2, [epsilon]), [WORST]) <= 1 + 1e-9
-
-
-@pytest.mark.parametrize(
-    ("planted", "epsilon", "excess"),
-    [(half_noise, Fraction(1, 10), 1.9), (half_noise, HALF, 1.8), (no_noise, HALF, math.inf)],
-)
-def test_half_the_noise_or_none_is_not_covered(
-    planted: Choice, epsilon: Fraction, excess: float
-) -> None:
-    """Half of it is what scores would need that only rise."""
-    assert used_up(Chosen(4, 2, 2, [epsilon], planted), [WORST]) >= excess
-
-
-@pytest.mark.parametrize(("planted", "excess"), [(half_noise, 1.04), (no_noise, math.inf)])
-def test_tables_of_eight_rows_tell_it_too(planted: Choice, excess: float) -> None:
-    assert used_up(Chosen(3, 2, 2, [HALF], planted), neighbours(3, 8)) >= excess
-
-
-def test_two_choices_cost_more_than_one() -> None:
-    """The sum is needed: what both tell together is not covered by the epsilon of either."""
-    both = Chosen(6, 2, 3, [HALF, HALF])
-    worst = grown(
-        {(0, 0, 0, 1, 0, 1): 60, (0, 0, 1, 0, 1, 0): 60, (0, 0, 0, 0, 0, 0): 1880}, (1,) * 6
-    )
-    assert 1.3 * float(HALF) < used_up(both, [worst]) * both.epsilon <= 1 + 1e-9
-
-
-def test_the_law_is_what_slices_draws() -> None:
-    """Pearson's test on 1,500 runs: one seed in a million would reject the right law."""
-    table: Table = ((0, 0, 0, 1), (0, 0, 1, 0), (1, 1, 0, 0), (1, 1, 0, 0))
-    epsilons, runs, bits = [TWO, Fraction(3)], 1500, SeededRandomness(2)
-    met = Counter(
-        tuple(slices(of_rows(table, 4), 2, 3, epsilons=epsilons, bits=bits)) for _ in range(runs)
-    )
-
-    def distance(law: Law) -> float:
-        assert set(met) <= set(law)
-        return sum((met[x] - runs * share) ** 2 / (runs * share) for x, share in law.items())
-
-    right, wrong = (
-        Chosen(4, 2, 3, epsilons, choice)(scores_of(table, 4)) for choice in (noisy, half_noise)
-    )
-    assert min(right.values()) * runs > 5  # or the distance has not its usual distribution
-    freedom = len(right) - 1
-    cubed = 1 - 2 / (9 * freedom) + 4.75 * math.sqrt(2 / (9 * freedom))  # Wilson and Hilferty
-    assert distance(right) < freedom * cubed**3 < distance(wrong)

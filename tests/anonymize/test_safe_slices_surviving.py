@@ -7,12 +7,12 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
-from anonymize.test_safe_slices import (
+from hypothesis import given
+from hypothesis import strategies as st
+from support.slices_law import (
     Chosen,
     U,
     counted,
@@ -22,14 +22,10 @@ from anonymize.test_safe_slices import (
     tables,
     with_row,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 from incrowd.anonymize.safe_slices import dependence, slices
 from incrowd.codes.frequency import Frequencies
 from incrowd.privacy.randomness import SeededRandomness
-from incrowd.spec.file import parse
-from incrowd.tasks.publish import publish
 
 Row = tuple[int, ...]
 
@@ -142,31 +138,3 @@ def test_slices_are_chosen_by_what_survives() -> None:
             table, 2, 2, epsilons=[Fraction(10**6)], bits=SeededRandomness(1), least=least
         )
         assert found[0] == first
-
-
-def test_a_release_puts_together_what_it_can_show(tmp_path: Path) -> None:
-    draw = np.random.default_rng(2)
-    rows = 20_000
-    cause = {name: draw.integers(0, 3, rows) for name in "abc"}
-    people = pl.DataFrame(
-        {
-            **cause,
-            **{
-                f"{name}2": np.where(draw.random(rows) < 0.7, values, draw.integers(0, 3, rows))
-                for name, values in cause.items()
-            },
-            **{f"code{at}": draw.integers(0, 3000, rows) for at in range(3)},
-        }
-    )
-    three = "{role: quasi, hierarchy: {flat: {values: [0, 1, 2]}}}"
-    lines = [f"  {name}: {three}" for name in ("a", "b", "c", "a2", "b2", "c2")]
-    lines += [f"  code{at}: {{role: quasi, hierarchy: flat}}" for at in range(3)]
-    release = "release: {epsilon: 1, delta: 1.0e-6, slices: {columns: 2, tables: 6}}"
-    made = publish(
-        people, parse("\n".join(["columns:", *lines, release])), output=tmp_path / "out",
-        bits=SeededRandomness(3),
-    )  # fmt: skip
-    assert made.evaluation.slices
-    strong = [one for one in made.evaluation.associations if one.second == f"{one.first}2"]
-    assert [one.slice is not None for one in strong] == [True] * 3
-    assert "likely to survive" in made.reasons[-1]

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.cli import run
 from support.releases import files
-from ui.test_cli import run
 
 from incrowd.codes.hierarchy import HierarchyError
 from incrowd.codes.values import BLANKS, canonical

@@ -6,59 +6,22 @@ import datetime as dt
 import json
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from privacy.test_noise import fits, laplace_law
 from pyarrow import parquet as pq
+from support.heights import HEIGHT, fresh, heights, noise, spec, table
+from support.noise_law import fits, laplace_law
 from support.seam import PinnedRandomness
 
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
-from incrowd.measure.evaluation import Evaluation
-from incrowd.measure.noise import Noisiness, Simulated
 from incrowd.release.verify import verify
-from incrowd.spec.file import SpecFile, parse
+from incrowd.spec.file import parse
 from incrowd.tasks.evaluate_noise import relinked, simulated
 from incrowd.tasks.publish import Release, publish
 from incrowd.tasks.tradeoff import choices
-
-HEIGHT = "{role: noisy, precision: 0.1, bounds: [100, 250]}"
-
-
-def spec(release: str, x: str = HEIGHT, more: str = "") -> SpecFile:
-    return parse(
-        "columns:\n"
-        "  group: {role: quasi, hierarchy: {groups: {all: [a, b, c, d]}}}\n"
-        "  person: {role: sensitive}\n"
-        f"  x: {x}\n{more}"
-        f"release: {{method: k-epsilon, {release}}}\n"
-    )
-
-
-def table(x: list[Any], groups: str = "ab") -> pl.DataFrame:
-    group = [groups[at % len(groups)] for at in range(len(x))]
-    return pl.DataFrame({"group": group, "person": range(len(x)), "x": x}, strict=False)
-
-
-def heights(rows: int = 2000, seed: int = 1) -> pl.DataFrame:
-    draw = np.random.default_rng(seed)
-    return table(draw.normal(170, 7, rows).round(1).tolist(), "aabc")
-
-
-def noise(release: Release) -> Noisiness:
-    assert isinstance(release.evaluation, Evaluation)
-    assert release.evaluation.noise is not None
-    return release.evaluation.noise
-
-
-def fresh(release: Release) -> Simulated:
-    """What fresh noise would do to a release."""
-    found = noise(release).simulated
-    assert found is not None
-    return found
 
 
 def joined(release: Release, original: pl.DataFrame) -> pl.DataFrame:

@@ -42,21 +42,19 @@ from incrowd.privacy.events import (
 )
 from incrowd.privacy.randomness import Randomness, SeededRandomness
 from incrowd.privacy.selection import select
+from incrowd.release import certificate
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
 from incrowd.spec.file import SpecError, parse
 from incrowd.spec.model import Slicing
+from incrowd.tasks.publish import publish
+
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 
 @pytest.fixture(scope="module")
 def people() -> pl.DataFrame:
     return made_people()
-
-
-@pytest.fixture(autouse=True)
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing takes most of the time of a small release; ``good`` is drawn."""
-    monkeypatch.setattr("incrowd.release.report._drawn", lambda _figure: "")
 
 
 SCHEMES = ("fixed", "search", "mondrian", "auto")
@@ -442,5 +440,33 @@ def test_a_release_holds_on_a_machine_that_adds_up_in_another_order(
         def delta(self, *, epsilon: float) -> float:
             return super().delta(epsilon=epsilon) * (1 + 1e-13)
 
-    monkeypatch.setattr("incrowd.release.certificate.Accountant", Elsewhere)
+    monkeypatch.setattr(certificate, "Accountant", Elsewhere)
     assert verify(tmp_path / "out") == []
+
+
+def test_a_release_puts_together_what_it_can_show(tmp_path: Path) -> None:
+    draw = np.random.default_rng(2)
+    rows = 20_000
+    cause = {name: draw.integers(0, 3, rows) for name in "abc"}
+    people = pl.DataFrame(
+        {
+            **cause,
+            **{
+                f"{name}2": np.where(draw.random(rows) < 0.7, values, draw.integers(0, 3, rows))
+                for name, values in cause.items()
+            },
+            **{f"code{at}": draw.integers(0, 3000, rows) for at in range(3)},
+        }
+    )
+    three = "{role: quasi, hierarchy: {flat: {values: [0, 1, 2]}}}"
+    lines = [f"  {name}: {three}" for name in ("a", "b", "c", "a2", "b2", "c2")]
+    lines += [f"  code{at}: {{role: quasi, hierarchy: flat}}" for at in range(3)]
+    release = "release: {epsilon: 1, delta: 1.0e-6, slices: {columns: 2, tables: 6}}"
+    made = publish(
+        people, parse("\n".join(["columns:", *lines, release])), output=tmp_path / "out",
+        bits=SeededRandomness(3),
+    )  # fmt: skip
+    assert made.evaluation.slices
+    strong = [one for one in made.evaluation.associations if one.second == f"{one.first}2"]
+    assert [one.slice is not None for one in strong] == [True] * 3
+    assert "likely to survive" in made.reasons[-1]

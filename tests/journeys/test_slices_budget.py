@@ -49,16 +49,12 @@ from incrowd.release.statements import Parameters, Told, told
 from incrowd.release.verify import verify
 from incrowd.spec.file import parse
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 @pytest.fixture(scope="module")
 def people() -> pl.DataFrame:
     return made_people()
-
-
-@pytest.fixture(autouse=True)
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing takes most of the time of a small release; ``good`` is drawn."""
-    monkeypatch.setattr("incrowd.release.report._drawn", lambda _figure: "")
 
 
 # Budgets and events.

@@ -27,16 +27,12 @@ from incrowd.release.statements import Facts, Parameters
 from incrowd.release.statements.format_2 import statement
 from incrowd.release.verify import verify
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 @pytest.fixture(scope="module")
 def people() -> pl.DataFrame:
     return made_people()
-
-
-@pytest.fixture(autouse=True)
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing takes most of the time of a small release; ``good`` is drawn."""
-    monkeypatch.setattr("incrowd.release.report._drawn", lambda _figure: "")
 
 
 # Lies whose seal fits.

@@ -28,16 +28,12 @@ from incrowd.spec.build import Declared
 from incrowd.spec.file import parse
 from incrowd.ui.terminal import survivals
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 @pytest.fixture(scope="module")
 def people() -> pl.DataFrame:
     return made_people()
-
-
-@pytest.fixture(autouse=True)
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing takes most of the time of a small release; ``good`` is drawn."""
-    monkeypatch.setattr("incrowd.release.report._drawn", lambda _figure: "")
 
 
 # Which associations survive.

@@ -6,15 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.cli import run
 from support.releases import decided_by, spec
 from support.seam import PinnedRandomness
-from ui.test_cli import run
 
 from incrowd.errors import IncrowdError
 from incrowd.methods.safe import auto as deciding
 from incrowd.methods.safe.scheme import Cut, Fixed, Searched
 from incrowd.release.verify import verify
 from incrowd.spec.file import SpecFile, parse, taken
+from incrowd.spec.model import Slicing
 from incrowd.tasks.publish import publish
 from incrowd.tasks.sample import SPECS, sample
 
@@ -153,3 +154,27 @@ def test_a_table_without_rows_is_published_like_any_other(
     made = publish(sample("census", rows=2).frame().head(rows), file, output=tmp_path / "out")
     assert verify(tmp_path / "out") == []
     assert made.evaluation.rows_released == 0
+
+
+FLAT = {"role": "quasi", "hierarchy": {"flat": {"values": ["a", "b"]}}}
+
+
+def test_a_column_of_which_nothing_is_left_is_named() -> None:
+    columns = {f"A{at}": FLAT for at in range(25)} | {
+        "age": {"role": "quasi", "hierarchy": {"intervals": {"from": 0, "to": 99, "widths": [10]}}}
+    }
+    file = taken({"columns": columns, "release": {"epsilon": 1, "delta": 1e-6}})
+    _, reasons = decided_by(file, "quasi")
+    (said,) = [reason for reason in reasons if "were left out" in reason]
+    assert "Nothing is shown of 'A0', 'A1'" in said
+    assert "only its root is left" in said
+    assert "'A0' from level 1" not in said
+
+
+def test_advice_names_settings_that_exist() -> None:
+    columns = {f"A{at}": FLAT for at in range(30)}
+    for release in ({"epsilon": 1, "delta": 1e-6, "scheme": "search"},):
+        file = taken({"columns": columns, "release": release})
+        with pytest.raises(IncrowdError, match="a safe release has 'slices'"):
+            decided_by(file, "quasi")
+        assert Slicing(columns=3).columns == 3

@@ -7,45 +7,12 @@ import math
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy import stats
+from support.noise_law import fits, gaussian_law, laplace_law
 
 from incrowd.arrays import Floats
 from incrowd.errors import ParameterError
 from incrowd.privacy import noise
 from incrowd.privacy.randomness import SeededRandomness
-
-FALSE_ALARM = 1e-6
-
-
-def laplace_law(t: int, s: int, reach: int) -> Floats:
-    q = math.exp(-s / t)
-    law: Floats = np.exp(-np.abs(np.arange(-reach, reach + 1)) * s / t) * (1 - q) / (1 + q)
-    return law
-
-
-def gaussian_law(sigma: float, reach: int) -> Floats:
-    y = np.arange(-max(reach, int(40 * sigma)), max(reach, int(40 * sigma)) + 1)
-    weights = np.exp(-(y**2) / (2 * sigma**2))
-    middle = len(y) // 2
-    law: Floats = weights[middle - reach : middle + reach + 1] / weights.sum()
-    return law
-
-
-def fits(drawn: npt.NDArray[np.int64], law: Floats) -> bool:
-    """Whether a chi-square test accepts the draws; values are put together in about 40 groups."""
-    reach = len(law) // 2
-    inside = drawn[np.abs(drawn) <= reach]
-    seen = np.bincount(inside + reach, minlength=len(law))
-    group = np.minimum((np.cumsum(law) - law / 2) * 40, 39).astype(int)
-    asked = np.bincount(group, law) * len(drawn)
-    counted = np.bincount(group, seen)
-    some = asked > 0
-    asked, counted = asked[some], counted[some]
-    missing = len(drawn) - len(inside)
-    if missing > 20 + 10 * max(1 - law.sum(), 0) * len(drawn):
-        return False
-    chance = stats.chi2.sf(((counted - asked) ** 2 / asked).sum(), max(len(asked) - 1, 1))
-    return bool(chance > FALSE_ALARM)
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 import pytest
-from anonymize.test_safe_search import Problem as Searching
-from anonymize.test_safe_search import scores
 from support.exact import law, outcomes
+from support.search_law import Problem as Searching
+from support.search_law import scores
 
 from incrowd.anonymize import safe_mondrian as cutting
 from incrowd.anonymize import safe_search as searching

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from journeys.test_k_epsilon import heights, noise, spec, table
-from ui.test_cli import run
+from support.cli import run
+from support.heights import heights, noise, spec, table
 
 from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.noise import FRESH, NOT_MEASURED, Noisiness

@@ -1,30 +1,16 @@
+"""The command: plans, versions and pages, and what importing it loads."""
+
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+from support.cli import run
+
 import incrowd as ic
-
-
-def run(*arguments: str, columns: int = 100) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "incrowd", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={
-            "COLUMNS": str(columns),
-            "PATH": "/usr/bin:/bin",
-            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),  # the code under test, wherever it is
-        },
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    return done.stdout
 
 
 def test_plan_as_json_is_the_plan() -> None:

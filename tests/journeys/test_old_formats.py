@@ -7,6 +7,7 @@ a folder that is not named is to hold.
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,7 @@ def test_the_command_says_what_an_old_format_does_not_show(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = next(path for path in FOLDERS if name_of(path) == "1/safe-fixed")
-    monkeypatch.setattr("sys.argv", ["incrowd", "verify", str(folder)])
+    monkeypatch.setattr(sys, "argv", ["incrowd", "verify", str(folder)])
     with pytest.raises(SystemExit) as stop:
         main()
     assert stop.value.code == 0

@@ -1,4 +1,4 @@
-"""What commands say of weak promises, of what is left out, and of what publishing will refuse."""
+"""What check and publish say of weak promises, and that what check calls wrong is refused."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 import polars as pl
 import pytest
-from support.releases import decided_by
 
+from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
-from incrowd.spec.file import taken
-from incrowd.spec.model import Release, Slicing
+from incrowd.spec.file import load, taken
+from incrowd.spec.model import Release
 from incrowd.tasks.check import check, weak_promises
 from incrowd.tasks.publish import publish
 
@@ -46,8 +46,6 @@ def test_weak_promises_are_called_so(
         return
     table = pl.DataFrame({"x": ["a", "b"] * 400})
     file = taken({"columns": {"x": FLAT}, "release": release})
-    from incrowd.engine.source import open_table
-
     said = [finding.message for finding in check(file, open_table(table))]
     warned = publish(table, file, output=tmp_path / "out").warnings
     for part in words:
@@ -66,27 +64,6 @@ def test_a_weak_promise_that_is_settled_is_called_so_too(tmp_path: Path) -> None
     (tmp_path / "spec.json").write_text(json.dumps(spec))
     command = [sys.executable, "-m", "incrowd", "check", str(tmp_path / "spec.json")]
     assert "delta = 0.7" in subprocess.run(command, capture_output=True, text=True).stdout
-
-
-def test_a_column_of_which_nothing_is_left_is_named() -> None:
-    columns = {f"A{at}": FLAT for at in range(25)} | {
-        "age": {"role": "quasi", "hierarchy": {"intervals": {"from": 0, "to": 99, "widths": [10]}}}
-    }
-    file = taken({"columns": columns, "release": {"epsilon": 1, "delta": 1e-6}})
-    _, reasons = decided_by(file, "quasi")
-    (said,) = [reason for reason in reasons if "were left out" in reason]
-    assert "Nothing is shown of 'A0', 'A1'" in said
-    assert "only its root is left" in said
-    assert "'A0' from level 1" not in said
-
-
-def test_advice_names_settings_that_exist() -> None:
-    columns = {f"A{at}": FLAT for at in range(30)}
-    for release in ({"epsilon": 1, "delta": 1e-6, "scheme": "search"},):
-        file = taken({"columns": columns, "release": release})
-        with pytest.raises(IncrowdError, match="a safe release has 'slices'"):
-            decided_by(file, "quasi")
-        assert Slicing(columns=3).columns == 3
 
 
 # What check calls wrong is refused ------------------------------------------------------------
@@ -129,8 +106,6 @@ def test_what_check_calls_wrong_is_refused_and_not_booked(
         change["unit"] = unit
     TABLE.write_parquet(tmp_path / "t.parquet")
     (tmp_path / "spec.json").write_text(json.dumps(spec))
-    from incrowd.spec.file import load
-
     file = load(tmp_path / "spec.json")
     assert any(finding.kind == "wrong" for finding in check(file))
     book = Ledger(tmp_path / "ledger")
@@ -148,8 +123,6 @@ def test_what_publishing_does_not_mind_is_not_called_wrong(tmp_path: Path) -> No
     odd = {"role": "sensitive", "hierarchy": {"flat": {"values": ["P"]}}}
     columns = {"x": FLAT, "gone": {"role": "drop"}, "s": odd}
     file = taken({"columns": columns, "release": {"method": "k-anonymity", "k": 5}})
-    from incrowd.engine.source import open_table
-
     findings = check(file, open_table(table))
     assert [finding for finding in findings if finding.kind == "wrong"] == []
     assert {finding.column for finding in findings if finding.kind == "doubtful"} == {"s"}

@@ -18,7 +18,6 @@ from support.releases import files
 from incrowd.anonymize import safe
 from incrowd.anonymize import safe_search as search
 from incrowd.privacy import class_noise
-from incrowd.release import report as curator
 from incrowd.release.verify import verify
 from incrowd.tasks.publish import publish
 
@@ -54,7 +53,7 @@ columns:
 
 
 @pytest.fixture(autouse=True)
-def centred(monkeypatch: pytest.MonkeyPatch) -> None:
+def centred(undrawn: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every draw at its centre."""
 
     def thinned(counts: Any, beta: float, _bits: object) -> Any:
@@ -68,7 +67,6 @@ def centred(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         class_noise.Noise, "draw", lambda _self, members, _bits: np.zeros(len(members), np.int64)
     )
-    monkeypatch.setattr(curator, "_drawn", lambda _figure: "")
 
 
 def people() -> pl.DataFrame:

@@ -6,7 +6,6 @@ import json
 import math
 import sys
 from collections import Counter
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from hypothesis import strategies as st
 from incrowd.engine.source import open_table
 from incrowd.engine.table import TableError
 from incrowd.errors import IncrowdError
-from incrowd.measure import utility
 from incrowd.measure.evaluation import ByLabels
 from incrowd.measure.labels import LabelError
 from incrowd.spec.file import parse
@@ -27,6 +25,8 @@ from incrowd.tasks.evaluate import evaluate_tables
 from incrowd.tasks.publish import publish
 from incrowd.tasks.sample import sample
 from incrowd.ui.cli import main
+
+pytestmark = pytest.mark.usefixtures("quick")
 
 SPEC = """
 columns:
@@ -47,13 +47,6 @@ def evaluated(original: Any, released: Any, spec: str = SPEC, **more: Any) -> By
     return evaluate_tables(
         open_table(original), open_table(released, empty=True), parse(spec).spec, **more
     )
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing and many queries take most of the time of a small release: none, and few."""
-    monkeypatch.setattr("incrowd.release.report._drawn", lambda _figure: "")
-    monkeypatch.setattr(utility, "queries", partial(utility.queries, count=20))
 
 
 def people(rows: int = 40, seed: int = 1) -> pl.DataFrame:

@@ -1,0 +1,54 @@
+"""From a table to a spec at the command line, as a curator walks it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from support.cli import run
+from typer.testing import CliRunner
+
+from incrowd.errors import IncrowdError
+from incrowd.ui.cli import app
+
+
+def test_the_walk_at_the_command_line(tmp_path: Path) -> None:
+    table, file = tmp_path / "voters.csv", tmp_path / "spec.yaml"
+    assert "Wrote 2,000 voters" in run("sample", "voters", "--rows", "2000", "-o", str(table))
+    said = run("init", str(table), "-o", str(file))
+    assert "zip         quasi: a postal code" in said
+    assert "e-mail addresses (email)" in said
+    assert "table: voters.csv" in file.read_text()
+    assert "The spec fits the table." in run("check", str(file))
+    found = json.loads(run("check", str(file), "--json"))
+    assert found["ok"] is True
+    assert {finding["kind"] for finding in found["findings"]} == {"doubtful"}
+    assert "1920-1924" in run("hierarchy", "preview", str(file), "birth_year")
+    counted = json.loads(run("hierarchy", "preview", str(file), "sex", "--counts", "--json"))
+    assert sum(counted["counts"]) == 2000
+    assert run("hierarchy", "convert", str(file), "sex") == "female;*\nmale;*\n"
+    arx = tmp_path / "sex.csv"
+    run("hierarchy", "convert", str(file), "sex", "-o", str(arx))
+    assert run("hierarchy", "convert", str(arx)) == "hierarchy: {flat: {values: [female, male]}}\n"
+    assert json.loads(run("schema"))["properties"]["columns"]
+
+
+def test_values_met_do_not_become_a_list_without_a_word(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("zip,sex\n" + "01234,m\n" * 30 + "99999,f\n")
+    file, out = tmp_path / "spec.yaml", tmp_path / "zip.csv"
+    file.write_text(
+        "table: t.csv\ncolumns:\n"
+        "  zip: {role: quasi, hierarchy: {mask: {length: 5}}}\n"
+        "  sex: {role: quasi, hierarchy: flat}\n"
+    )
+    for column in ("zip", "sex"):
+        command = ["hierarchy", "convert", str(file), column, "-o", str(out)]
+        done = CliRunner().invoke(app, command, standalone_mode=False)
+        assert isinstance(done.exception, IncrowdError)
+        assert f"The hierarchy of '{column}' lists no values" in str(done.exception)
+        assert "--values-are-public" in str(done.exception)
+        assert not out.exists()
+    run("hierarchy", "convert", str(file), "zip", "-o", str(out), "--values-are-public")
+    assert out.read_text().startswith("01234;0123*;")
+    file.write_text(file.read_text().replace("flat}", "{flat: {values: [f, m]}}}"))
+    assert run("hierarchy", "convert", str(file), "sex") == "f;*\nm;*\n"  # listed: as before

@@ -1,0 +1,30 @@
+"""Noise as wide as each class: its scale, and what it hides."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from incrowd.privacy import class_noise
+from incrowd.privacy.randomness import SeededRandomness
+
+
+def test_scales_are_diameter_over_epsilon() -> None:
+    noise = class_noise.laplace(np.array([0, 3, 10]), Fraction(1, 4))
+    assert noise.scale.tolist() == [0, 12, 40]
+    assert noise.mean[0] == 0
+    assert noise.radius(0.99)[2] == pytest.approx(-40 * math.log(0.01))
+    assert (noise.draw(np.zeros(50, dtype=np.int64), SeededRandomness(1)) == 0).all()
+
+
+def test_any_two_values_of_a_class_are_alike_up_to_e_to_the_epsilon() -> None:
+    """The ratio of probabilities at the full diameter is exactly e^epsilon, never more."""
+    diameter, epsilon = 7, Fraction(1, 2)
+    noise = class_noise.laplace(np.array([diameter]), epsilon)
+    rate = noise.s / noise.t[0]
+    y = np.arange(-100, 101)
+    ratio = np.exp(-np.abs(y) * rate) / np.exp(-np.abs(y - diameter) * rate)
+    assert ratio.max() == pytest.approx(math.exp(0.5), rel=1e-12)

@@ -1,0 +1,255 @@
+"""Every node of a small lattice judged row by row, from the definitions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import strategies as st
+
+from incrowd.anonymize.lattice import Lattice, Node, Rollups
+from incrowd.arrays import Floats
+from incrowd.codes.frequency import Frequencies, merged
+from incrowd.codes.hierarchy import from_rows
+from incrowd.measure.diversity import Closeness, Distinct, Entropy, Protected, Rule
+from incrowd.measure.loss import LOSSES, LossName
+
+NULL, OUTSIDE = "null", "outside"
+ROOT = "*"
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """A hierarchy as a user writes it: a row of labels for each value."""
+
+    rows: tuple[tuple[str, ...], ...]
+    other: str | None
+
+    @property
+    def height(self) -> int:
+        return len(self.rows[0])
+
+    @property
+    def rooted(self) -> bool:
+        return self.height > 1 and len({row[-1] for row in self.rows}) == 1
+
+    def shown(self, value: str, level: int) -> str:
+        """What tells a value apart from others at a level."""
+        if self.rooted and level == self.height - 1:
+            return "the root"
+        if value in (NULL, OUTSIDE):
+            return value
+        return f"group {next(row[level] for row in self.rows if row[0] == value)}"
+
+    def covers(self, value: str, level: int) -> int:
+        """How many values the label that it gets at a level may stand for."""
+        if self.rooted and level == self.height - 1:
+            return len(self.rows)
+        if value == NULL:
+            return 1
+        if value == OUTSIDE:  # shown as the root, unless it has a label
+            return len(self.rows) if self.other is None else 1
+        label = next(row[level] for row in self.rows if row[0] == value)
+        return sum(row[level] == label for row in self.rows)
+
+
+Record = tuple[str, ...]
+
+
+@dataclass
+class Case:
+    """A table and what is asked of it. ``secrets`` has the sensitive value of each row."""
+
+    ladders: list[Ladder]
+    records: list[Record]
+    secrets: list[int]
+    rules: tuple[Rule, ...]
+    k: int
+    limit: int
+    weights: list[float]
+    low: Node
+    high: Node
+    name: LossName
+    columns: list[list[dict[str, str]]] = field(init=False)
+    costs: list[list[dict[str, float]]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.columns, self.costs = [], []
+        for at, ladder in enumerate(self.ladders):
+            values = [record[at] for record in self.records]
+            levels = range(ladder.height)
+            self.columns.append([{x: ladder.shown(x, level) for x in values} for level in levels])
+            self.costs.append([self._costs(ladder, values, level) for level in levels])
+
+    def _costs(self, ladder: Ladder, values: list[str], level: int) -> dict[str, float]:
+        """What a row with each value costs at a level, in its column."""
+        if self.name == "normalised":
+            whole = max(len(ladder.rows) - 1, 1)
+            return {x: (ladder.covers(x, level) - 1) / whole for x in values}
+        if self.name == "precision":
+            return dict.fromkeys(values, level / max(ladder.height - 1, 1))
+        groups = Counter(ladder.shown(x, level) for x in values)
+        finest = Counter(values)
+        if len(finest) == 1:
+            return dict.fromkeys(values, 0.0)
+        floor = sum(math.log2(finest[x]) for x in values) / len(values)
+        scale = math.log2(len(values)) - floor
+        return {x: (math.log2(groups[ladder.shown(x, level)]) - floor) / scale for x in values}
+
+    @property
+    def nodes(self) -> list[Node]:
+        ends = zip(self.low, self.high, strict=True)
+        return list(itertools.product(*[range(low, high + 1) for low, high in ends]))
+
+    def classes(self, node: Node) -> dict[Record, list[int]]:
+        """The rows of each class."""
+        found: dict[Record, list[int]] = {}
+        for number, record in enumerate(self.records):
+            shown = (self.columns[at][node[at]][x] for at, x in enumerate(record))
+            found.setdefault(tuple(shown), []).append(number)
+        return found
+
+    def holds(self, rows: list[int]) -> bool:
+        inside = Counter(self.secrets[row] for row in rows)
+        return len(rows) >= self.k and all(
+            obeys(rule, inside, Counter(self.secrets)) for rule in self.rules
+        )
+
+    def judged(self, node: Node) -> tuple[int, float]:
+        """The rows suppressed at a node, and its loss."""
+        shown: list[list[int]] = []
+        lost: list[list[int]] = []
+        for rows in self.classes(node).values():
+            (shown if self.holds(rows) else lost).append(rows)
+        total, suppressed = len(self.records), sum(map(len, lost))
+        if self.name == "discernibility":
+            squares = sum(len(rows) ** 2 for rows in shown)
+            return suppressed, (squares + suppressed * total) / total**2
+        if self.name == "class-size":
+            return suppressed, (total - suppressed) / len(shown) if shown else math.inf
+        costs = [
+            sum(
+                self.weights[at] * self.costs[at][node[at]][value]
+                for at, value in enumerate(self.records[row])
+            )
+            / sum(self.weights)
+            for rows in shown
+            for row in rows
+        ]
+        return suppressed, (sum(costs) + suppressed) / total
+
+    @property
+    def lattice(self) -> Lattice:
+        return Lattice(self.low, self.high)
+
+    @property
+    def shares(self) -> Floats:
+        return np.array(self.weights)
+
+    def rollups(self) -> Rollups:
+        hierarchies = [from_rows(ladder.rows, other=ladder.other) for ladder in self.ladders]
+        codes = [
+            [
+                {NULL: one.null, OUTSIDE: one.outside}.get(x, -1)
+                if x in (NULL, OUTSIDE)
+                else one.values.index(x)
+                for x, one in zip(record, hierarchies, strict=True)
+            ]
+            for record in self.records
+        ]
+        ones = np.ones(len(codes), np.int64)
+        if not self.rules:
+            return Rollups(hierarchies, merged(np.array(codes, np.int32), ones))
+        whole = np.column_stack([np.array(codes), self.secrets]).astype(np.int32)
+        together = merged(whole, ones)
+        overall = np.bincount(self.secrets).astype(np.int64)
+        protected = Protected(together.codes[:, -1], overall, self.rules)
+        base = Frequencies(together.codes[:, :-1], together.counts)
+        return Rollups(hierarchies, base, [protected])
+
+
+def obeys(rule: Rule, inside: Counter[int], overall: Counter[int]) -> bool:
+    """Whether a class satisfies a rule, from its definition."""
+    rows = inside.total()
+    match rule:
+        case Distinct(l=least):
+            return len(inside) >= least
+        case Entropy(l=least):
+            shares = [count / rows for count in inside.values()]
+            return math.fsum(-p * math.log(p) for p in shares) >= math.log(least) - 1e-9
+        case Closeness(t=t, ordered=ordered):
+            values = range(max(overall) + 1)  # codes from 0, held by anyone or not
+            apart = [
+                Fraction(inside[x], rows) - Fraction(overall[x], overall.total()) for x in values
+            ]
+            if len(values) == 1:
+                return True
+            if ordered:
+                upto = [abs(sum(apart[: x + 1], Fraction(0))) for x in values]
+                moved = sum(upto, Fraction(0)) / (len(values) - 1)
+            else:
+                moved = sum((x for x in apart if x > 0), Fraction(0))
+            return float(moved) <= t + 1e-9
+    raise AssertionError(rule)
+
+
+@st.composite
+def ladders(draw: st.DrawFn) -> Ladder:
+    size = draw(st.integers(1, 5))
+    columns = [[str(value) for value in range(size)]]
+    groups = list(range(size))
+    for level in range(draw(st.integers(0, 2))):
+        parents = draw(st.lists(st.integers(0, 2), min_size=5, max_size=5))
+        groups = [parents[group] for group in groups]
+        columns.append([f"{level}:{group}" for group in groups])
+    if draw(st.booleans()):
+        columns.append([ROOT] * size)
+    return Ladder(tuple(zip(*columns, strict=True)), draw(st.sampled_from([None, "other"])))
+
+
+RULES: list[Rule] = [
+    Distinct(2), Distinct(3), Entropy(1.5), Entropy(2), Entropy(2.4), Closeness(0.2),
+    Closeness(0.5), Closeness(0.15, ordered=True), Closeness(0.4, ordered=True),
+]  # fmt: skip
+
+
+@st.composite
+def cases(draw: st.DrawFn, *, ruled: bool = False) -> Case:
+    found = draw(st.lists(ladders(), min_size=2, max_size=4))
+    columns = [
+        st.just("0")
+        if draw(st.integers(0, 7)) == 0  # a constant column
+        else st.sampled_from([*(row[0] for row in ladder.rows)] * 3 + [NULL, OUTSIDE])
+        for ladder in found
+    ]
+    held = draw(
+        st.lists(st.tuples(st.tuples(*columns), st.integers(1, 5)), min_size=1, max_size=12)
+    )
+    records = [record for record, count in held for _ in range(count)]
+    secrets: list[int] = []
+    for _, count in held:  # all rows of a tuple may have the same: nothing protects them
+        alike = draw(st.booleans())
+        values = st.lists(st.integers(0, 2), min_size=count, max_size=count)
+        secrets += [draw(st.integers(0, 2))] * count if alike else draw(values)
+    rules = draw(st.lists(st.sampled_from(RULES), min_size=1, max_size=2)) if ruled else []
+    ends = [sorted(draw(st.tuples(*[st.integers(0, x.height - 1)] * 2))) for x in found]
+    if draw(st.booleans()):
+        ends = [[0, x.height - 1] for x in found]
+    return Case(
+        found,
+        records,
+        secrets,
+        tuple(rules),
+        k=draw(st.sampled_from([1, 1, 2, 3]) if ruled else st.integers(1, 8)),
+        limit=draw(st.sampled_from([0, 0, 1, 2, 4, 8, 15, 60])),
+        weights=draw(
+            st.lists(st.sampled_from([0.5, 1.0, 3.0]), min_size=len(found), max_size=len(found))
+        ),
+        low=tuple(low for low, _ in ends),
+        high=tuple(high for _, high in ends),
+        name=draw(st.sampled_from(LOSSES)),
+    )

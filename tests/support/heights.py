@@ -1,0 +1,48 @@
+"""What tests of (k,epsilon)-anonymity share: heights, and how they are published."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from incrowd.measure.evaluation import Evaluation
+from incrowd.measure.noise import Noisiness, Simulated
+from incrowd.spec.file import SpecFile, parse
+from incrowd.tasks.publish import Release
+
+HEIGHT = "{role: noisy, precision: 0.1, bounds: [100, 250]}"
+
+
+def spec(release: str, x: str = HEIGHT, more: str = "") -> SpecFile:
+    return parse(
+        "columns:\n"
+        "  group: {role: quasi, hierarchy: {groups: {all: [a, b, c, d]}}}\n"
+        "  person: {role: sensitive}\n"
+        f"  x: {x}\n{more}"
+        f"release: {{method: k-epsilon, {release}}}\n"
+    )
+
+
+def table(x: list[Any], groups: str = "ab") -> pl.DataFrame:
+    group = [groups[at % len(groups)] for at in range(len(x))]
+    return pl.DataFrame({"group": group, "person": range(len(x)), "x": x}, strict=False)
+
+
+def heights(rows: int = 2000, seed: int = 1) -> pl.DataFrame:
+    draw = np.random.default_rng(seed)
+    return table(draw.normal(170, 7, rows).round(1).tolist(), "aabc")
+
+
+def noise(release: Release) -> Noisiness:
+    assert isinstance(release.evaluation, Evaluation)
+    assert release.evaluation.noise is not None
+    return release.evaluation.noise
+
+
+def fresh(release: Release) -> Simulated:
+    """What fresh noise would do to a release."""
+    found = noise(release).simulated
+    assert found is not None
+    return found

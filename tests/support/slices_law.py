@@ -1,0 +1,172 @@
+"""The private choice of slices as one law: scores of tables, and all that ``slices`` can answer."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from functools import cache
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+from support.exact import law
+
+from incrowd.anonymize import safe_slices as module
+from incrowd.anonymize.safe_slices import choices, dependence, slices
+from incrowd.arrays import Counts
+from incrowd.codes.frequency import Frequencies, merged
+from incrowd.privacy.randomness import Randomness, SeededRandomness
+
+U = 1024
+Row = tuple[int, ...]
+Table = tuple[Row, ...]
+Slices = tuple[tuple[int, ...], ...]
+Law = dict[Slices, float]
+BITS = SeededRandomness(0)
+HUGE = Fraction(10**6)
+
+
+def counted(rows: Mapping[Row, int], columns: int = 2) -> Frequencies:
+    codes = np.array(list(rows), dtype=np.int32).reshape(-1, columns)
+    return merged(codes, np.array(list(rows.values()), dtype=np.int64))
+
+
+def of_rows(table: Table, columns: int) -> Frequencies:
+    return counted(Counter(table), columns)
+
+
+# Scores.
+
+
+def tables(columns: int, most: int = 30) -> st.SearchStrategy[dict[Row, int]]:
+    """Rows with codes that leave gaps, each several times."""
+    row = st.tuples(*[st.sampled_from([0, 1, 2, 3, 7])] * columns)
+    return st.dictionaries(row, st.integers(1, most), max_size=9)
+
+
+# What one row moves.
+
+
+def with_row(rows: dict[Row, int], row: Row) -> dict[Row, int]:
+    return {**rows, row: rows.get(row, 0) + 1}
+
+
+class Watched:
+    """``select`` as it is called; the answers are given, then 0."""
+
+    def __init__(self, answers: Sequence[int] = ()) -> None:
+        self.answers = answers
+        self.seen: list[tuple[list[int], int, Fraction, Randomness]] = []
+
+    def __call__(
+        self, scores: Counts, *, sensitivity: int, epsilon: Fraction, bits: Randomness
+    ) -> int:
+        place = len(self.seen)
+        self.seen.append((scores.tolist(), sensitivity, epsilon, bits))
+        return self.answers[place] if place < len(self.answers) else 0
+
+
+# All choices as one law.
+
+
+@cache
+def noisy(scores: tuple[int, ...], sensitivity: int, epsilon: Fraction) -> list[float]:
+    return law(scores, mpmath.mpf(epsilon.numerator) / epsilon.denominator / sensitivity)
+
+
+@cache
+def half_noise(scores: tuple[int, ...], sensitivity: int, epsilon: Fraction) -> list[float]:
+    return noisy(scores, sensitivity // 2, epsilon)
+
+
+@cache
+def no_noise(scores: tuple[int, ...], sensitivity: int, epsilon: Fraction) -> list[float]:
+    best = scores.index(max(scores))
+    return [float(at == best) for at in range(len(scores))]
+
+
+Choice = Callable[[tuple[int, ...], int, Fraction], list[float]]
+
+
+@cache
+def scores_of(table: Table, columns: int) -> tuple[int, ...]:
+    found = of_rows(table, columns)
+    return tuple(dependence(found, *pair) for pair in itertools.combinations(range(columns), 2))
+
+
+class Chosen:
+    """The law of ``slices`` by a table's scores: a walk through all that select can answer."""
+
+    def __init__(
+        self, columns: int, most: int, number: int, epsilons: list[Fraction], choice: Choice = noisy
+    ) -> None:
+        assert len(epsilons) == choices(columns, most, number)
+        self.columns, self.most, self.number = columns, most, number
+        self.epsilons, self.choice = epsilons, choice
+        self._laws: dict[tuple[int, ...], Law] = {}
+
+    @property
+    def epsilon(self) -> float:
+        return float(sum(self.epsilons))
+
+    def __call__(self, scores: tuple[int, ...]) -> Law:
+        if scores not in self._laws:
+            pairs = itertools.combinations(range(self.columns), 2)
+            known = dict(zip(pairs, scores, strict=True))
+            found: Law = {}
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(
+                    module, "dependence", lambda _, first, second, _least: known[first, second]
+                )
+                for share, result in self._walk(patch, ()):
+                    found[result] = found.get(result, 0.0) + share
+            assert math.fsum(found.values()) == pytest.approx(1, abs=1e-9)
+            self._laws[scores] = found
+        return self._laws[scores]
+
+    def _walk(
+        self, patch: pytest.MonkeyPatch, answers: tuple[int, ...]
+    ) -> Iterator[tuple[float, Slices]]:
+        select = Watched(answers)
+        patch.setattr(module, "select", select)
+        table = counted({(0,) * self.columns: 1}, self.columns)
+        result = tuple(slices(table, self.most, self.number, epsilons=self.epsilons, bits=BITS))
+        if len(answers) == len(select.seen):
+            share = 1.0
+            for answer, (scores, sensitivity, epsilon, _) in zip(answers, select.seen, strict=True):
+                share *= self.choice(tuple(scores), sensitivity, epsilon)[answer]
+            yield share, result
+        else:
+            for answer in range(len(select.seen[len(answers)][0])):
+                yield from self._walk(patch, (*answers, answer))
+
+
+def neighbours(columns: int, most: int) -> Iterable[tuple[Table, Table]]:
+    """Every table of up to so many rows of two values, beside itself without one of them."""
+    rows = list(itertools.product((0, 1), repeat=columns))
+    for size in range(1, most + 1):
+        for table in itertools.combinations_with_replacement(rows, size):
+            for row in sorted(set(table)):
+                at = table.index(row)
+                yield table, table[:at] + table[at + 1 :]
+
+
+def loss(one: Law, other: Law) -> float:
+    """The largest logarithm of a ratio, either way; inf where only one can come out."""
+    found = 0.0
+    for result in {*one, *other}:
+        p, q = one.get(result, 0.0), other.get(result, 0.0)
+        if p != q:
+            found = max(found, abs(math.log(p / q)) if p and q else math.inf)
+    return found
+
+
+def used_up(chosen: Chosen, pairs: Iterable[tuple[Table, Table]]) -> float:
+    """The largest loss, as a share of the sum of the epsilons."""
+    width = chosen.columns
+    scores = {(scores_of(one, width), scores_of(other, width)) for one, other in pairs}
+    return max(loss(chosen(one), chosen(other)) for one, other in scores) / chosen.epsilon

@@ -1,0 +1,160 @@
+"""Drafted specs: what they guess, and that they fit their tables."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.cli import run
+
+from incrowd.engine.count import count
+from incrowd.engine.local.table import from_columns
+from incrowd.errors import IncrowdError
+from incrowd.spec.build import Declared
+from incrowd.spec.file import load, parse
+from incrowd.tasks.check import check
+from incrowd.tasks.draft import draft, draft_from_arx, quoted
+from incrowd.tasks.sample import sample
+
+
+@pytest.mark.parametrize("kind", ["voters", "patients", "census"])
+def test_a_draft_of_a_sample_is_a_valid_spec_that_fits(kind: str) -> None:
+    table = sample(kind, rows=3000)
+    file = parse(draft(table, name="x.csv").yaml())
+    assert [finding for finding in check(file, table) if finding.kind == "wrong"] == []
+    assert set(file.spec.unconfirmed) == set(table.columns)  # everything waits to be confirmed
+    columns = {name: c for name, c in file.spec.columns.items() if c.hierarchy}
+    assert count(table, Declared(columns)).frequencies.total == 3000
+
+
+def test_a_draft_knows_identifiers_when_it_sees_them() -> None:
+    n = 100
+    table = from_columns(
+        {
+            "Contact": [f"p{i}@mail.example.org" for i in range(n)],
+            "PatientName": [f"Person {i % 60}" for i in range(n)],
+            "mrn": [f"M{i:05}" for i in range(n)],
+            "ZIP": [f"{i % 40 + 501:05}" for i in range(n)],
+            "date_of_birth": [f"19{i % 80 + 10}-03-04" for i in range(n)],
+            "diagnosis": [["flu", "cold", "yes"][i % 3] for i in range(n)],
+            "remark": [f"note {i} {i * i}" for i in range(n)],
+            "empty": [None] * n,
+            "bmi": [18 + i / 10 for i in range(n)],
+            "weird: thing": ["a", "b"] * (n // 2),
+        }
+    )
+    got = draft(table, name="t.csv")
+    roles = {guess.column: guess.role for guess in got.guesses}
+    assert roles == {
+        "Contact": "identifier",
+        "PatientName": "identifier",
+        "mrn": "identifier",
+        "ZIP": "quasi",
+        "date_of_birth": "quasi",
+        "diagnosis": "sensitive",
+        "remark": "identifier",
+        "empty": "drop",
+        "bmi": "quasi",
+        "weird: thing": "quasi",
+    }
+    spec = parse(got.yaml()).spec
+    assert spec.columns["weird: thing"].hierarchy is not None
+    assert "mask: {length: 5}" in got.yaml()
+    assert "dates: {from: 1910-01-01, to: 1989-12-31}" in got.yaml()
+    found = dict(got.checklist())
+    assert found["e-mail addresses"] == ("Contact",)
+    assert found["names"] == ("PatientName",)
+    assert found["medical record numbers"] == ("mrn",)
+    assert len(found) == 18
+
+
+@pytest.mark.parametrize(
+    "text", ["a: b", "yes", "", " x", "39", "#x", "[x]", 'say "hi"', "ü\n", "x y"]
+)
+def test_text_survives_yaml(text: str) -> None:
+    assert list(parse(f"columns: {{{quoted(text)}: {{role: drop}}}}").spec.columns) == [text]
+
+
+def test_lists_and_bytes_are_not_generalised() -> None:
+    table = from_columns({"tags": [["a"], ["b"]], "raw": [b"x", b"y"]})
+    got = draft(table, name="t.parquet")
+    assert [guess.role for guess in got.guesses] == ["drop", "drop"]
+    file = parse("columns: {tags: {role: quasi, hierarchy: flat}, raw: {role: drop}}")
+    (finding,) = check(file, table)
+    assert finding.kind == "wrong"
+    assert "not single values" in finding.message
+
+
+def test_drafts_of_awkward_columns_fit_their_tables() -> None:
+    n = 60
+    table = from_columns(
+        {
+            "balance": [i - 57 for i in range(n)],
+            "code": ["250.00", "250.0", "401 "] * (n // 3),
+            "visited": [f"20{i % 20 + 10}-01-02 10:00:00" for i in range(n)],
+            "sentinel": ["0001-01-01", "2020-05-06"] * (n // 2),
+            "odd": ["\x7f", "a\x85b"] * (n // 2),
+        }
+    )
+    file = parse(draft(table, name="t.csv").yaml())
+    found = [finding for finding in check(file, table) if "not confirmed" not in str(finding)]
+    # the sentinel lies a thousand years before the other dates and stays outside
+    assert [finding.column for finding in found] == ["sentinel"]
+
+
+def test_an_arx_folder_is_taken_as_it_is(tmp_path: Path) -> None:
+    folder = tmp_path / "arx"
+    folder.mkdir()
+    (folder / "people.csv").write_text("sex;age\nMale;1\nFemale;2\nMale;\n")
+    (folder / "people_hierarchy_sex.csv").write_text("Male;*\nFemale;*\n")
+    (folder / "people_hierarchy_age.csv").write_text("1;1-2;*\n2;1-2;*\n")
+    file = tmp_path / "spec.yaml"
+    run("init", "--arx", str(folder), "-o", str(file))
+    assert "table: arx/people.csv" in file.read_text()
+    loaded = load(file)
+    assert loaded.spec.with_role("quasi") == ("sex", "age")
+    assert [finding.kind for finding in check(loaded)] == ["doubtful", "doubtful", "note"]
+    assert set(loaded.spec.unconfirmed.values()) == {("role", "hierarchy")}
+    shutil.rmtree(folder)
+    with pytest.raises(IncrowdError, match="No such file"):
+        check(loaded)
+
+
+def test_a_table_and_a_folder_of_arx_files_together(tmp_path: Path) -> None:
+    folder = tmp_path / "arx"
+    folder.mkdir()
+    (tmp_path / "people.csv").write_text("sex,age,town\n" + "Male,1,A\nFemale,2,B\nMale,,A\n" * 9)
+    (folder / "people_hierarchy_sex.csv").write_text("Male;*\nFemale;*\n")
+    (folder / "people_hierarchy_job.csv").write_text("a;*\n")
+    (folder / "other_hierarchy_age.csv").write_text("1;*\n2;*\n")
+    table, file = str(tmp_path / "people.csv"), tmp_path / "spec.yaml"
+    said = run("init", table, "--arx", str(folder), "-o", str(file))
+    assert f"Hierarchies taken from {folder}: people_hierarchy_sex.csv." in said
+    assert "fit no column: other_hierarchy_age.csv, people_hierarchy_job.csv." in said
+    loaded = load(file)
+    assert loaded.spec.table == "people.csv"
+    assert list(loaded.spec.columns) == ["sex", "age", "town"]
+    assert loaded.spec.unconfirmed["sex"] == ("role", "hierarchy")
+    assert "csv: arx/people_hierarchy_sex.csv" in file.read_text()
+    assert {finding.kind for finding in check(loaded)} == {"doubtful", "note"}
+    # another name of the table: the only one that the folder has is meant, else none
+    shutil.move(table, tmp_path / "t.csv")
+    with pytest.raises(IncrowdError, match="no files t_hierarchy_COLUMN.csv .* other, people"):
+        draft_from_arx(folder, beside=tmp_path, table=str(tmp_path / "t.csv"))
+    (folder / "other_hierarchy_age.csv").unlink()
+    got = draft_from_arx(folder, beside=tmp_path, table=str(tmp_path / "t.csv"))
+    assert (got.table, got.used) == ("t.csv", ("people_hierarchy_sex.csv",))
+    with pytest.raises(IncrowdError, match="If the table lies elsewhere, name it, too"):
+        draft_from_arx(folder, beside=tmp_path)
+    with pytest.raises(IncrowdError, match="is no folder"):
+        draft_from_arx(tmp_path / "none", beside=tmp_path, table=table)
+
+
+def test_codes_are_small_integers() -> None:
+    table = sample("voters", rows=1000)
+    columns = parse(draft(table, name="x").yaml()).spec.columns
+    counted = count(table, Declared({name: columns[name] for name in ("zip", "sex", "birth_year")}))
+    assert counted.frequencies.codes.dtype == np.int32
+    assert [h.height for h in counted.hierarchies] == [6, 2, 4]
