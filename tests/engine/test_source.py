@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from incrowd.codes.values import canonical
-from incrowd.engine import source as source_module
+from incrowd.engine.local import text
 from incrowd.engine.source import open_table
 from incrowd.engine.table import TableError
 
@@ -79,7 +79,7 @@ def test_text_is_read_as_it_is_meant_whatever_its_size(
 ) -> None:
     content, expected = GOOD[name]
     if large:
-        monkeypatch.setattr(source_module, "_IN_MEMORY_BYTES", -1)
+        monkeypatch.setattr(text, "_IN_MEMORY_BYTES", -1)
     (tmp_path / name).write_bytes(content)
     assert columns(tmp_path / name) == {
         key: sorted(set(values), key=str) for key, values in expected.items()
@@ -107,7 +107,7 @@ def test_awkward_tables_in_memory() -> None:
 def test_a_large_file_is_checked_and_scanned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source_module, "_IN_MEMORY_BYTES", 10)
+    monkeypatch.setattr(text, "_IN_MEMORY_BYTES", 10)
     good, bad = tmp_path / "good.csv", tmp_path / "bad.csv"
     good.write_bytes(b'a;b\n"x;y";01\n' * 1 + b"z;\n" * 999)
     table = open_table(good)
