@@ -29,14 +29,6 @@ class Tally:
     counts: Counts
 
 
-@dataclass(frozen=True, eq=False)
-class Recoding:
-    """What each raw value of a column is replaced by."""
-
-    values: Sequence[object]
-    labels: Sequence[str | None]
-
-
 Coder = Callable[[Sequence[object]], Codes]
 
 
@@ -78,14 +70,6 @@ class Table(Protocol):
 
     def one_row_each(self, column: str, bits: Randomness) -> Table:
         """One row, chosen at random, for each distinct value of a column; none without one."""
-        ...
-
-    def recoded(self, recodings: Mapping[str, Recoding]) -> Table:
-        """The recoded columns and no others."""
-        ...
-
-    def keeping(self, columns: Sequence[str], classes: Sequence[Sequence[str | None]]) -> Table:
-        """The rows whose values in these columns are among the classes."""
         ...
 
     def frame(self) -> Any:

@@ -16,7 +16,7 @@ from incrowd.arrays import Codes, Counts
 from incrowd.codes.frequency import Frequencies, joined, merged
 from incrowd.codes.values import BLANKS, BOOLEANS, NUMERAL
 from incrowd.engine.local import parquet
-from incrowd.engine.table import Coder, Recoding, Table, TableError, Tally
+from incrowd.engine.table import Coder, Table, TableError, Tally
 from incrowd.privacy.randomness import Randomness
 
 _PART_ROWS = 4_000_000
@@ -159,35 +159,6 @@ class LocalTable:
             )  # fmt: skip
             codes.append(found.get_column("place").to_numpy())
         return parquet.in_order(codes)
-
-    def recoded(self, recodings: Mapping[str, Recoding]) -> Table:
-        """The recoded columns and no others."""
-        self._refuse_missing(list(recodings))
-        schema = self._frame.collect_schema()
-        shown = []
-        for name, recoding in recodings.items():
-            inner = self._inner[name]
-            raw = pl.Series(recoding.values, dtype=schema[inner])
-            if raw.n_unique() < len(raw):
-                raise TableError(f"The recoding of '{name}' has a value twice.")
-            labels = pl.Series(recoding.labels, dtype=pl.String)
-            # Strict: a value that the recoding does not know is an error, never a null.
-            label = pl.col(inner).replace_strict(raw, labels, return_dtype=pl.String)
-            shown.append(label.alias(name))
-        return LocalTable(self._frame.select(shown))
-
-    def keeping(self, columns: Sequence[str], classes: Sequence[Sequence[str | None]]) -> Table:
-        """The rows whose values in these columns are among the classes."""
-        self._refuse_missing(columns)
-        inner = [self._inner[name] for name in columns]
-        kept = pl.LazyFrame(
-            {name: [row[at] for row in classes] for at, name in enumerate(inner)},
-            schema=dict.fromkeys(inner, pl.String),
-        )
-        joined_ = self._frame.join(kept, on=inner, how="semi", nulls_equal=True)
-        return LocalTable(
-            joined_.rename({new: name for name, new in self._inner.items() if name != new})
-        )
 
     def respelled(self, spell: Callable[[str], str]) -> Table:
         """The table with every text and every name written in another way; each text once."""
