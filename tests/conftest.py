@@ -22,4 +22,4 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def voters() -> pl.DataFrame:
-    return sample("voters", rows=20_000)._frame.collect()  # type: ignore[attr-defined, no-any-return]
+    return sample("voters", rows=20_000).frame()  # type: ignore[no-any-return]

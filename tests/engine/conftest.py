@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from incrowd.engine.local.table import from_columns
+from incrowd.engine.source import local_engine
 from incrowd.engine.table import Table
 
 MakeTable = Callable[[Mapping[str, Sequence[object]]], Table]
@@ -15,4 +15,4 @@ MakeTable = Callable[[Mapping[str, Sequence[object]]], Table]
 @pytest.fixture(params=["local"])
 def make_table(request: pytest.FixtureRequest) -> MakeTable:
     """A function from columns to a table of the engine under test."""
-    return {"local": from_columns}[request.param]
+    return {"local": local_engine().from_columns}[request.param]

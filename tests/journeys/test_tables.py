@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from ui.test_cli import run
 
 from incrowd.engine.count import count
-from incrowd.engine.local.table import from_columns
+from incrowd.engine.source import local_engine
 from incrowd.errors import IncrowdError
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, load, parse
@@ -25,7 +25,7 @@ from incrowd.ui.cli import app
 
 def frame(kind: str, rows: int, seed: int = 1) -> pl.DataFrame:
     table = sample(kind, rows=rows, seed=seed)
-    return table._frame.collect()  # type: ignore[attr-defined, no-any-return]
+    return table.frame()  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("kind", ["voters", "patients", "census"])
@@ -68,7 +68,7 @@ def test_a_draft_of_a_sample_is_a_valid_spec_that_fits(kind: str) -> None:
 
 def test_a_draft_knows_identifiers_when_it_sees_them() -> None:
     n = 100
-    table = from_columns(
+    table = local_engine().from_columns(
         {
             "Contact": [f"p{i}@mail.example.org" for i in range(n)],
             "PatientName": [f"Person {i % 60}" for i in range(n)],
@@ -119,7 +119,7 @@ def spec(text: str) -> SpecFile:
 
 
 def test_check_lists_everything_at_once() -> None:
-    table = from_columns(
+    table = local_engine().from_columns(
         {
             "name": ["Ann", "Bob", "Ann"],
             "age": ["39", "abc", None],
@@ -166,13 +166,13 @@ def test_check_lists_everything_at_once() -> None:
 
 
 def test_a_column_wholly_outside_its_domain_is_wrong() -> None:
-    table = from_columns({"x": ["1", "2", None]})
+    table = local_engine().from_columns({"x": ["1", "2", None]})
     file = spec("columns: {x: {role: quasi, hierarchy: {flat: {values: [a]}}}}")
     assert [finding.kind for finding in check(file, table)] == ["wrong", "note"]
 
 
 def test_lists_and_bytes_are_not_generalised() -> None:
-    table = from_columns({"tags": [["a"], ["b"]], "raw": [b"x", b"y"]})
+    table = local_engine().from_columns({"tags": [["a"], ["b"]], "raw": [b"x", b"y"]})
     got = draft(table, name="t.parquet")
     assert [guess.role for guess in got.guesses] == ["drop", "drop"]
     file = spec("columns: {tags: {role: quasi, hierarchy: flat}, raw: {role: drop}}")
@@ -183,7 +183,7 @@ def test_lists_and_bytes_are_not_generalised() -> None:
 
 def test_drafts_of_awkward_columns_fit_their_tables() -> None:
     n = 60
-    table = from_columns(
+    table = local_engine().from_columns(
         {
             "balance": [i - 57 for i in range(n)],
             "code": ["250.00", "250.0", "401 "] * (n // 3),
@@ -199,7 +199,7 @@ def test_drafts_of_awkward_columns_fit_their_tables() -> None:
 
 
 def test_check_counts_people() -> None:
-    table = from_columns({"id": ["1", "1.0 ", "2", None], "x": ["a"] * 4})
+    table = local_engine().from_columns({"id": ["1", "1.0 ", "2", None], "x": ["a"] * 4})
     file = spec("unit: {id: id}\ncolumns: {id: {role: identifier}, x: {role: drop}}")
     said = [str(finding) for finding in check(file, table)]
     assert said == [
@@ -211,7 +211,7 @@ def test_check_counts_people() -> None:
 def test_a_hierarchy_that_cannot_be_built_is_a_finding(tmp_path: Path) -> None:
     (tmp_path / "h.csv").write_text("a;x\na;y\n")
     (tmp_path / "spec.yaml").write_text("columns: {c: {role: quasi, hierarchy: {csv: h.csv}}}")
-    (finding,) = check(load(tmp_path / "spec.yaml"), from_columns({"c": ["a"]}))
+    (finding,) = check(load(tmp_path / "spec.yaml"), local_engine().from_columns({"c": ["a"]}))
     assert finding.kind == "wrong"
     assert "The value 'a' is in the hierarchy twice" in finding.message
 

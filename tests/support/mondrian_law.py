@@ -31,7 +31,7 @@ from incrowd.anonymize.safe_search import Ramp
 from incrowd.arrays import Counts
 from incrowd.codes.counted import Counted
 from incrowd.codes.frequency import Frequencies, merged
-from incrowd.engine.source import open_table
+from incrowd.engine.source import local_engine, open_table
 from incrowd.methods.base import Product, published
 from incrowd.methods.safe import scheme as schemes
 from incrowd.methods.safe.scheme import Cut, Walk
@@ -185,7 +185,7 @@ class Whole:
     ) -> Iterator[tuple[Product, SafeRelease, float]]:
         self._script = list(script)
         self._heard: Any = None
-        walk = Walk(bits(), lambda _: None, lambda _done, _all: None)
+        walk = Walk(bits(), lambda _: None, lambda _done, _all: None, local_engine())
         try:
             product, pair = self.scheme.product(whole, self.problem.budget, walk)
         except UndecidedError:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
-from incrowd.arrays import Codes, Counts
+import numpy as np
+
+from incrowd.arrays import Bools, Codes, Counts
 from incrowd.codes.frequency import Frequencies
 from incrowd.errors import IncrowdError
 from incrowd.privacy.randomness import Randomness
@@ -30,10 +32,16 @@ class Tally:
 
 
 Coder = Callable[[Sequence[object]], Codes]
+Coded = tuple[Sequence[object], Codes]  # the labels of a column, and which of them each row has
 
 
 class Table(Protocol):
     """A table of whatever engine. Nothing is read before it is needed."""
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that holds the table, and makes tables beside it."""
+        ...
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -86,4 +94,54 @@ class Table(Protocol):
 
     def write(self, path: Path) -> None:
         """Write Parquet, CSV or Arrow by the ending of the name; whole or not at all."""
+        ...
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """What holds tables: it opens them, and makes those that are to be published.
+
+    The rows of a made table are in the order in which they were given. A file that it writes
+    holds them and nothing besides: no statistics, and no label that no row has.
+    """
+
+    def open(
+        self,
+        source: Any,
+        *,
+        folder: Path = Path(),
+        empty: bool = False,
+        delimiter: str | None = None,
+    ) -> Table:
+        """A table from whatever the engine reads; raises :class:`TableError` for all else.
+
+        A relative path is relative to ``folder``. A file without rows is refused unless
+        ``empty`` allows it. The ``delimiter`` of a text file is found out if it is not given.
+        """
+        ...
+
+    def from_columns(self, columns: Mapping[str, Sequence[object] | np.ndarray[Any, Any]]) -> Table:
+        """A table held in memory, from its columns."""
+        ...
+
+    def from_cells(
+        self, columns: Mapping[str, Coded], counts: Counts, *, weighted: str | None = None
+    ) -> Table:
+        """A table of cells: for each column its labels and each cell's code, and how many rows.
+
+        Rows are repeated as often as they count; or, with a name for the column of counts,
+        written once with it, as the last column.
+        """
+        ...
+
+    def from_rows(
+        self,
+        coded: Mapping[str, Coded],
+        plain: Mapping[str, tuple[np.ndarray[Any, Any], Bools]],
+        order: Sequence[str],
+    ) -> Table:
+        """A table of rows: columns of labels by code, and plain columns with a mask of nulls.
+
+        ``order`` names all columns in the order that they are to have.
+        """
         ...

@@ -14,8 +14,7 @@ from incrowd.codes.counted import COUNT, Counted, Rows, Shown
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.codes.values import reading_order
-from incrowd.engine.local.table import from_cells
-from incrowd.engine.table import Table, TableError
+from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import IncrowdError
 from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.outcome import Outcome
@@ -93,8 +92,10 @@ class Method(Protocol):
         """The table as distinct tuples. Nothing is drawn."""
         ...
 
-    def make(self, counted: Any, bits: Randomness, step: Step, progress: Progress) -> Made:
-        """The rows to be published, from what :meth:`count` has found."""
+    def make(
+        self, counted: Any, bits: Randomness, step: Step, progress: Progress, engine: Engine
+    ) -> Made:
+        """The rows to be published, from what :meth:`count` has found, as tables of an engine."""
         ...
 
 
@@ -150,8 +151,9 @@ def cells(
     frequencies: Frequencies,
     *,
     weighted: bool,
+    engine: Engine,
 ) -> Table:
-    """Cells as a table, in the order of what they show.
+    """Cells as a table of an engine, in the order of what they show.
 
     Codes may come from the values met in the table, suppressed ones among them, so their order
     must not be seen.
@@ -164,7 +166,7 @@ def cells(
     columns = {
         name: (texts, merged_.codes[:, at]) for at, (name, texts) in enumerate(shown.items())
     }
-    return from_cells(columns, merged_.counts, weighted=COUNT if weighted else None)
+    return engine.from_cells(columns, merged_.counts, weighted=COUNT if weighted else None)
 
 
 def in_reading_order(texts: Sequence[object]) -> tuple[list[object], Codes]:

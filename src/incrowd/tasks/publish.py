@@ -27,7 +27,7 @@ from incrowd import __version__
 from incrowd.arrays import Progress, Step
 from incrowd.codes.counted import Rows
 from incrowd.engine.source import open_table
-from incrowd.engine.table import Table, TableError
+from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import IncrowdError
 from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.outcome import Outcome
@@ -109,24 +109,25 @@ def publish(
     ledger: Ledger | Path | str | None = None,
     key: Ed25519PrivateKey | None = None,
     bits: Randomness | None = None,
+    engine: Engine | None = None,
     step: Step = lambda _: None,
     progress: Progress = lambda _done, _all: None,
 ) -> Release:
     """Publish a table, into a folder that does not exist yet or is empty.
 
     ``table`` is whatever :func:`incrowd.engine.source.open_table` takes, or None for the one
-    that the spec names; ``spec`` is a file, its path, or its content. What only the curator may
-    see goes into ``curator``, by default beside the release (NAME.curator). ``step`` hears of
-    each step before it is taken, ``progress`` how much of a long search is decided. Everything
-    that can be refused is refused before the ledger is touched, and the ledger is booked before
-    anything is drawn.
+    that the spec names; ``engine`` opens it, by default the one for tables of its kind. ``spec``
+    is a file, its path, or its content. What only the curator may see goes into ``curator``, by
+    default beside the release (NAME.curator). ``step`` hears of each step before it is taken,
+    ``progress`` how much of a long search is decided. Everything that can be refused is refused
+    before the ledger is touched, and the ledger is booked before anything is drawn.
     """
     if output is None:
         home = Path(tempfile.mkdtemp(prefix="incrowd-"))
         try:
             release = publish(
                 table, spec, output=home / "release", curator=curator,
-                ledger=ledger, key=key, bits=bits, step=step, progress=progress,
+                ledger=ledger, key=key, bits=bits, engine=engine, step=step, progress=progress,
             )  # fmt: skip
         except BaseException:
             shutil.rmtree(home, ignore_errors=True)
@@ -146,7 +147,10 @@ def publish(
         ledger.allow(spend, unit=_unit(file.spec))  # before the table is so much as opened
     if table is None and file.spec.table is None:
         raise IncrowdError("The spec names no table. Add 'table: FILE'.")
-    source = open_table(file.spec.table, folder=file.folder) if table is None else open_table(table)
+    if table is None:
+        source = open_table(file.spec.table, engine=engine, folder=file.folder)
+    else:
+        source = open_table(table, engine=engine)
     _refuse_unfit(file.spec, source)
     with (
         _Spend(output) as spent,
@@ -168,7 +172,7 @@ def publish(
         if isinstance(file.spec.unit, PersonId):
             source = source.one_row_each(file.spec.unit.id, bits)
             counted = method.count(source)
-        made = method.make(counted, bits, step, progress)
+        made = method.make(counted, bits, step, progress, source.engine)
         step("write")
         certificate = _write(draft, file.spec, method, made, bits, key)
         step("report")

@@ -13,7 +13,7 @@ from incrowd.codes.counted import Counted, Rows, Shown
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.codes.hierarchy import ROOT
 from incrowd.engine.count import count_rows
-from incrowd.engine.table import Table
+from incrowd.engine.table import Engine, Table
 from incrowd.errors import IncrowdError
 from incrowd.measure.evaluation import evaluate, invented
 from incrowd.methods.base import Made, Product, Recoded, alone, cells, protection, published
@@ -69,7 +69,9 @@ class KAnonymity:
         """The tuples of generalised and kept columns."""
         return count_rows(table, self.declared, tuple(self.kept))
 
-    def make(self, rows: Rows, bits: Randomness, step: Step, progress: Progress) -> Made:
+    def make(
+        self, rows: Rows, bits: Randomness, step: Step, progress: Progress, engine: Engine
+    ) -> Made:
         """Search, recode."""
         axes = rows.counted.axes
         step("search")
@@ -88,7 +90,7 @@ class KAnonymity:
         evaluation = evaluate(rows.counted, axes, looks, stars=False)
         return alone(
             Product(
-                data=self._table(rows, found, shown, missing if starred else 0),
+                data=self._table(rows, found, shown, missing if starred else 0, engine),
                 rows=shown.total + (missing if starred else 0),
                 classes=len(class_sizes),
                 smallest_class=int(class_sizes.min()) if len(class_sizes) else 0,
@@ -144,7 +146,9 @@ class KAnonymity:
                 known[f"rule {name}: {kind}"] = float(value)
         return known
 
-    def _table(self, rows: Rows, found: Classes, shown: Frequencies, stars: int) -> Table:
+    def _table(
+        self, rows: Rows, found: Classes, shown: Frequencies, stars: int, engine: Engine
+    ) -> Table:
         labels: dict[str, list[object]] = dict(
             zip(rows.counted.names, map(list, found.labels), strict=True)
         )
@@ -158,7 +162,7 @@ class KAnonymity:
             codes = np.vstack([shown.codes, np.array([row], dtype=np.int32)])
             shown = merged(codes, np.append(shown.counts, stars))
         weighted = self._release.rows == "weighted"
-        return cells(labels, shown, weighted=weighted)
+        return cells(labels, shown, weighted=weighted, engine=engine)
 
 
 def locally_invented(counted: Counted, axes: Sequence[Axis], shown: Shown) -> tuple[str, ...]:

@@ -15,8 +15,7 @@ from incrowd.codes.counted import Rows, Shown
 from incrowd.codes.frequency import merged
 from incrowd.codes.grid import Grid, grid_of
 from incrowd.engine.count import count_rows
-from incrowd.engine.local.table import from_rows
-from incrowd.engine.table import Table
+from incrowd.engine.table import Engine, Table
 from incrowd.errors import IncrowdError
 from incrowd.measure.evaluation import Evaluation, evaluate
 from incrowd.measure.linking import Estimate, Linking, linking_risk, predicted, repeated
@@ -115,7 +114,9 @@ class KEpsilon(KAnonymity):
         names = (*self.kept, *self.noisy)
         return count_rows(table, self.declared, names)
 
-    def make(self, rows: Rows, bits: Randomness, step: Step, progress: Progress) -> Made:
+    def make(
+        self, rows: Rows, bits: Randomness, step: Step, progress: Progress, engine: Engine
+    ) -> Made:
         """Search, draw noise, put the rows in the order of what they show."""
         axes = rows.counted.axes
         step("search")
@@ -130,7 +131,7 @@ class KEpsilon(KAnonymity):
         plain = evaluate(rows.counted, axes, looks, stars=False)
         evaluation = self._evaluated(plain, data, released, kept, bits)
         return alone(Product(
-            data=self._rows(rows, found, data, released, np.flatnonzero(kept)),
+            data=self._rows(rows, found, data, released, np.flatnonzero(kept), engine),
             rows=shown.total,
             classes=len(shown),
             smallest_class=int(shown.counts.min()) if len(shown) else 0,
@@ -217,6 +218,7 @@ class KEpsilon(KAnonymity):
         data: NoisyRows,
         released: Sequence[Steps],
         kept: npt.NDArray[np.int64],
+        engine: Engine,
     ) -> Table:
         """The rows in the order of what they show, which tells nothing else of them."""
         tuples = data.tuples[kept]
@@ -242,7 +244,7 @@ class KEpsilon(KAnonymity):
                 values, null = plain[name]
                 keys += [null, np.where(null, values[:1], values)]  # nulls are alike, and last
         order = np.lexsort(keys[::-1])  # which sorts by its last key first
-        return from_rows(
+        return engine.from_rows(
             {name: (labels, codes[order]) for name, (labels, codes) in coded.items()},
             {name: (values[order], null[order]) for name, (values, null) in plain.items()},
             names,

@@ -9,7 +9,7 @@ from fractions import Fraction
 from incrowd.arrays import Progress, Step
 from incrowd.codes.counted import Counted
 from incrowd.engine.count import count
-from incrowd.engine.table import Table
+from incrowd.engine.table import Engine, Table
 from incrowd.errors import IncrowdError
 from incrowd.measure.slices import sliced
 from incrowd.methods.base import Made, Product, alone, protection, published
@@ -78,9 +78,11 @@ class Safe:
             return self._scheme.counted(table)
         return count(table, self._declared)
 
-    def make(self, counted: Counted, bits: Randomness, step: Step, progress: Progress) -> Made:
+    def make(
+        self, counted: Counted, bits: Randomness, step: Step, progress: Progress, engine: Engine
+    ) -> Made:
         """Choose what is to be chosen, draw, drop what is rare."""
-        walk = Walk(bits, step, progress)
+        walk = Walk(bits, step, progress, engine)
         if self._slicing.tables == 1:
             product, pair = self._scheme.product(counted, self._budget, walk)
             return replace(alone(self._known(product, pair, 0)), reasons=self._reasons)

@@ -22,7 +22,7 @@ from incrowd.codes.axis import Axis, positions
 from incrowd.codes.counted import Counted, Shown
 from incrowd.codes.frequency import keys, merged
 from incrowd.engine.count import count
-from incrowd.engine.table import Table
+from incrowd.engine.table import Engine, Table
 from incrowd.errors import IncrowdError
 from incrowd.measure.evaluation import evaluate, invented
 from incrowd.measure.loss import normalised
@@ -53,6 +53,7 @@ class Walk:
     bits: Randomness
     step: Step
     progress: Progress
+    engine: Engine
 
 
 class Scheme(Protocol):
@@ -213,7 +214,7 @@ class Cut(Searched):
         product = Product(
             data=cells(
                 dict(zip(whole.names, labels, strict=True)), drawn,
-                weighted=self._release.rows == "weighted",
+                weighted=self._release.rows == "weighted", engine=walk.engine,
             ),
             rows=drawn.total,
             classes=len(drawn),
@@ -289,7 +290,7 @@ def _drawn(
     leveled = list(zip(counted.names, counted.hierarchies, counted.levels, strict=True))
     labels = {name: hierarchy.labels[level] for name, hierarchy, level in leveled}
     return Product(
-        data=cells(labels, drawn, weighted=release.rows == "weighted"),
+        data=cells(labels, drawn, weighted=release.rows == "weighted", engine=walk.engine),
         rows=drawn.total,
         classes=len(drawn),
         smallest_class=int(drawn.counts.min()) if len(drawn) else 0,
