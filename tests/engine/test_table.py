@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 from incrowd.codes.frequency import between
 from incrowd.codes.values import canonical
 from incrowd.engine.count import count
-from incrowd.engine.local import table as local
-from incrowd.engine.source import open_table
-from incrowd.engine.table import Coder, Table, TableError, Tally
+from incrowd.engine.table import Coded, Coder, Engine, Table, TableError, Tally
 from incrowd.privacy.randomness import SeededRandomness, SystemRandomness
 from incrowd.spec.build import Declared
 from incrowd.spec.model import Column
@@ -69,25 +67,6 @@ def test_tallies_count_every_row_and_null_is_a_value(make_table: MakeTable) -> N
     }
     assert set(table.values("score")) == {1.5, 2.0, None}
     assert table.head(2).rows() == 2
-
-
-def test_tallies_in_parts_are_the_same(
-    make_table: MakeTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where hardly any tuple repeats, the table is counted in parts; nothing else changes."""
-    distinct: dict[str, Sequence[object]] = {
-        "a": list(range(50)),
-        "b": [f"x{i % 37:02}" for i in range(50)],
-    }
-    table = make_table(distinct)
-    whole = rows_of(table)
-    monkeypatch.setattr(local, "_PROBES", (10, 20))
-    monkeypatch.setattr(local, "_PART_ROWS", 7)
-    assert len(list(table.tallies(["a", "b"]))) == 8
-    assert rows_of(table) == whole
-    column = Column.model_validate({"role": "quasi", "hierarchy": "flat"})
-    counted = count(table, Declared({"a": column, "b": column}))
-    assert (len(counted.frequencies), counted.frequencies.total) == (50, 50)
 
 
 def test_counting_codes_equals_counting_values(make_table: MakeTable) -> None:
@@ -186,7 +165,8 @@ def test_what_is_written_is_read_back(make_table: MakeTable, tmp_path: Path, end
     table = make_table({"a": ['say "hi", you', None, "ü;|\n"], "b": ["1", "2", "01"]})
     path = tmp_path / f"table.{ending}"
     table.write(path)
-    assert rows_of(open_table(path)) == rows_of(table)
+    assert rows_of(table.engine.open(path)) == rows_of(table)
+    assert rows_of(table.engine.open(path.name, folder=tmp_path)) == rows_of(table)
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -197,6 +177,67 @@ def test_writing_fails_whole(make_table: MakeTable, tmp_path: Path) -> None:
     with pytest.raises(TableError, match="Cannot write"):
         table.write(tmp_path / "nowhere" / "table.csv")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_without_rows_is_opened_only_if_it_may_be(engine: Engine, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\n", encoding="utf-8")
+    with pytest.raises(TableError, match="'table.csv' has a header but no rows"):
+        engine.open(path)
+    table = engine.open(path, empty=True, delimiter=",")
+    assert (table.columns, table.rows(), rows_of(table)) == (("a", "b"), 0, {})
+
+
+def test_what_is_no_table_is_refused(engine: Engine, tmp_path: Path) -> None:
+    for source in (42, tmp_path / "none.csv", "nothing://at/all"):
+        with pytest.raises(TableError, match="Cannot read"):
+            engine.open(source)
+
+
+def test_every_table_leads_to_its_engine(engine: Engine, tmp_path: Path) -> None:
+    table = engine.from_columns({"a": ["x", "y"]})
+    path = tmp_path / "table.csv"
+    table.write(path)
+    cells: Coded = (["x"], np.zeros(1, np.int32))
+    for one in (
+        table,
+        table.head(1),
+        table.one_row_each("a", SystemRandomness()),
+        table.respelled(str.upper),
+        engine.open(path),
+        engine.from_cells({"a": cells}, np.array([3])),
+        engine.from_rows({"a": cells}, {}, ["a"]),
+    ):
+        assert one.engine is engine
+
+
+def test_rows_without_a_value_are_counted(make_table: MakeTable) -> None:
+    table = make_table({"id": ["1", None, " ", "", "x"], "number": [1, None, 2, 3, None]})
+    assert (table.missing("id"), table.missing("number")) == (3, 2)
+
+
+def test_the_order_of_rows_is_told_by_codes(make_table: MakeTable) -> None:
+    table = make_table({"a": ["y", "y", "x", None], "b": ["1", "2", "1", "1"]})
+    first, second = in_order(["y", "x", None]), in_order(["1", "2"])
+    assert table.ascending(["a", "b"], {"a": first, "b": second})
+    assert not table.ascending(["b", "a"], {"a": first, "b": second})
+    assert not table.ascending(["a"], {"a": in_order(["x", "y", None])})
+
+
+def test_texts_and_names_are_spelled_in_another_way(make_table: MakeTable) -> None:
+    table = make_table({"a": ["x", None, "=y"], "n": [1, 2, 3]})
+    spelled = table.respelled(lambda text: f"'{text}" if text in ("=y", "n") else text)
+    assert spelled.columns == ("a", "'n")
+    assert rows_of(spelled) == {("x", 1): 1, (None, 2): 1, ("'=y", 3): 1}
+
+
+def test_the_same_table_is_recognised_under_the_same_key(make_table: MakeTable) -> None:
+    def mark(values: Sequence[object], key: bytes) -> str:
+        return make_table({"a": values}).fingerprint(key)
+
+    assert mark(["x", "y"], b"k") == mark(["x", "y"], b"k")
+    others = (mark(["x", "z"], b"k"), mark(["x"], b"k"), mark(["x", "y"], b"l"))
+    assert mark(["x", "y"], b"k") not in others
 
 
 def test_a_missing_column_is_named(make_table: MakeTable) -> None:
