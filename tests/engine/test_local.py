@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
-from engine.test_table import rows_of
+from engine.test_table import in_order, rows_of
 
 from incrowd.engine.count import count
 from incrowd.engine.local import table as local
+from incrowd.engine.released import open_released
 from incrowd.engine.source import local_engine
 from incrowd.spec.build import Declared
 from incrowd.spec.model import Column
@@ -29,3 +31,14 @@ def test_tallies_in_parts_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     column = Column.model_validate({"role": "quasi", "hierarchy": "flat"})
     counted = count(table, Declared({"a": column, "b": column}))
     assert (len(counted.frequencies), counted.frequencies.total) == (50, 50)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_the_order_of_rows_is_told_by_codes(tmp_path: Path, ending: str) -> None:
+    columns: dict[str, Sequence[object]] = {"a": ["y", "y", "x", None], "b": ["1", "2", "1", "1"]}
+    local_engine().from_columns(columns).write(tmp_path / f"table.{ending}")
+    table = open_released(tmp_path / f"table.{ending}")
+    first, second = in_order(["y", "x", None]), in_order(["1", "2"])
+    assert table.ascending(["a", "b"], {"a": first, "b": second})
+    assert not table.ascending(["b", "a"], {"a": first, "b": second})
+    assert not table.ascending(["a"], {"a": in_order(["x", "y", None])})

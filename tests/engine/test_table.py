@@ -216,14 +216,6 @@ def test_rows_without_a_value_are_counted(make_table: MakeTable) -> None:
     assert (table.missing("id"), table.missing("number")) == (3, 2)
 
 
-def test_the_order_of_rows_is_told_by_codes(make_table: MakeTable) -> None:
-    table = make_table({"a": ["y", "y", "x", None], "b": ["1", "2", "1", "1"]})
-    first, second = in_order(["y", "x", None]), in_order(["1", "2"])
-    assert table.ascending(["a", "b"], {"a": first, "b": second})
-    assert not table.ascending(["b", "a"], {"a": first, "b": second})
-    assert not table.ascending(["a"], {"a": in_order(["x", "y", None])})
-
-
 def test_texts_and_names_are_spelled_in_another_way(make_table: MakeTable) -> None:
     table = make_table({"a": ["x", None, "=y"], "n": [1, 2, 3]})
     spelled = table.respelled(lambda text: f"'{text}" if text in ("=y", "n") else text)

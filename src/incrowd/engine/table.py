@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from incrowd.arrays import Bools, Codes, Counts
-from incrowd.codes.frequency import Frequencies
+from incrowd.codes.frequency import Frequencies, merged
 from incrowd.errors import IncrowdError
 from incrowd.privacy.randomness import Randomness
 
@@ -30,13 +30,24 @@ class Tally:
     codes: Codes
     counts: Counts
 
+    def coded(self, coders: Sequence[Coder]) -> Frequencies:
+        """The tuples in codes of another kind, by one coder for each column."""
+        columns = [coder(self.values[at])[self.codes[:, at]] for at, coder in enumerate(coders)]
+        return merged(np.column_stack(columns).astype(np.int32), self.counts)
 
+
+# From raw values to codes. An engine may ask for the code of null where there is no null.
 Coder = Callable[[Sequence[object]], Codes]
+Columns = Mapping[str, Sequence[object] | np.ndarray[Any, Any]]
 Coded = tuple[Sequence[object], Codes]  # the labels of a column, and which of them each row has
 
 
 class Table(Protocol):
-    """A table of whatever engine. Nothing is read before it is needed."""
+    """A table of whatever engine. Nothing is read before it is needed.
+
+    Values are plain ones of Python: text, numbers, booleans, days, times to the microsecond.
+    NaN is null, and null is a value like any other. Several threads may ask at once.
+    """
 
     @property
     def engine(self) -> Engine:
@@ -65,19 +76,22 @@ class Table(Protocol):
         ...
 
     def count(self, columns: Sequence[str], coders: Mapping[str, Coder]) -> Frequencies:
-        """Distinct tuples of codes with counts; a coder gives raw values their codes."""
+        """Distinct tuples of codes with counts, by a coder for each column.
+
+        An engine that knows nothing faster codes each of its tallies, and joins them.
+        """
         ...
 
     def missing(self, column: str) -> int:
-        """How many rows have no value in a column."""
-        ...
-
-    def ascending(self, columns: Sequence[str], coders: Mapping[str, Coder]) -> bool:
-        """Whether the rows stand in the order of their codes, the first column first."""
+        """How many rows have no value in a column; text without characters is none."""
         ...
 
     def one_row_each(self, column: str, bits: Randomness) -> Table:
-        """One row, chosen at random, for each distinct value of a column; none without one."""
+        """One row, chosen at random, for each person whom a column identifies.
+
+        Ids are one where their canonical texts are (:func:`incrowd.codes.values.canonical`). A
+        row without one is not chosen. The choice is made once, however often the table is read.
+        """
         ...
 
     def frame(self) -> Any:
@@ -101,8 +115,9 @@ class Table(Protocol):
 class Engine(Protocol):
     """What holds tables: it opens them, and makes those that are to be published.
 
-    The rows of a made table are in the order in which they were given. A file that it writes
-    holds them and nothing besides: no statistics, and no label that no row has.
+    What is made from cells or rows keeps their order, and is written as whoever checks a release
+    expects it: no statistics, and no label that no row has. The local engine writes such files;
+    others can have it make and write the same table.
     """
 
     def open(
@@ -120,7 +135,7 @@ class Engine(Protocol):
         """
         ...
 
-    def from_columns(self, columns: Mapping[str, Sequence[object] | np.ndarray[Any, Any]]) -> Table:
+    def from_columns(self, columns: Columns) -> Table:
         """A table held in memory, from its columns."""
         ...
 

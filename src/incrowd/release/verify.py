@@ -21,8 +21,7 @@ from incrowd.codes.frequency import Frequencies, keys
 from incrowd.codes.hierarchy import ROOT, from_rows
 from incrowd.codes.values import BOOLEANS, canonical, iso_day, number, reading_order
 from incrowd.engine.count import read_shown
-from incrowd.engine.hidden import hidden, refuse_heavy
-from incrowd.engine.source import open_table
+from incrowd.engine.released import ReleasedTable, hidden, open_released, refuse_heavy
 from incrowd.engine.table import Coder, Table
 from incrowd.errors import IncrowdError
 from incrowd.measure.diversity import Distinct, Entropy, Protected, Rule
@@ -163,7 +162,7 @@ def _data(folder: Path, certificate: Certificate) -> list[str]:
         found += hidden(folder / release.file)
     elif release.file.endswith(".parquet"):
         refuse_heavy(folder / release.file)
-    table = open_table(folder / release.file, empty=True, delimiter=",")
+    table = open_released(folder / release.file)
     if release.formulas:
         table = table.respelled(unescaped)
     names = list(certificate.table.scheme)
@@ -206,7 +205,7 @@ def _data(folder: Path, certificate: Certificate) -> list[str]:
     return found
 
 
-def _oddities(table: Table, certificate: Certificate) -> list[str]:
+def _oddities(table: ReleasedTable, certificate: Certificate) -> list[str]:
     """What a release does not have, and a reader would not notice."""
     found = []
     weighted = certificate.table.release.form == "weighted"
@@ -238,7 +237,7 @@ def _is_plain(value: object) -> bool:
     return value in (canonical(value), f"{canonical(value)}.0")
 
 
-def _is_ordered(table: Table, names: list[str]) -> bool:
+def _is_ordered(table: ReleasedTable, names: list[str]) -> bool:
     """Whether rows stand in the order of what they show, so that the order tells nothing."""
 
     def coder(name: str) -> Coder:

@@ -17,11 +17,11 @@ import polars as pl
 
 from incrowd.arrays import Bools, Counts
 from incrowd.engine.address import is_address, without_secrets
+from incrowd.engine.local.made import MadeTable, used_labels
 from incrowd.engine.local.postgres import read_postgres
-from incrowd.engine.local.released import Released, used_labels
 from incrowd.engine.local.table import LocalTable
 from incrowd.engine.local.text import open_text, refuse_duplicates
-from incrowd.engine.table import Coded, Table, TableError
+from incrowd.engine.table import Coded, TableError
 
 _TEXT = {".csv", ".tsv", ".txt", ".tab"}
 _EXCEL = {".xlsx", ".xls", ".xlsb", ".ods"}
@@ -38,7 +38,7 @@ class LocalEngine:
         folder: Path = Path(),
         empty: bool = False,
         delimiter: str | None = None,
-    ) -> Table:
+    ) -> LocalTable:
         """A table from a path, a PostgreSQL address, or a Polars, pandas or Arrow object.
 
         Text, Parquet, Arrow and Excel files go by the ending of their names. A relative path
@@ -72,33 +72,35 @@ class LocalEngine:
             "pandas or Arrow table."
         )
 
-    def from_columns(self, columns: Mapping[str, Sequence[object] | np.ndarray[Any, Any]]) -> Table:
+    def from_columns(
+        self, columns: Mapping[str, Sequence[object] | np.ndarray[Any, Any]]
+    ) -> LocalTable:
         """A table held in memory, from its columns."""
         return LocalTable(pl.LazyFrame(columns))
 
     def from_cells(
         self, columns: Mapping[str, Coded], counts: Counts, *, weighted: str | None = None
-    ) -> Table:
+    ) -> LocalTable:
         """A table of cells; each label is held once, and only if it occurs in some cell."""
         coded = {}
         for name, (texts, codes) in columns.items():
             known, at = used_labels(texts, codes)
             coded[name] = (known, at if weighted else np.repeat(at, counts))
         plain = {weighted: pl.Series(counts)} if weighted else {}
-        return Released(coded, plain, [*coded, *plain])
+        return MadeTable(coded, plain, [*coded, *plain])
 
     def from_rows(
         self,
         coded: Mapping[str, Coded],
         plain: Mapping[str, tuple[np.ndarray[Any, Any], Bools]],
         order: Sequence[str],
-    ) -> Table:
+    ) -> LocalTable:
         """A table of rows: columns of labels by code, and plain columns with a mask of nulls."""
         columns = {
             name: pl.select(pl.when(~pl.Series(null)).then(pl.Series(values))).to_series()
             for name, (values, null) in plain.items()
         }
-        return Released(
+        return MadeTable(
             {name: used_labels(*known) for name, known in coded.items()}, columns, order
         )
 
@@ -106,7 +108,7 @@ class LocalEngine:
 ENGINE = LocalEngine()
 
 
-def _converted(convert: Callable[[], Any], kind: str) -> Table:
+def _converted(convert: Callable[[], Any], kind: str) -> LocalTable:
     try:
         return LocalTable(convert().lazy())
     except Exception as error:  # the converters' errors have no common base
@@ -114,7 +116,7 @@ def _converted(convert: Callable[[], Any], kind: str) -> Table:
         raise TableError(f"Cannot read the {kind}: {reason}") from error
 
 
-def _open_path(path: Path, empty: bool, delimiter: str | None) -> Table:
+def _open_path(path: Path, empty: bool, delimiter: str | None) -> LocalTable:
     if path.is_dir():
         raise TableError(f"'{path}' is a folder. Name the file that holds the table.")
     try:

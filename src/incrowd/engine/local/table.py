@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from incrowd.codes.frequency import Frequencies, joined, merged
+from incrowd.codes.frequency import Frequencies, joined
 from incrowd.codes.values import BLANKS, BOOLEANS, NUMERAL
 from incrowd.engine.local import parquet
-from incrowd.engine.table import Coder, Engine, Table, TableError, Tally
+from incrowd.engine.table import Coder, Engine, TableError, Tally
 from incrowd.privacy.randomness import Randomness
 
 _PART_ROWS = 4_000_000
@@ -62,7 +62,7 @@ class LocalTable:
         """The number of rows."""
         return int(self._frame.select(pl.len()).collect(engine="streaming").item())
 
-    def head(self, rows: int) -> Table:
+    def head(self, rows: int) -> LocalTable:
         """The first rows."""
         return LocalTable(self._named.head(rows))
 
@@ -101,10 +101,10 @@ class LocalTable:
         if self._is_plain_parquet(columns):
             return parquet.count(self._origin, columns, coders)  # type: ignore[arg-type]
         return joined(
-            _coded(tally, [coders[name] for name in columns]) for tally in self.tallies(columns)
+            tally.coded([coders[name] for name in columns]) for tally in self.tallies(columns)
         )
 
-    def one_row_each(self, column: str, bits: Randomness) -> Table:
+    def one_row_each(self, column: str, bits: Randomness) -> LocalTable:
         """One row, chosen at random, for each distinct value of a column.
 
         Every row draws 64 random bits and the smallest wins. (Two rows of one person tie
@@ -165,7 +165,7 @@ class LocalTable:
             codes.append(found.get_column("place").to_numpy())
         return parquet.in_order(codes)
 
-    def respelled(self, spell: Callable[[str], str]) -> Table:
+    def respelled(self, spell: Callable[[str], str]) -> LocalTable:
         """The table with every text and every name written in another way; each text once."""
         changes = []
         schema = self._frame.collect_schema()
@@ -286,11 +286,6 @@ def _mostly_repeats(frame: pl.LazyFrame, rows: int) -> bool:
     """Whether a fifth of the first rows, or the table's end, comes before new tuples do."""
     probe = frame.head(rows).collect(engine="streaming")
     return len(probe) < rows or probe.n_unique() < 0.8 * rows
-
-
-def _coded(tally: Tally, coders: Sequence[Coder]) -> Frequencies:
-    columns = [coder(tally.values[at])[tally.codes[:, at]] for at, coder in enumerate(coders)]
-    return merged(np.column_stack(columns).astype(np.int32), tally.counts)
 
 
 def _tally(frame: pl.LazyFrame, columns: Sequence[str]) -> Tally:

@@ -1,19 +1,39 @@
-"""What a released file holds besides its rows, and whether it is safe to read at all.
+"""A released file, as whoever checks it reads it: its table, and what it holds besides.
 
-Whichever engine made a release, its files are read on this machine by whoever checks it.
+Whichever engine made a release, its files are checked on this machine.
 """
 
 from __future__ import annotations
 
 import filecmp
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
+from incrowd.engine.local.engine import ENGINE
 from incrowd.engine.local.parquet import chunks
 from incrowd.engine.local.parquet_bytes import claims, refuse_heavy
-from incrowd.engine.source import local_engine
+from incrowd.engine.table import Coder, Table
 
-__all__ = ["hidden", "refuse_heavy"]
+__all__ = ["ReleasedTable", "hidden", "open_released", "refuse_heavy"]
+
+
+class ReleasedTable(Table, Protocol):
+    """The table in a released file, whose rows have an order."""
+
+    def ascending(self, columns: Sequence[str], coders: Mapping[str, Coder]) -> bool:
+        """Whether the rows stand in the order of their codes, the first column first."""
+        ...
+
+    def respelled(self, spell: Callable[[str], str]) -> ReleasedTable:
+        """The table with every text and every name of a column written in another way."""
+        ...
+
+
+def open_released(path: Path) -> ReleasedTable:
+    """The table in a released file; it may have no rows."""
+    return ENGINE.open(path, empty=True, delimiter=",")
 
 
 def hidden(path: Path) -> list[str]:
@@ -21,7 +41,7 @@ def hidden(path: Path) -> list[str]:
     if path.suffix == ".csv":
         with tempfile.TemporaryDirectory(prefix="incrowd-") as folder:
             again = Path(folder) / path.name
-            local_engine().open(path, empty=True, delimiter=",").write(again)
+            open_released(path).write(again)
             same = filecmp.cmp(again, path, shallow=False)
         return [] if same else [f"The file '{path.name}' is not written as a release is."]
     claimed = claims(path)

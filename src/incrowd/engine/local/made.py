@@ -1,4 +1,4 @@
-"""Tables on this machine that are to be handed out."""
+"""Tables made on this machine, to be published."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from incrowd.engine.local import parquet
 from incrowd.engine.local.table import LocalTable, inner_names, write_whole
 
 
-class Released(LocalTable):
-    """A table to be handed out: columns of codes with few labels, and plain ones.
+class MadeTable(LocalTable):
+    """A table to be published: columns of codes with few labels, and plain ones.
 
     Parquet takes the codes as they are, and the file holds nothing besides.
     """
