@@ -15,6 +15,11 @@ ROOMS = (
     "methods", "tasks", "papers", "ui",
 )  # fmt: skip
 FORBIDDEN = ("incrowd.methods", "incrowd.anonymize", "incrowd.privacy.randomness")
+ENGINES = tuple(
+    f"incrowd.engine.{path.name}."
+    for path in (ROOT / "engine").iterdir()
+    if path.is_dir() and path.name != "__pycache__"
+)
 TABLE_LIBRARIES = {"polars", "pandas", "pyarrow", "pyspark"}
 
 
@@ -74,3 +79,33 @@ def test_only_the_engine_touches_tables() -> None:
     for path in ROOT.rglob("*.py"):
         if path.relative_to(ROOT).parts[0] != "engine":
             assert not {name.split(".")[0] for name in imported(path)} & TABLE_LIBRARIES
+
+
+def inside(root: Path) -> list[str]:
+    """The imports, from outside the engine's room, of what only one engine is made of."""
+    return [
+        f"{path.relative_to(root)} imports {name}"
+        for path in sorted(root.rglob("*.py"))
+        if path.relative_to(root).parts[0] != "engine"
+        for name in imported(path)
+        if f"{name}.".startswith(ENGINES)
+    ]
+
+
+def test_nothing_outside_looks_inside_an_engine() -> None:
+    assert inside(ROOT) == []
+
+
+def test_a_look_inside_an_engine_would_be_found(tmp_path: Path) -> None:
+    for here, name, found in (
+        ("release", "from incrowd.engine.local.parquet import chunks", 1),
+        ("tasks", "from incrowd.engine import local", 1),
+        ("methods/safe", "import incrowd.engine.local.table as tables", 1),
+        ("methods/safe", "from incrowd.engine.source import local_engine", 0),
+        ("engine", "from incrowd.engine.local.table import LocalTable", 0),
+    ):
+        path = tmp_path / here / "planted.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"def late():\n    {name}\n", encoding="utf-8")
+        assert len(inside(tmp_path)) == found, name
+        path.unlink()

@@ -38,6 +38,7 @@ from incrowd.anonymize.safe_search import Ramp, W, ramp
 from incrowd.arrays import Counts
 from incrowd.codes.axis import positions
 from incrowd.codes.counted import Counted
+from incrowd.engine.source import local_engine
 from incrowd.errors import IncrowdError
 from incrowd.methods.base import Walk
 from incrowd.methods.safe import scheme as schemes
@@ -283,7 +284,7 @@ def test_a_listed_value_may_show_its_box_but_an_open_one_its_level_alone() -> No
 def test_an_empty_table_is_made_like_any_other() -> None:
     """It neighbours a table of one row; who learns that it failed knows which of them it was."""
     whole = Whole(PLAIN)
-    walk = Walk(SeededRandomness(1))
+    walk = Walk(SeededRandomness(1), local_engine())
     one = whole.scheme.product(whole.counted((("0",),)), whole.problem.split, walk)
     assert one.rows == 0
     none = whole.scheme.product(whole.counted(()), whole.problem.split, walk)

@@ -1,4 +1,4 @@
-"""One body of tests for every engine: the ``make_table`` fixture is run once per engine."""
+"""One body of tests for every engine: what asks for ``engine`` is run once for each."""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from incrowd.engine.local.table import from_columns
-from incrowd.engine.table import Table
+from incrowd.engine.source import local_engine
+from incrowd.engine.table import Engine, Table
 
 MakeTable = Callable[[Mapping[str, Sequence[object]]], Table]
+ENGINES: dict[str, Callable[[], Engine]] = {"local": local_engine}
 
 
-@pytest.fixture(params=["local"])
-def make_table(request: pytest.FixtureRequest) -> MakeTable:
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """The engine under test."""
+    return ENGINES[request.param]()
+
+
+@pytest.fixture
+def make_table(engine: Engine) -> MakeTable:
     """A function from columns to a table of the engine under test."""
-    return {"local": from_columns}[request.param]
+    return engine.from_columns

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import sys
+import types
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import polars as pl
@@ -12,9 +15,10 @@ import pyarrow as pa
 import pytest
 
 from incrowd.codes.values import canonical
-from incrowd.engine import source as source_module
-from incrowd.engine.source import open_table
-from incrowd.engine.table import TableError
+from incrowd.engine.local import text
+from incrowd.engine.source import _ENGINES, local_engine, open_table
+from incrowd.engine.table import Table, TableError
+from incrowd.errors import ParameterError
 
 GOOD: dict[str, tuple[bytes, dict[str, list[str | None]]]] = {
     "plain.csv": (b"a,b\n1,2\n", {"a": ["1"], "b": ["2"]}),
@@ -79,7 +83,7 @@ def test_text_is_read_as_it_is_meant_whatever_its_size(
 ) -> None:
     content, expected = GOOD[name]
     if large:
-        monkeypatch.setattr(source_module, "_IN_MEMORY_BYTES", -1)
+        monkeypatch.setattr(text, "_IN_MEMORY_BYTES", -1)
     (tmp_path / name).write_bytes(content)
     assert columns(tmp_path / name) == {
         key: sorted(set(values), key=str) for key, values in expected.items()
@@ -107,7 +111,7 @@ def test_awkward_tables_in_memory() -> None:
 def test_a_large_file_is_checked_and_scanned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source_module, "_IN_MEMORY_BYTES", 10)
+    monkeypatch.setattr(text, "_IN_MEMORY_BYTES", 10)
     good, bad = tmp_path / "good.csv", tmp_path / "bad.csv"
     good.write_bytes(b'a;b\n"x;y";01\n' * 1 + b"z;\n" * 999)
     table = open_table(good)
@@ -183,3 +187,49 @@ def test_excel(tmp_path: Path) -> None:
 def test_something_that_is_no_table() -> None:
     with pytest.raises(TableError, match="Cannot read a table from a builtins.int"):
         open_table(42)
+
+
+class Counted:
+    """An engine of tests: it opens everything as the local one does, and says so."""
+
+    def __init__(self) -> None:
+        self.opened: list[object] = []
+        local = local_engine()
+        self.from_columns, self.from_cells = local.from_columns, local.from_cells
+        self.from_rows = local.from_rows
+
+    def open(self, source: Any, **more: Any) -> Table:
+        self.opened.append((source, more))
+        return local_engine().from_columns({"a": ["x"]})
+
+
+def test_the_engine_that_is_given_opens_whatever_is_not_open(tmp_path: Path) -> None:
+    engine = Counted()
+    asked = {"folder": tmp_path, "empty": True, "delimiter": ","}
+    table = open_table(42, engine=engine, folder=tmp_path, empty=True, delimiter=",")
+    assert engine.opened == [(42, asked)]
+    assert open_table(table, engine=engine) is table
+    assert len(engine.opened) == 1
+    with pytest.raises(ParameterError, match="'engine' parameter must be an engine"):
+        open_table(42, engine="local")  # type: ignore[arg-type]
+
+
+def test_an_engine_opens_the_objects_of_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An entry in the list of engines is all that a new one needs; it is loaded when it is met."""
+    engine = Counted()
+    planted = types.ModuleType("planted_engine")
+    planted.ENGINE = engine  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "planted_engine", planted)
+    monkeypatch.setitem(_ENGINES, "planted", "planted_engine")
+    frame = type("Frame", (), {"__module__": "planted.sql.frames"})
+    own = type("Own", (frame,), {"__module__": "elsewhere"})
+    for source in (frame(), own()):
+        open_table(source)
+        assert engine.opened.pop()[0] is source  # type: ignore[index]
+    open_table(pl.DataFrame({"a": [1]}))
+    assert engine.opened == []
+
+
+def test_a_column_may_be_called_engine() -> None:
+    for table in (pd.DataFrame({"engine": ["V8"]}), pl.DataFrame({"engine": ["V8"]})):
+        assert open_table(table).values("engine") == ["V8"]

@@ -12,12 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from incrowd.codes.frequency import between
-from incrowd.codes.hierarchy import Hierarchy
 from incrowd.codes.values import canonical
 from incrowd.engine.count import count
-from incrowd.engine.local import table as local
-from incrowd.engine.source import open_table
-from incrowd.engine.table import Recoding, Table, TableError, Tally
+from incrowd.engine.table import Coded, Coder, Engine, Table, TableError, Tally
 from incrowd.privacy.randomness import SeededRandomness, SystemRandomness
 from incrowd.spec.build import Declared
 from incrowd.spec.model import Column
@@ -51,6 +48,12 @@ def rows_of(table: Table) -> Counter[tuple[object, ...]]:
     return total
 
 
+def in_order(values: Sequence[object]) -> Coder:
+    """Codes by the place in a list; a reader of files may ask for null where there is none."""
+    places = {value: at for at, value in enumerate(values)}
+    return lambda met: np.array([places[x] if x is not None else places.get(x, 0) for x in met])
+
+
 def test_tallies_count_every_row_and_null_is_a_value(make_table: MakeTable) -> None:
     table = make_table(PEOPLE)
     assert table.columns == ("zip", "age", "score")
@@ -64,25 +67,6 @@ def test_tallies_count_every_row_and_null_is_a_value(make_table: MakeTable) -> N
     }
     assert set(table.values("score")) == {1.5, 2.0, None}
     assert table.head(2).rows() == 2
-
-
-def test_tallies_in_parts_are_the_same(
-    make_table: MakeTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where hardly any tuple repeats, the table is counted in parts; nothing else changes."""
-    distinct: dict[str, Sequence[object]] = {
-        "a": list(range(50)),
-        "b": [f"x{i % 37:02}" for i in range(50)],
-    }
-    table = make_table(distinct)
-    whole = rows_of(table)
-    monkeypatch.setattr(local, "_PROBES", (10, 20))
-    monkeypatch.setattr(local, "_PART_ROWS", 7)
-    assert len(list(table.tallies(["a", "b"]))) == 8
-    assert rows_of(table) == whole
-    column = Column.model_validate({"role": "quasi", "hierarchy": "flat"})
-    counted = count(table, Declared({"a": column, "b": column}))
-    assert (len(counted.frequencies), counted.frequencies.total) == (50, 50)
 
 
 def test_counting_codes_equals_counting_values(make_table: MakeTable) -> None:
@@ -105,7 +89,7 @@ def test_counting_codes_equals_counting_values(make_table: MakeTable) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(data=st.data())
-def test_recode_then_count_equals_count_then_roll_up(
+def test_counting_at_levels_equals_counting_then_rolling_up(
     make_table: MakeTable, data: st.DataObject
 ) -> None:
     n = data.draw(st.integers(1, 60))
@@ -121,44 +105,18 @@ def test_recode_then_count_equals_count_then_roll_up(
     assert np.array_equal(rolled.codes, direct.codes)
     assert np.array_equal(rolled.counts, direct.counts)
 
-    recoded = table.recoded(
-        {
-            name: recoding(table, name, hierarchy, level)
-            for name, hierarchy, level in zip(COLUMNS, base.hierarchies, levels, strict=True)
-        }
-    )
-    by_label = Counter[tuple[object, ...]]()
-    for codes, rows in zip(rolled.codes.tolist(), rolled.counts.tolist(), strict=True):
-        key = tuple(
-            h.labels[level][code]
-            for h, level, code in zip(base.hierarchies, levels, codes, strict=True)
-        )
-        by_label[key] += rows
-    assert rows_of(recoded) == by_label
 
-
-def recoding(table: Table, name: str, hierarchy: Hierarchy, level: int) -> Recoding:
-    values = table.values(name)
-    codes = hierarchy.groups[level][hierarchy.encode(values)]
-    return Recoding(values, [hierarchy.labels[level][code] for code in codes])
-
-
-def test_what_is_counted_is_what_is_recoded(make_table: MakeTable) -> None:
+def test_what_is_met_is_what_is_counted(make_table: MakeTable) -> None:
     """Values that Python would change are made plain first, or rows would multiply or vanish."""
     moment = np.datetime64("2020-01-01T00:00:00.000000001", "ns")
     short = np.array([0.1, 0.7, 0.9], dtype=np.float32)
     times = np.array([moment, moment + 1, moment + 2000])
     table = make_table({"t": times, "x": short})  # type: ignore[dict-item]
     assert sorted(str(x) for x in table.values("x")) == ["0.1", "0.7", "0.9"]
-    for name in ("t", "x"):
-        values = table.values(name)
-        labels = [str(value) for value in values]
-        assert table.recoded({name: Recoding(values, labels)}).rows() == 3
-        assert sum(rows_of(table.recoded({name: Recoding(values, labels)})).values()) == 3
-    with pytest.raises(TableError, match="twice"):
-        table.recoded({"x": Recoding([0.1, 0.1, 0.7, 0.9], ["a", "b", "c", "d"])})
-    with pytest.raises(Exception, match="incomplete mapping"):
-        rows_of(table.recoded({"x": Recoding([0.1, 0.7], ["a", "b"])}))
+    for name, counts in (("t", [1, 2]), ("x", [1, 1, 1])):
+        found = table.count([name], {name: in_order(table.values(name))})
+        assert sorted(found.counts.tolist()) == counts
+    assert sum(rows_of(table).values()) == 3
 
 
 def test_an_id_is_one_person_however_it_is_written(make_table: MakeTable) -> None:
@@ -188,13 +146,6 @@ def test_labels_that_coincide_keep_their_parents(make_table: MakeTable) -> None:
     assert sorted(seen.counts.tolist()) == [1, 2, 3]  # null; B of z and *; A of x, y and q
 
 
-def test_keeping_classes_keeps_nulls_too(make_table: MakeTable) -> None:
-    table = make_table({"a": ["x", "y", None, "x"], "b": ["1", "1", "2", "3"]})
-    kept = table.keeping(["a", "b"], [("x", "1"), (None, "2"), ("y", "9")])
-    assert rows_of(kept) == {("x", "1"): 1, (None, "2"): 1}
-    assert rows_of(table.keeping(["a"], [])) == {}
-
-
 def test_one_row_each_is_one_row_each_and_fair(make_table: MakeTable) -> None:
     table = make_table({"id": [1, 1, 1, 2, None, None], "visit": list("abcdef")})
     picked = Counter[object]()
@@ -214,7 +165,8 @@ def test_what_is_written_is_read_back(make_table: MakeTable, tmp_path: Path, end
     table = make_table({"a": ['say "hi", you', None, "ü;|\n"], "b": ["1", "2", "01"]})
     path = tmp_path / f"table.{ending}"
     table.write(path)
-    assert rows_of(open_table(path)) == rows_of(table)
+    assert rows_of(table.engine.open(path)) == rows_of(table)
+    assert rows_of(table.engine.open(path.name, folder=tmp_path)) == rows_of(table)
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -225,6 +177,59 @@ def test_writing_fails_whole(make_table: MakeTable, tmp_path: Path) -> None:
     with pytest.raises(TableError, match="Cannot write"):
         table.write(tmp_path / "nowhere" / "table.csv")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_without_rows_is_opened_only_if_it_may_be(engine: Engine, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\n", encoding="utf-8")
+    with pytest.raises(TableError, match="'table.csv' has a header but no rows"):
+        engine.open(path)
+    table = engine.open(path, empty=True, delimiter=",")
+    assert (table.columns, table.rows(), rows_of(table)) == (("a", "b"), 0, {})
+
+
+def test_what_is_no_table_is_refused(engine: Engine, tmp_path: Path) -> None:
+    for source in (42, tmp_path / "none.csv", "nothing://at/all"):
+        with pytest.raises(TableError, match="Cannot read"):
+            engine.open(source)
+
+
+def test_every_table_leads_to_its_engine(engine: Engine, tmp_path: Path) -> None:
+    table = engine.from_columns({"a": ["x", "y"]})
+    path = tmp_path / "table.csv"
+    table.write(path)
+    cells: Coded = (["x"], np.zeros(1, np.int32))
+    for one in (
+        table,
+        table.head(1),
+        table.one_row_each("a", SystemRandomness()),
+        table.respelled(str.upper),
+        engine.open(path),
+        engine.from_cells({"a": cells}, np.array([3])),
+        engine.from_rows({"a": cells}, {}, ["a"]),
+    ):
+        assert one.engine is engine
+
+
+def test_rows_without_a_value_are_counted(make_table: MakeTable) -> None:
+    table = make_table({"id": ["1", None, " ", "", "x"], "number": [1, None, 2, 3, None]})
+    assert (table.missing("id"), table.missing("number")) == (3, 2)
+
+
+def test_texts_and_names_are_spelled_in_another_way(make_table: MakeTable) -> None:
+    table = make_table({"a": ["x", None, "=y"], "n": [1, 2, 3]})
+    spelled = table.respelled(lambda text: f"'{text}" if text in ("=y", "n") else text)
+    assert spelled.columns == ("a", "'n")
+    assert rows_of(spelled) == {("x", 1): 1, (None, 2): 1, ("'=y", 3): 1}
+
+
+def test_the_same_table_is_recognised_under_the_same_key(make_table: MakeTable) -> None:
+    def mark(values: Sequence[object], key: bytes) -> str:
+        return make_table({"a": values}).fingerprint(key)
+
+    assert mark(["x", "y"], b"k") == mark(["x", "y"], b"k")
+    others = (mark(["x", "z"], b"k"), mark(["x"], b"k"), mark(["x", "y"], b"l"))
+    assert mark(["x", "y"], b"k") not in others
 
 
 def test_a_missing_column_is_named(make_table: MakeTable) -> None:

@@ -15,8 +15,8 @@ from support.releases import files
 
 from incrowd.codes.hierarchy import HierarchyError
 from incrowd.codes.values import BLANKS, canonical
-from incrowd.engine.local.table import _canonical, from_columns
-from incrowd.engine.source import open_table
+from incrowd.engine.local.table import _canonical
+from incrowd.engine.source import local_engine, open_table
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.release.verify import verify
 from incrowd.spec.build import build
@@ -93,7 +93,7 @@ def test_a_value_listed_in_two_capitalisations_is_listed_twice() -> None:
 
 def test_an_id_that_is_a_boolean_is_one_person() -> None:
     texts = [*WRITTEN["True"], *WRITTEN["False"], "tRUE"]
-    table = from_columns({"id": texts, "x": texts})
+    table = local_engine().from_columns({"id": texts, "x": texts})
     assert table.one_row_each("id", SystemRandomness()).rows() == 3
 
 
@@ -133,7 +133,7 @@ def test_one_draft_publishes_csv_parquet_and_pandas_alike(tmp_path: Path) -> Non
 def test_a_boolean_in_a_spec_meets_one_in_text() -> None:
     file = parse("columns: {x: {role: quasi, hierarchy: {flat: {values: [true, false]}}}}")
     for values in (["True", "False"], [True, False], ["TRUE", "false"]):
-        assert check(file, from_columns({"x": values})) == []
+        assert check(file, local_engine().from_columns({"x": values})) == []
 
 
 @pytest.mark.parametrize("name", [folder.name for folder in sorted(OLD.iterdir())])

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.engine.count import count
-from incrowd.engine.local.table import from_columns
+from incrowd.engine.source import local_engine
 from incrowd.privacy.plan import Plan
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecError, parse, taken
@@ -186,7 +186,9 @@ def test_a_dictionary_may_hold_any_character(text: str, tmp_path: Path) -> None:
     assert list(file.spec.columns) == [text]
     assert file.spec.columns[text].other == text
     assert parse(file.text()).spec == file.spec
-    counted = count(from_columns({text: [text, "x", "w"]}), Declared(file.spec.columns))
+    counted = count(
+        local_engine().from_columns({text: [text, "x", "w"]}), Declared(file.spec.columns)
+    )
     assert counted.hierarchies[0].labels[0][0] == text
     publish(pl.DataFrame({text: [text] * 5}), given, output=tmp_path / "out")
     # JSON is YAML, and a file of it writes such a character as two halves

@@ -342,7 +342,7 @@ class Tiny:
         """What both slices show if in each of them certain rows are drawn."""
         table = open_table(pl.DataFrame(rows, schema={"a": pl.Int64, "b": pl.Int64}, orient="row"))
         words = Coins(itertools.chain.from_iterable(coins))
-        made = method.make(method.count(table), Walk(words))
+        made = method.make(method.count(table), Walk(words, table.engine))
         assert not len(words.left)  # a word for each row in each slice
         return tuple(_weighted(product.data.frame()) for product in made.products)
 

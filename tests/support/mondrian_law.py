@@ -31,7 +31,7 @@ from incrowd.anonymize.safe_search import Ramp
 from incrowd.arrays import Counts
 from incrowd.codes.counted import Counted
 from incrowd.codes.frequency import Frequencies, merged
-from incrowd.engine.source import open_table
+from incrowd.engine.source import local_engine, open_table
 from incrowd.methods.base import Walk, published
 from incrowd.methods.safe import scheme as schemes
 from incrowd.methods.safe.scheme import Cut
@@ -186,7 +186,7 @@ class Whole:
     ) -> Iterator[tuple[Product, SafeRelease, float]]:
         self._script = list(script)
         self._heard: Any = None
-        walk = Walk(bits())
+        walk = Walk(bits(), local_engine())
         try:
             product = self.scheme.product(whole, self.problem.split, walk)
         except UndecidedError:

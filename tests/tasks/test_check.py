@@ -8,14 +8,14 @@ from pathlib import Path
 from support.cli import run
 from typer.testing import CliRunner
 
-from incrowd.engine.local.table import from_columns
+from incrowd.engine.source import local_engine
 from incrowd.spec.file import load, parse
 from incrowd.tasks.check import check
 from incrowd.ui.cli import app
 
 
 def test_check_lists_everything_at_once() -> None:
-    table = from_columns(
+    table = local_engine().from_columns(
         {
             "name": ["Ann", "Bob", "Ann"],
             "age": ["39", "abc", None],
@@ -62,13 +62,13 @@ def test_check_lists_everything_at_once() -> None:
 
 
 def test_a_column_wholly_outside_its_domain_is_wrong() -> None:
-    table = from_columns({"x": ["1", "2", None]})
+    table = local_engine().from_columns({"x": ["1", "2", None]})
     file = parse("columns: {x: {role: quasi, hierarchy: {flat: {values: [a]}}}}")
     assert [finding.kind for finding in check(file, table)] == ["wrong", "note"]
 
 
 def test_check_counts_people() -> None:
-    table = from_columns({"id": ["1", "1.0 ", "2", None], "x": ["a"] * 4})
+    table = local_engine().from_columns({"id": ["1", "1.0 ", "2", None], "x": ["a"] * 4})
     file = parse("unit: {id: id}\ncolumns: {id: {role: identifier}, x: {role: drop}}")
     said = [str(finding) for finding in check(file, table)]
     assert said == [
@@ -80,7 +80,7 @@ def test_check_counts_people() -> None:
 def test_a_hierarchy_that_cannot_be_built_is_a_finding(tmp_path: Path) -> None:
     (tmp_path / "h.csv").write_text("a;x\na;y\n")
     (tmp_path / "spec.yaml").write_text("columns: {c: {role: quasi, hierarchy: {csv: h.csv}}}")
-    (finding,) = check(load(tmp_path / "spec.yaml"), from_columns({"c": ["a"]}))
+    (finding,) = check(load(tmp_path / "spec.yaml"), local_engine().from_columns({"c": ["a"]}))
     assert finding.kind == "wrong"
     assert "The value 'a' is in the hierarchy twice" in finding.message
 

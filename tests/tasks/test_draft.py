@@ -10,7 +10,7 @@ import pytest
 from support.cli import run
 
 from incrowd.engine.count import count
-from incrowd.engine.local.table import from_columns
+from incrowd.engine.source import local_engine
 from incrowd.errors import IncrowdError
 from incrowd.spec.build import Declared
 from incrowd.spec.file import load, parse
@@ -31,7 +31,7 @@ def test_a_draft_of_a_sample_is_a_valid_spec_that_fits(kind: str) -> None:
 
 def test_a_draft_knows_identifiers_when_it_sees_them() -> None:
     n = 100
-    table = from_columns(
+    table = local_engine().from_columns(
         {
             "Contact": [f"p{i}@mail.example.org" for i in range(n)],
             "PatientName": [f"Person {i % 60}" for i in range(n)],
@@ -78,7 +78,7 @@ def test_text_survives_yaml(text: str) -> None:
 
 
 def test_lists_and_bytes_are_not_generalised() -> None:
-    table = from_columns({"tags": [["a"], ["b"]], "raw": [b"x", b"y"]})
+    table = local_engine().from_columns({"tags": [["a"], ["b"]], "raw": [b"x", b"y"]})
     got = draft(table, name="t.parquet")
     assert [guess.role for guess in got.guesses] == ["drop", "drop"]
     file = parse("columns: {tags: {role: quasi, hierarchy: flat}, raw: {role: drop}}")
@@ -89,7 +89,7 @@ def test_lists_and_bytes_are_not_generalised() -> None:
 
 def test_drafts_of_awkward_columns_fit_their_tables() -> None:
     n = 60
-    table = from_columns(
+    table = local_engine().from_columns(
         {
             "balance": [i - 57 for i in range(n)],
             "code": ["250.00", "250.0", "401 "] * (n // 3),

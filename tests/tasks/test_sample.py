@@ -10,7 +10,7 @@ from incrowd.tasks.sample import sample
 
 def frame(kind: str, rows: int, seed: int = 1) -> pl.DataFrame:
     table = sample(kind, rows=rows, seed=seed)
-    return table._frame.collect()  # type: ignore[attr-defined, no-any-return]
+    return table.frame()  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("kind", ["voters", "patients", "census"])

@@ -1,347 +1,55 @@
-"""Open whatever a curator has as a local table: files, databases, data frames.
-
-Text files are read as text: no type is guessed, so a ZIP code keeps its zeros. What is
-wrong with a file is said before anything else happens.
-"""
+"""Open whatever a curator has as a table, by the engine that it belongs to."""
 
 from __future__ import annotations
 
-import atexit
-import codecs
-import csv
-import io
-import os
-import re
-import shutil
-import tempfile
-from collections import Counter
-from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import polars as pl
+from incrowd.engine.table import Engine, Table
+from incrowd.errors import ParameterError
 
-from incrowd.arrays import Units
-from incrowd.codes.quotes import LONGEST, find_fault
-from incrowd.engine.address import is_address, take_apart, without_secrets
-from incrowd.engine.local.table import LocalTable
-from incrowd.engine.table import Table, TableError
-
-_IN_MEMORY_BYTES = 1 << 29
-_BLOCK_BYTES = LONGEST
-_TEXT = {".csv", ".tsv", ".txt", ".tab"}
-_EXCEL = {".xlsx", ".xls", ".xlsb", ".ods"}
-_ARROW = {".arrow", ".ipc", ".feather"}
+_LOCAL = "incrowd.engine.local.engine"
+# The module of each engine, by the library whose objects it takes; it is loaded when it is first
+# needed, and holds the engine as ENGINE.
+_ENGINES = {"polars": _LOCAL, "pandas": _LOCAL, "pyarrow": _LOCAL}
 
 
 def open_table(
-    source: Any, *, folder: Path = Path(), empty: bool = False, delimiter: str | None = None
+    source: Any,
+    *,
+    engine: Engine | None = None,
+    folder: Path = Path(),
+    empty: bool = False,
+    delimiter: str | None = None,
 ) -> Table:
-    """A table from a path, a PostgreSQL address, or a Polars, pandas or Arrow object.
+    """A table from a path, an address, or an object of a library that some engine takes.
 
-    Text, Parquet, Arrow and Excel files go by the ending of their names. A relative path
-    is relative to ``folder``. ``postgresql://user@host/database#schema.table`` names a
-    table of a database. A file without rows is refused unless ``empty`` allows it. The
-    ``delimiter`` of a text file is found out; it is given for files that we wrote.
+    A table that is open already stays as it is, with its own engine. Anything else is opened by
+    ``engine``: by default the one for objects of this kind, and for all else the local one,
+    whose :meth:`~incrowd.engine.local.engine.LocalEngine.open` says what it reads. The other
+    arguments are those of :meth:`~incrowd.engine.table.Engine.open`.
     """
-    if isinstance(source, LocalTable):
-        return source
-    if isinstance(source, pl.LazyFrame):
-        # Somebody else's plan may give its rows in another order each time: run it once.
-        return LocalTable(source.collect(engine="streaming").lazy())
-    if isinstance(source, pl.DataFrame):
-        return LocalTable(source.lazy())
-    if is_address(source):
-        return LocalTable(_postgres(source).lazy())
-    if isinstance(source, str) and (other := re.match(r"([\w.+:-]{2,})://", source)):
-        raise TableError(
-            f"Cannot read a table from an address that begins with '{other[1]}://'. Give a path, "
-            "or postgresql://user@host/database#schema.table."
-        )
-    if isinstance(source, str | os.PathLike):
-        return _open_path(folder / source, empty, delimiter)
-    kind = f"{type(source).__module__.split('.')[0]}.{type(source).__name__}"
-    if kind == "pandas.DataFrame":
-        _refuse_duplicates([str(name) for name in source.columns], "The data frame")
-        return _converted(lambda: pl.from_pandas(source.reset_index(drop=True)), kind)
-    if kind.startswith("pyarrow.") and hasattr(source, "schema"):
-        _refuse_duplicates(list(source.schema.names), "The Arrow table")
-        return _converted(lambda: pl.from_arrow(source), kind)
-    raise TableError(
-        f"Cannot read a table from a {kind}. Give a path, a PostgreSQL address, or a Polars, "
-        "pandas or Arrow table."
-    )
+    if isinstance(getattr(source, "engine", None), Engine):
+        opened: Table = source
+        return opened
+    if engine is None:
+        engine = _engine_for(source)
+    elif not isinstance(engine, Engine):
+        raise ParameterError("engine", "be an engine, such as that of a table", engine)
+    return engine.open(source, folder=folder, empty=empty, delimiter=delimiter)
 
 
-def _converted(convert: Callable[[], Any], kind: str) -> Table:
-    try:
-        return LocalTable(convert().lazy())
-    except Exception as error:  # the converters' errors have no common base
-        reason = str(error).splitlines()[0]
-        raise TableError(f"Cannot read the {kind}: {reason}") from error
+def local_engine() -> Engine:
+    """The engine of this machine."""
+    return _loaded(_LOCAL)
 
 
-def _open_path(path: Path, empty: bool, delimiter: str | None) -> Table:
-    if path.is_dir():
-        raise TableError(f"'{path}' is a folder. Name the file that holds the table.")
-    try:
-        with path.open("rb") as file:
-            nothing = not file.read(1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        named = without_secrets(str(path))  # it may be no path at all
-        hides = None if named != str(path) else error
-        raise TableError(f"Cannot read '{named}': {reason}.") from hides
-    if nothing:
-        raise TableError(f"The file '{path.name}' is empty.")
-    ending = path.suffix.lower()
-    try:
-        if ending in _TEXT:
-            frame = _open_text(path, delimiter)
-        elif ending == ".parquet":
-            frame = pl.scan_parquet(path, glob=False)
-        elif ending in _ARROW:
-            frame = pl.scan_ipc(path, glob=False)
-        elif ending in _EXCEL:
-            frame = _open_excel(path)
-        else:
-            known = ", ".join(sorted({*_TEXT, ".parquet", *_ARROW, *_EXCEL}))
-            raise TableError(f"Cannot tell what '{path.name}' is; the name must end in {known}.")
-        table = LocalTable(frame, origin=path)
-    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0]
-        raise TableError(f"Cannot read '{path.name}' as {ending[1:]}: {reason}") from error
-    if not empty and not table.head(1).rows():
-        raise TableError(f"The file '{path.name}' has a header but no rows.")
-    return table
+def _engine_for(source: object) -> Engine:
+    libraries = [kind.__module__.split(".")[0] for kind in type(source).__mro__]
+    return _loaded(next((_ENGINES[name] for name in libraries if name in _ENGINES), _LOCAL))
 
 
-def _open_excel(path: Path) -> pl.LazyFrame:
-    try:
-        return pl.read_excel(path, infer_schema_length=None).lazy()
-    except Exception as error:  # the reader's errors have no common base
-        reason = str(error).splitlines()[0]
-        raise TableError(f"Cannot read '{path.name}' as {path.suffix[1:]}: {reason}") from error
-
-
-# Text files ------------------------------------------------------------------------------
-
-
-def _open_text(path: Path, delimiter: str | None) -> pl.LazyFrame:
-    """A checked text file: every row has as many fields as the header, and quotes are closed.
-
-    A small one is held in memory. A large one is laid out once, column by column, in a
-    temporary folder that only this user can read and that goes with the table, and is
-    scanned from there.
-    """
-    import pyarrow as pa
-
-    encoding = _encoding(path)
-    with path.open(encoding=encoding, newline="") as file:
-        head = next((line for line in file if line.strip()), "")
-    ours, delimiter = delimiter is not None, delimiter or _delimiter(head)
-    names, trouble = _header(path, delimiter, encoding)
-    columns = None if ours else len(names)
-    if fault := find_fault(_units(path, encoding), delimiter, columns):
-        raise TableError(fault.said(path.name))
-    if trouble is not None:
-        raise TableError(f"Cannot read the header of '{path.name}': {trouble}.") from trouble
-    _refuse_duplicates(names, f"The file '{path.name}'")
-    batches = _strict(path, names, delimiter, encoding)
-    if path.stat().st_size <= _IN_MEMORY_BYTES:
-        frame = pl.from_arrow(batches.read_all())
-        assert isinstance(frame, pl.DataFrame)
-        return frame.lazy()
-    folder = Path(tempfile.mkdtemp(prefix="incrowd-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    laid_out = folder / "table.arrow"
-    options = pa.ipc.IpcWriteOptions(compression="lz4")
-    with pa.ipc.new_file(laid_out, batches.schema, options=options) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-    return pl.scan_ipc(laid_out)
-
-
-def _header(path: Path, delimiter: str, encoding: str) -> tuple[list[str], csv.Error | None]:
-    """The names in the header; none, but what is wrong with it, if it cannot be read."""
-    with path.open(encoding=encoding, newline="") as file:
-        try:
-            rows = csv.reader(file, delimiter=delimiter)
-            return next((row for row in rows if row), []), None
-        except csv.Error as error:
-            return [], error
-
-
-def _units(path: Path, encoding: str) -> Units:
-    """The bytes of a text, or the halves of UTF-16, without its mark; read as they are needed."""
-    with path.open("rb") as file:
-        mark = file.read(3)
-    wide: np.dtype[Any] = np.dtype(np.uint8)
-    skipped = len(mark) if encoding == "utf-8-sig" else 0
-    if encoding == "utf-16":
-        wide, skipped = np.dtype("<u2" if mark.startswith(codecs.BOM_UTF16_LE) else ">u2"), 2
-    number = (path.stat().st_size - skipped) // wide.itemsize
-    if number < 1:
-        return np.zeros(0, dtype=wide)
-    return np.memmap(path, dtype=wide, mode="r", offset=skipped, shape=(number,)).view(np.ndarray)
-
-
-def _strict(path: Path, names: list[str], delimiter: str, encoding: str) -> Any:
-    """A reader of record batches that stops at the first row of another length."""
-    import pyarrow as pa
-    from pyarrow import csv as arrow_csv
-
-    ragged: list[str] = []
-
-    def refuse(row: Any) -> str:
-        where = f"Row {row.number}" if row.number else "A row"
-        ragged.append(
-            f"{where} of '{path.name}' has {row.actual_columns} fields, but the header has "
-            f"{row.expected_columns}. Is a delimiter unquoted, or '{delimiter}' the wrong one?"
-        )
-        return "error"
-
-    def batches() -> Any:
-        reader = arrow_csv.open_csv(
-            path,
-            read_options=arrow_csv.ReadOptions(
-                encoding="utf8" if encoding.startswith("utf-8") else encoding,
-                block_size=_BLOCK_BYTES,
-                use_threads=False,
-            ),
-            parse_options=arrow_csv.ParseOptions(
-                delimiter=delimiter,
-                newlines_in_values=True,
-                invalid_row_handler=refuse,
-                ignore_empty_lines=len(names) > 1,  # of one column an empty line is a null
-            ),
-            convert_options=arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()),
-                strings_can_be_null=True,
-                null_values=[""],
-                quoted_strings_can_be_null=True,
-            ),
-        )
-        yield from reader
-
-    schema = pa.schema([(name, pa.string()) for name in names])
-    return _Batches(batches(), schema, path.name, ragged)
-
-
-class _Batches:
-    """Record batches whose errors come in our words."""
-
-    def __init__(self, batches: Any, schema: Any, name: str, ragged: list[str]) -> None:
-        self._batches, self.schema, self._name, self._ragged = batches, schema, name, ragged
-
-    def __iter__(self) -> Any:
-        import pyarrow as pa
-
-        try:
-            yield from self._batches
-        except pa.ArrowInvalid as error:
-            if self._ragged:
-                raise TableError(self._ragged[0]) from error
-            text = str(error)
-            if "straddling" in text:
-                raise TableError(
-                    f"A row of '{self._name}' is longer than {_BLOCK_BYTES >> 20} MB. Is a quote "
-                    "left open?"
-                ) from error
-            raise TableError(f"Cannot read '{self._name}': {text.splitlines()[0]}") from error
-
-    def read_all(self) -> Any:
-        import pyarrow as pa
-
-        return pa.Table.from_batches(list(self), schema=self.schema)
-
-
-def _encoding(path: Path) -> str:
-    """UTF-8 (with or without a mark), UTF-16 with a mark, or else Windows' Western European."""
-    with path.open("rb") as file:
-        start = file.read(4)
-        if start.startswith(codecs.BOM_UTF8):
-            return "utf-8-sig"
-        if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            return "utf-16"
-    for name in ("utf-8", "cp1252"):
-        if _is_written_in(path, name):
-            return name
-    raise TableError(
-        f"The file '{path.name}' is no text in UTF-8, UTF-16 or Windows-1252. Save it as UTF-8."
-    )
-
-
-def _is_written_in(path: Path, encoding: str) -> bool:
-    decoder = codecs.getincrementaldecoder(encoding)()
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 22):
-            if b"\0" in chunk:
-                return False
-            try:
-                decoder.decode(chunk)
-            except UnicodeDecodeError:
-                return False
-    try:
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _delimiter(head: str) -> str:
-    """The one of , ; tab | that splits the header most often; text in quotes does not count."""
-    parts = {mark: len(next(csv.reader(io.StringIO(head), delimiter=mark), [])) for mark in ",;\t|"}
-    return max(parts, key=lambda mark: parts[mark])
-
-
-def _refuse_duplicates(names: list[str], what: str) -> None:
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise TableError(f"{what} has the column '{twice[0]}' twice. Rename one of them.")
-    if "" in names:
-        raise TableError(f"{what} has a column without a name, number {names.index('') + 1}.")
-
-
-# Databases -------------------------------------------------------------------------------
-
-
-def _postgres(address: str) -> pl.DataFrame:
-    """All rows of a table; its name is quoted, so that it can be nothing but a name."""
-    try:
-        from adbc_driver_manager import Error
-        from adbc_driver_postgresql import dbapi
-    except ImportError as error:
-        raise TableError("Reading PostgreSQL needs: pip install 'incrowd[postgres]'.") from error
-    known = take_apart(address)
-    if known.doubtful:
-        raise TableError(
-            f"Cannot tell where the password ends in the PostgreSQL address {known.shown}. Write "
-            "/ @ ? # in it as %2F %40 %3F %23, or keep it in ~/.pgpass."
-        )
-    name = known.table
-    if not name:
-        raise TableError(
-            "A PostgreSQL address must name a table after '#', as in "
-            "postgresql://user@host/database#schema.table."
-        )
-    quoted = ".".join('"' + part.replace('"', '""') + '"' for part in _name_parts(name))
-    try:
-        with dbapi.connect(known.uri) as connection, connection.cursor() as cursor:
-            cursor.execute(f"SELECT * FROM {quoted}")  # noqa: S608
-            frame = pl.from_arrow(cursor.fetch_arrow_table())
-    except Error as error:
-        reason = known.scrubbed(str(error).splitlines()[0])
-        # The driver's own words stay out of tracebacks, too, where they may hold a secret.
-        hides = None if known.secrets else error
-        raise TableError(f"Cannot read the table {name} from PostgreSQL: {reason}") from hides
-    assert isinstance(frame, pl.DataFrame)
-    return frame
-
-
-def _name_parts(name: str) -> list[str]:
-    """schema.table in two parts; a quoted name is one part whatever it holds."""
-    if name.startswith('"') and name.endswith('"') and len(name) > 1:
-        return [name[1:-1].replace('""', '"')]
-    return name.split(".", 1)
+def _loaded(module: str) -> Engine:
+    engine: Engine = import_module(module).ENGINE
+    return engine

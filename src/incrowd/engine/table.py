@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
-from incrowd.arrays import Codes, Counts
-from incrowd.codes.frequency import Frequencies
+import numpy as np
+
+from incrowd.arrays import Bools, Codes, Counts
+from incrowd.codes.frequency import Frequencies, merged
 from incrowd.errors import IncrowdError
 from incrowd.privacy.randomness import Randomness
 
@@ -28,20 +30,29 @@ class Tally:
     codes: Codes
     counts: Counts
 
-
-@dataclass(frozen=True, eq=False)
-class Recoding:
-    """What each raw value of a column is replaced by."""
-
-    values: Sequence[object]
-    labels: Sequence[str | None]
+    def coded(self, coders: Sequence[Coder]) -> Frequencies:
+        """The tuples in codes of another kind, by one coder for each column."""
+        columns = [coder(self.values[at])[self.codes[:, at]] for at, coder in enumerate(coders)]
+        return merged(np.column_stack(columns).astype(np.int32), self.counts)
 
 
+# From raw values to codes. An engine may ask for the code of null where there is no null.
 Coder = Callable[[Sequence[object]], Codes]
+Columns = Mapping[str, Sequence[object] | np.ndarray[Any, Any]]
+Coded = tuple[Sequence[object], Codes]  # the labels of a column, and which of them each row has
 
 
 class Table(Protocol):
-    """A table of whatever engine. Nothing is read before it is needed."""
+    """A table of whatever engine. Nothing is read before it is needed.
+
+    Values are plain ones of Python: text, numbers, booleans, days, times to the microsecond.
+    NaN is null, and null is a value like any other. Several threads may ask at once.
+    """
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that holds the table, and makes tables beside it."""
+        ...
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -65,27 +76,22 @@ class Table(Protocol):
         ...
 
     def count(self, columns: Sequence[str], coders: Mapping[str, Coder]) -> Frequencies:
-        """Distinct tuples of codes with counts; a coder gives raw values their codes."""
+        """Distinct tuples of codes with counts, by a coder for each column.
+
+        An engine that knows nothing faster codes each of its tallies, and joins them.
+        """
         ...
 
     def missing(self, column: str) -> int:
-        """How many rows have no value in a column."""
-        ...
-
-    def ascending(self, columns: Sequence[str], coders: Mapping[str, Coder]) -> bool:
-        """Whether the rows stand in the order of their codes, the first column first."""
+        """How many rows have no value in a column; text without characters is none."""
         ...
 
     def one_row_each(self, column: str, bits: Randomness) -> Table:
-        """One row, chosen at random, for each distinct value of a column; none without one."""
-        ...
+        """One row, chosen at random, for each person whom a column identifies.
 
-    def recoded(self, recodings: Mapping[str, Recoding]) -> Table:
-        """The recoded columns and no others."""
-        ...
-
-    def keeping(self, columns: Sequence[str], classes: Sequence[Sequence[str | None]]) -> Table:
-        """The rows whose values in these columns are among the classes."""
+        Ids are one where their canonical texts are (:func:`incrowd.codes.values.canonical`). A
+        row without one is not chosen. The choice is made once, however often the table is read.
+        """
         ...
 
     def frame(self) -> Any:
@@ -102,4 +108,55 @@ class Table(Protocol):
 
     def write(self, path: Path) -> None:
         """Write Parquet, CSV or Arrow by the ending of the name; whole or not at all."""
+        ...
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """What holds tables: it opens them, and makes those that are to be published.
+
+    What is made from cells or rows keeps their order, and is written as whoever checks a release
+    expects it: no statistics, and no label that no row has. The local engine writes such files;
+    others can have it make and write the same table.
+    """
+
+    def open(
+        self,
+        source: Any,
+        *,
+        folder: Path = Path(),
+        empty: bool = False,
+        delimiter: str | None = None,
+    ) -> Table:
+        """A table from whatever the engine reads; raises :class:`TableError` for all else.
+
+        A relative path is relative to ``folder``. A file without rows is refused unless
+        ``empty`` allows it. The ``delimiter`` of a text file is found out if it is not given.
+        """
+        ...
+
+    def from_columns(self, columns: Columns) -> Table:
+        """A table held in memory, from its columns."""
+        ...
+
+    def from_cells(
+        self, columns: Mapping[str, Coded], counts: Counts, *, weighted: str | None = None
+    ) -> Table:
+        """A table of cells: for each column its labels and each cell's code, and how many rows.
+
+        Rows are repeated as often as they count; or, with a name for the column of counts,
+        written once with it, as the last column.
+        """
+        ...
+
+    def from_rows(
+        self,
+        coded: Mapping[str, Coded],
+        plain: Mapping[str, tuple[np.ndarray[Any, Any], Bools]],
+        order: Sequence[str],
+    ) -> Table:
+        """A table of rows: columns of labels by code, and plain columns with a mask of nulls.
+
+        ``order`` names all columns in the order that they are to have.
+        """
         ...

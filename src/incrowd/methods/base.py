@@ -13,8 +13,7 @@ from incrowd.arrays import Codes, Progress, Step
 from incrowd.codes.counted import COUNT, Counted, Rows
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.codes.values import reading_order
-from incrowd.engine.local.table import from_cells
-from incrowd.engine.table import Table, TableError
+from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import IncrowdError
 from incrowd.privacy.events import Event
 from incrowd.privacy.randomness import Randomness
@@ -25,9 +24,13 @@ from incrowd.spec.model import Column, Spec
 
 @dataclass(frozen=True)
 class Walk:
-    """What goes along with the making of a release: random bits, and who hears of each step."""
+    """What goes along with the making of a release.
+
+    Random bits, the engine that makes the tables to be published, and who hears of each step.
+    """
 
     bits: Randomness
+    engine: Engine
     step: Step = lambda _: None
     progress: Progress = lambda _done, _all: None
 
@@ -107,8 +110,9 @@ def cells(
     frequencies: Frequencies,
     *,
     weighted: bool,
+    engine: Engine,
 ) -> Table:
-    """Cells as a table, in the order of what they show.
+    """Cells as a table of an engine, in the order of what they show.
 
     Codes may come from the values met in the table, suppressed ones among them, so their order
     must not be seen.
@@ -121,7 +125,7 @@ def cells(
     columns = {
         name: (texts, merged_.codes[:, at]) for at, (name, texts) in enumerate(shown.items())
     }
-    return from_cells(columns, merged_.counts, weighted=COUNT if weighted else None)
+    return engine.from_cells(columns, merged_.counts, weighted=COUNT if weighted else None)
 
 
 def in_reading_order(texts: Sequence[object]) -> tuple[list[object], Codes]:

@@ -157,7 +157,6 @@ def _data_set(
 
 def _adult(path: Path, rows: int | None) -> Table:
     """The real Adult table, with heights drawn by sex and age from a fixed seed."""
-    from incrowd.engine.local.table import from_columns
     from incrowd.engine.source import open_table
 
     table = open_table(path)
@@ -171,10 +170,7 @@ def _adult(path: Path, rows: int | None) -> Table:
             f"{', '.join(wanted)} in its header."
         )
     frame = table.frame()
-    columns = {
-        name: [str(value).strip() for value in frame.get_column(known[name]).to_list()]
-        for name in wanted
-    }
+    columns = {name: [str(value).strip() for value in frame[known[name]]] for name in wanted}
     try:
         age = np.array([int(text) for text in columns["age"]], dtype=np.int64)
     except ValueError as error:
@@ -182,7 +178,7 @@ def _adult(path: Path, rows: int | None) -> Table:
     sex = np.char.lower(np.array(columns["sex"]))
     height = _height(sex, age.astype(np.float64), np.random.default_rng(SEED))
     texts = {name: np.array(columns[name]) for name in ("race", "marital_status")}
-    return from_columns({"sex": sex, "age": age, **texts, "height": height})
+    return table.engine.from_columns({"sex": sex, "age": age, **texts, "height": height})
 
 
 # Classes and noise -----------------------------------------------------------------------

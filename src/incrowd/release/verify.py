@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import re
 import stat
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -22,9 +21,7 @@ from incrowd.codes.frequency import Frequencies, keys
 from incrowd.codes.hierarchy import ROOT, from_rows
 from incrowd.codes.values import BOOLEANS, canonical, iso_day, number, reading_order
 from incrowd.engine.count import read_shown
-from incrowd.engine.local.parquet import chunks
-from incrowd.engine.local.parquet_bytes import claims, refuse_heavy
-from incrowd.engine.source import open_table
+from incrowd.engine.released import ReleasedTable, hidden, open_released, refuse_heavy
 from incrowd.engine.table import Coder, Table
 from incrowd.errors import IncrowdError
 from incrowd.measure.diversity import Distinct, Entropy, Protected, Rule
@@ -162,10 +159,10 @@ def _data(folder: Path, certificate: Certificate) -> list[str]:
     """Every value at its level, every class a crowd, every number as certified."""
     release, found = certificate.table.release, []
     if certificate.format is not None:
-        found += _hidden(folder / release.file)
+        found += hidden(folder / release.file)
     elif release.file.endswith(".parquet"):
         refuse_heavy(folder / release.file)
-    table = open_table(folder / release.file, empty=True, delimiter=",")
+    table = open_released(folder / release.file)
     if release.formulas:
         table = table.respelled(unescaped)
     names = list(certificate.table.scheme)
@@ -208,35 +205,7 @@ def _data(folder: Path, certificate: Certificate) -> list[str]:
     return found
 
 
-def _hidden(path: Path) -> list[str]:
-    """What a file holds besides its rows; raises if it is not even safe to read."""
-    if path.suffix == ".csv":
-        with tempfile.TemporaryDirectory(prefix="incrowd-") as folder:
-            again = Path(folder) / path.name
-            open_table(path, empty=True, delimiter=",").write(again)
-            same = sha256_of(again) == sha256_of(path)
-        return [] if same else [f"The file '{path.name}' is not written as a release is."]
-    claimed = claims(path)
-    entries: set[tuple[str, object]] = set()
-    used: set[tuple[str, object]] = set()
-    for claim, chunk in zip(claimed, chunks(path), strict=True):
-        said = (claim.column, claim.nulls, claim.text)
-        true = (
-            chunk.column,
-            None if claim.nulls is None else chunk.nulls,
-            None if claim.text is None else chunk.text,
-        )
-        if said != true or claim.entries != len(chunk.entries):
-            return [f"The file '{path.name}' says of its column '{chunk.column}' what is not so."]
-        entries |= {(chunk.column, value) for value in chunk.entries}
-        used |= {(chunk.column, value) for value in chunk.used}
-    if entries - used:
-        column, value = min(entries - used, key=str)
-        return [f"The file '{path.name}' holds '{value}' in '{column}', which no row has."]
-    return []
-
-
-def _oddities(table: Table, certificate: Certificate) -> list[str]:
+def _oddities(table: ReleasedTable, certificate: Certificate) -> list[str]:
     """What a release does not have, and a reader would not notice."""
     found = []
     weighted = certificate.table.release.form == "weighted"
@@ -268,7 +237,7 @@ def _is_plain(value: object) -> bool:
     return value in (canonical(value), f"{canonical(value)}.0")
 
 
-def _is_ordered(table: Table, names: list[str]) -> bool:
+def _is_ordered(table: ReleasedTable, names: list[str]) -> bool:
     """Whether rows stand in the order of what they show, so that the order tells nothing."""
 
     def coder(name: str) -> Coder:

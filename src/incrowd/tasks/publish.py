@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from incrowd.arrays import Progress, Step
 from incrowd.engine.source import open_table
-from incrowd.engine.table import Table, TableError
+from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import IncrowdError
 from incrowd.measure.evaluation import Evaluation
 from incrowd.methods.base import Walk, refuse_outside
@@ -88,24 +88,25 @@ def publish(
     ledger: Ledger | Path | str | None = None,
     key: Ed25519PrivateKey | None = None,
     bits: Randomness | None = None,
+    engine: Engine | None = None,
     step: Step = lambda _: None,
     progress: Progress = lambda _done, _all: None,
 ) -> Release:
     """Publish a table, into a folder that does not exist yet or is empty.
 
     ``table`` is whatever :func:`incrowd.engine.source.open_table` takes, or None for the one
-    that the spec names; ``spec`` is a file, its path, or its content. What only the curator may
-    see goes into ``curator``, by default beside the release (NAME.curator). ``step`` hears of
-    each step before it is taken, ``progress`` how much of a long search is decided. Everything
-    that can be refused is refused before the ledger is touched, and the ledger is booked before
-    anything is drawn.
+    that the spec names; ``engine`` opens it, by default the one for tables of its kind. ``spec``
+    is a file, its path, or its content. What only the curator may see goes into ``curator``, by
+    default beside the release (NAME.curator). ``step`` hears of each step before it is taken,
+    ``progress`` how much of a long search is decided. Everything that can be refused is refused
+    before the ledger is touched, and the ledger is booked before anything is drawn.
     """
     if output is None:
         home = Path(tempfile.mkdtemp(prefix="incrowd-"))
         try:
             release = publish(
                 table, spec, output=home / "release", curator=curator,
-                ledger=ledger, key=key, bits=bits, step=step, progress=progress,
+                ledger=ledger, key=key, bits=bits, engine=engine, step=step, progress=progress,
             )  # fmt: skip
         except BaseException:
             shutil.rmtree(home, ignore_errors=True)
@@ -116,7 +117,7 @@ def publish(
     beside = output.resolve().with_name(f"{output.resolve().name}.curator")
     curator = beside if curator is None else Path(curator)
     ledger = Ledger(Path(ledger)) if isinstance(ledger, str | Path) else ledger
-    walk = Walk(bits or SystemRandomness(), step, progress)
+    bits = bits or SystemRandomness()
 
     method, asked = method_of(file), file.spec.release
     assert asked is not None
@@ -126,7 +127,7 @@ def publish(
     if ledger is not None:  # before the table is so much as opened
         _refuse_unaccountable(asked.method, spend)
         ledger.allow(spend, unit=_unit(file.spec))
-    source = _opened(table, file)
+    source = _opened(table, file, engine)
     _refuse_unfit(file.spec, source)
     with (
         _Spend(output) as spent,
@@ -144,15 +145,15 @@ def publish(
         if ledger is not None:
             ledger.book(spend, unit=_unit(file.spec))
             spent.booked = True
-        known = _seeded(walk.bits) + recognised.warnings(accounted=bool(spend))
+        known = _seeded(bits) + recognised.warnings(accounted=bool(spend))
         if isinstance(file.spec.unit, PersonId):
-            source = source.one_row_each(file.spec.unit.id, walk.bits)
+            source = source.one_row_each(file.spec.unit.id, bits)
             counted = method.count(source)
-        made = method.make(counted, walk)
+        made = method.make(counted, Walk(bits, source.engine, step, progress))
         step("measure")
         evaluation, measured = made.measured()
         step("write")
-        certificate = write(draft, made, asked, private=walk.bits.private, key=key)
+        certificate = write(draft, made, asked, private=bits.private, key=key)
         step("report")
         write_curator(private, certificate, evaluation, made.reasons, measured)
         step("appear")
@@ -195,12 +196,12 @@ def _unit(spec: Spec) -> str:
     return unit_of_id(spec.unit.id) if isinstance(spec.unit, PersonId) else ONE_ROW
 
 
-def _opened(table: Any, file: SpecFile) -> Table:
+def _opened(table: Any, file: SpecFile, engine: Engine | None) -> Table:
     if table is not None:
-        return open_table(table)
+        return open_table(table, engine=engine)
     if file.spec.table is None:
         raise IncrowdError("The spec names no table. Add 'table: FILE'.")
-    return open_table(file.spec.table, folder=file.folder)
+    return open_table(file.spec.table, engine=engine, folder=file.folder)
 
 
 def _seeded(bits: Randomness) -> tuple[str, ...]:

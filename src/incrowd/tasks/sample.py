@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.engine.local.table import from_columns
+from incrowd.engine.source import local_engine
 from incrowd.engine.table import Table
 from incrowd.errors import ParameterError, check_choice, check_whole
 
@@ -56,7 +56,7 @@ def sample(kind: str, *, rows: int | None = None, seed: int = 1) -> Table:
     if count > 100_000_000:
         raise ParameterError("rows", "be at most 100,000,000", count)
     start = int(check_whole("seed", seed, least=0))
-    return from_columns(make(count, np.random.default_rng(start)))
+    return local_engine().from_columns(make(count, np.random.default_rng(start)))
 
 
 def _voters(n: int, draw: np.random.Generator) -> Columns:

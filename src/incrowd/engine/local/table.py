@@ -7,16 +7,14 @@ import io
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 
-from incrowd.arrays import Codes, Counts
-from incrowd.codes.frequency import Frequencies, joined, merged
+from incrowd.codes.frequency import Frequencies, joined
 from incrowd.codes.values import BLANKS, BOOLEANS, NUMERAL
 from incrowd.engine.local import parquet
-from incrowd.engine.table import Coder, Recoding, Table, TableError, Tally
+from incrowd.engine.table import Coder, Engine, TableError, Tally
 from incrowd.privacy.randomness import Randomness
 
 _PART_ROWS = 4_000_000
@@ -35,7 +33,7 @@ class LocalTable:
     def __init__(self, frame: pl.LazyFrame, origin: Path | None = None) -> None:
         self._origin = origin
         self._columns = tuple(frame.collect_schema().names())
-        self._inner = _inner_names(self._columns)
+        self._inner = inner_names(self._columns)
         frame = frame.rename({name: new for name, new in self._inner.items() if name != new})
         schema = frame.collect_schema()
         plainer = {name: _plainer(name, kind) for name, kind in schema.items()}
@@ -49,6 +47,13 @@ class LocalTable:
         return self._frame.rename({new: name for name, new in self._inner.items() if name != new})
 
     @property
+    def engine(self) -> Engine:
+        """The engine of this machine."""
+        from incrowd.engine.local.engine import ENGINE
+
+        return ENGINE
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
         return self._columns
@@ -57,7 +62,7 @@ class LocalTable:
         """The number of rows."""
         return int(self._frame.select(pl.len()).collect(engine="streaming").item())
 
-    def head(self, rows: int) -> Table:
+    def head(self, rows: int) -> LocalTable:
         """The first rows."""
         return LocalTable(self._named.head(rows))
 
@@ -96,10 +101,10 @@ class LocalTable:
         if self._is_plain_parquet(columns):
             return parquet.count(self._origin, columns, coders)  # type: ignore[arg-type]
         return joined(
-            _coded(tally, [coders[name] for name in columns]) for tally in self.tallies(columns)
+            tally.coded([coders[name] for name in columns]) for tally in self.tallies(columns)
         )
 
-    def one_row_each(self, column: str, bits: Randomness) -> Table:
+    def one_row_each(self, column: str, bits: Randomness) -> LocalTable:
         """One row, chosen at random, for each distinct value of a column.
 
         Every row draws 64 random bits and the smallest wins. (Two rows of one person tie
@@ -160,36 +165,7 @@ class LocalTable:
             codes.append(found.get_column("place").to_numpy())
         return parquet.in_order(codes)
 
-    def recoded(self, recodings: Mapping[str, Recoding]) -> Table:
-        """The recoded columns and no others."""
-        self._refuse_missing(list(recodings))
-        schema = self._frame.collect_schema()
-        shown = []
-        for name, recoding in recodings.items():
-            inner = self._inner[name]
-            raw = pl.Series(recoding.values, dtype=schema[inner])
-            if raw.n_unique() < len(raw):
-                raise TableError(f"The recoding of '{name}' has a value twice.")
-            labels = pl.Series(recoding.labels, dtype=pl.String)
-            # Strict: a value that the recoding does not know is an error, never a null.
-            label = pl.col(inner).replace_strict(raw, labels, return_dtype=pl.String)
-            shown.append(label.alias(name))
-        return LocalTable(self._frame.select(shown))
-
-    def keeping(self, columns: Sequence[str], classes: Sequence[Sequence[str | None]]) -> Table:
-        """The rows whose values in these columns are among the classes."""
-        self._refuse_missing(columns)
-        inner = [self._inner[name] for name in columns]
-        kept = pl.LazyFrame(
-            {name: [row[at] for row in classes] for at, name in enumerate(inner)},
-            schema=dict.fromkeys(inner, pl.String),
-        )
-        joined_ = self._frame.join(kept, on=inner, how="semi", nulls_equal=True)
-        return LocalTable(
-            joined_.rename({new: name for name, new in self._inner.items() if name != new})
-        )
-
-    def respelled(self, spell: Callable[[str], str]) -> Table:
+    def respelled(self, spell: Callable[[str], str]) -> LocalTable:
         """The table with every text and every name written in another way; each text once."""
         changes = []
         schema = self._frame.collect_schema()
@@ -214,7 +190,7 @@ class LocalTable:
             raise TableError(
                 f"Cannot write '{path.name}': the name must end in {', '.join(sinks)}."
             )
-        _whole(path, sinks[path.suffix])
+        write_whole(path, sinks[path.suffix])
 
     def frame(self) -> pl.DataFrame:
         """The rows as a data frame of the engine's own kind."""
@@ -254,7 +230,7 @@ class LocalTable:
                 )
 
 
-def _whole(path: Path, write: Callable[[Path], object]) -> None:
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Let a file appear only when it is written."""
     draft = path.with_name(f".{path.name}.part")
     try:
@@ -297,89 +273,7 @@ def _canonical(column: pl.Expr) -> pl.Expr:
     return pl.when(text != "").then(found)
 
 
-def from_columns(columns: Mapping[str, Sequence[object] | np.ndarray[Any, Any]]) -> Table:
-    """A table held in memory, from its columns."""
-    return LocalTable(pl.LazyFrame(columns))
-
-
-def from_cells(
-    labels: Mapping[str, tuple[Sequence[object], Codes]],
-    counts: Counts,
-    *,
-    weighted: str | None = None,
-) -> Table:
-    """A table of cells: for each column its labels and each cell's code, and how many rows.
-
-    Rows are repeated as often as they count; or, with a name for the column of counts,
-    written once with it. Only labels that occur in some cell are held: a file's dictionary
-    must not tell of others.
-    """
-    coded = {}
-    for name, (texts, codes) in labels.items():
-        known, at = _used(texts, codes)
-        coded[name] = (known, at if weighted else np.repeat(at, counts))
-    plain = {weighted: pl.Series(counts)} if weighted else {}
-    return _Released(coded, plain, [*coded, *plain])
-
-
-def from_rows(
-    coded: Mapping[str, tuple[Sequence[object], Codes]],
-    plain: Mapping[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, np.dtype[np.bool_]]]],
-    order: Sequence[str],
-) -> Table:
-    """A table of rows: columns of labels by code, and plain columns with a mask of nulls."""
-    columns = {
-        name: pl.select(pl.when(~pl.Series(null)).then(pl.Series(values))).to_series()
-        for name, (values, null) in plain.items()
-    }
-    return _Released({name: _used(*known) for name, known in coded.items()}, columns, order)
-
-
-def _used(texts: Sequence[object], codes: Codes) -> tuple[list[object], Any]:
-    """The labels that occur, and small codes for them."""
-    used, at = np.unique(codes, return_inverse=True)
-    return [texts[code] for code in used.tolist()], at.astype(np.min_scalar_type(len(used)))
-
-
-def _kind(values: Sequence[object]) -> type[pl.DataType] | None:
-    """Text unless the values are of another kind."""
-    return pl.String if all(isinstance(x, str | None) for x in values) else None
-
-
-class _Released(LocalTable):
-    """A table to be handed out: columns of codes with few labels, and plain ones.
-
-    Parquet takes the codes as they are, and the file holds nothing besides.
-    """
-
-    def __init__(
-        self,
-        coded: Mapping[str, tuple[list[object], np.ndarray[Any, Any]]],
-        plain: Mapping[str, pl.Series],
-        order: Sequence[str],
-    ) -> None:
-        columns: dict[str, Any] = {name: codes for name, (_, codes) in coded.items()}
-        columns |= plain
-        inner = _inner_names(order)
-        shown = []
-        for name, (known, _) in coded.items():
-            texts = pl.Series(known, dtype=_kind(known), strict=False)
-            places = list(range(len(known)))
-            label = pl.col(inner[name]).replace_strict(places, texts, return_dtype=texts.dtype)
-            shown.append(label)
-        frame = pl.LazyFrame({inner[name]: columns[name] for name in order}).with_columns(shown)
-        super().__init__(frame.rename({new: name for name, new in inner.items() if name != new}))
-        self._coded, self._plain, self._order = coded, plain, order
-
-    def write(self, path: Path) -> None:
-        """Write Parquet, CSV or Arrow by the ending of the name; whole or not at all."""
-        if path.suffix != ".parquet":
-            super().write(path)
-            return
-        _whole(path, lambda draft: parquet.write(draft, self._coded, self._plain, self._order))
-
-
-def _inner_names(names: Sequence[str]) -> dict[str, str]:
+def inner_names(names: Sequence[str]) -> dict[str, str]:
     """Names that Polars takes as they are, for names that it might take for patterns."""
     found: dict[str, str] = {}
     for name in names:
@@ -392,11 +286,6 @@ def _mostly_repeats(frame: pl.LazyFrame, rows: int) -> bool:
     """Whether a fifth of the first rows, or the table's end, comes before new tuples do."""
     probe = frame.head(rows).collect(engine="streaming")
     return len(probe) < rows or probe.n_unique() < 0.8 * rows
-
-
-def _coded(tally: Tally, coders: Sequence[Coder]) -> Frequencies:
-    columns = [coder(tally.values[at])[tally.codes[:, at]] for at, coder in enumerate(coders)]
-    return merged(np.column_stack(columns).astype(np.int32), tally.counts)
 
 
 def _tally(frame: pl.LazyFrame, columns: Sequence[str]) -> Tally:

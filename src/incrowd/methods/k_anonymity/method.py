@@ -10,7 +10,7 @@ from incrowd.codes.counted import Rows, Shown
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.codes.hierarchy import ROOT
 from incrowd.engine.count import count_rows
-from incrowd.engine.table import Table
+from incrowd.engine.table import Engine, Table
 from incrowd.errors import IncrowdError
 from incrowd.methods.base import Walk, cells, protection, published
 from incrowd.methods.k_anonymity.classes import Classes, classes
@@ -53,7 +53,7 @@ class KAnonymity:
         stars = rows.frequencies.total - shown.total if starred else 0
         looks = merged(shown.codes[:, : len(original.names)], shown.counts)
         product = Product(
-            data=self._table(rows, found, shown, stars),
+            data=self._table(rows, found, shown, stars, walk.engine),
             original=original,
             shown=Shown(found.labels, looks, found.levels or ()),
             columns=columns.quasi,
@@ -65,7 +65,9 @@ class KAnonymity:
         )
         return Made((product,), self.promise, self.events, original)
 
-    def _table(self, rows: Rows, found: Classes, shown: Frequencies, stars: int) -> Table:
+    def _table(
+        self, rows: Rows, found: Classes, shown: Frequencies, stars: int, engine: Engine
+    ) -> Table:
         labels: dict[str, list[object]] = dict(
             zip(rows.counted.names, map(list, found.labels), strict=True)
         )
@@ -79,7 +81,7 @@ class KAnonymity:
             codes = np.vstack([shown.codes, np.array([row], dtype=np.int32)])
             shown = merged(codes, np.append(shown.counts, stars))
         weighted = self._release.rows == "weighted"
-        return cells(labels, shown, weighted=weighted)
+        return cells(labels, shown, weighted=weighted, engine=engine)
 
 
 def _without_stars(found: Classes) -> Classes:

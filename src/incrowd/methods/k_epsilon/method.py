@@ -13,8 +13,7 @@ from incrowd.arrays import Codes, Places, Steps
 from incrowd.codes.counted import Rows, Shown
 from incrowd.codes.frequency import merged
 from incrowd.engine.count import count_rows
-from incrowd.engine.local.table import from_rows
-from incrowd.engine.table import Table
+from incrowd.engine.table import Engine, Table
 from incrowd.errors import IncrowdError
 from incrowd.methods.base import Walk, in_reading_order, protection, published
 from incrowd.methods.k_anonymity.classes import Classes, classes
@@ -62,7 +61,7 @@ class KEpsilon:
             kept = data.confident(released, k=self.columns.k, confidence=confidence)
         looks = merged(found.codes[rows.owner[data.tuples[kept]]], np.ones(kept.sum(), np.int64))
         product = Product(
-            data=self._table(rows, found, data, released, np.flatnonzero(kept)),
+            data=self._table(rows, found, data, released, np.flatnonzero(kept), walk.engine),
             original=rows.counted,
             shown=Shown(found.labels, looks, found.levels or ()),
             columns=self.columns.quasi,
@@ -107,6 +106,7 @@ class KEpsilon:
         data: NoisyRows,
         released: Sequence[Steps],
         kept: Places,
+        engine: Engine,
     ) -> Table:
         """The rows in the order of what they show, which tells nothing else of them."""
         tuples = data.tuples[kept]
@@ -132,7 +132,7 @@ class KEpsilon:
                 values, null = plain[name]
                 keys += [null, np.where(null, values[:1], values)]  # nulls are alike, and last
         order = np.lexsort(keys[::-1])  # which sorts by its last key first
-        return from_rows(
+        return engine.from_rows(
             {name: (labels, codes[order]) for name, (labels, codes) in coded.items()},
             {name: (values[order], null[order]) for name, (values, null) in plain.items()},
             names,

@@ -200,7 +200,7 @@ class Cut(Searched):
         return Product(
             data=cells(
                 dict(zip(whole.names, labels, strict=True)), drawn,
-                weighted=self._release.rows == "weighted",
+                weighted=self._release.rows == "weighted", engine=walk.engine,
             ),
             original=whole,
             shown=Shown(labels, drawn, tuple(levels)),
@@ -271,7 +271,7 @@ def _by_levels(
     ]
     looks = dict(zip(counted.names, labels, strict=True))
     return Product(
-        data=cells(looks, drawn, weighted=release.rows == "weighted"),
+        data=cells(looks, drawn, weighted=release.rows == "weighted", engine=walk.engine),
         original=counted,
         shown=Shown(tuple(labels), drawn, counted.levels),
         columns=declared.columns,

@@ -1,0 +1,159 @@
+"""The engine of this machine: it opens files, databases and data frames.
+
+Text files are read as text: no type is guessed, so a ZIP code keeps its zeros. What is
+wrong with a file is said before anything else happens.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from incrowd.arrays import Bools, Counts
+from incrowd.engine.address import is_address, without_secrets
+from incrowd.engine.local.made import MadeTable, used_labels
+from incrowd.engine.local.postgres import read_postgres
+from incrowd.engine.local.table import LocalTable
+from incrowd.engine.local.text import open_text, refuse_duplicates
+from incrowd.engine.table import Coded, TableError
+
+_TEXT = {".csv", ".tsv", ".txt", ".tab"}
+_EXCEL = {".xlsx", ".xls", ".xlsb", ".ods"}
+_ARROW = {".arrow", ".ipc", ".feather"}
+
+
+class LocalEngine:
+    """Tables of this machine, by Polars."""
+
+    def open(
+        self,
+        source: Any,
+        *,
+        folder: Path = Path(),
+        empty: bool = False,
+        delimiter: str | None = None,
+    ) -> LocalTable:
+        """A table from a path, a PostgreSQL address, or a Polars, pandas or Arrow object.
+
+        Text, Parquet, Arrow and Excel files go by the ending of their names. A relative path
+        is relative to ``folder``. ``postgresql://user@host/database#schema.table`` names a
+        table of a database. A file without rows is refused unless ``empty`` allows it. The
+        ``delimiter`` of a text file is found out; it is given for files that we wrote.
+        """
+        if isinstance(source, pl.LazyFrame):
+            # Somebody else's plan may give its rows in another order each time: run it once.
+            return LocalTable(source.collect(engine="streaming").lazy())
+        if isinstance(source, pl.DataFrame):
+            return LocalTable(source.lazy())
+        if is_address(source):
+            return LocalTable(read_postgres(source).lazy())
+        if isinstance(source, str) and (other := re.match(r"([\w.+:-]{2,})://", source)):
+            raise TableError(
+                f"Cannot read a table from an address that begins with '{other[1]}://'. Give a "
+                "path, or postgresql://user@host/database#schema.table."
+            )
+        if isinstance(source, str | os.PathLike):
+            return _open_path(folder / source, empty, delimiter)
+        kind = f"{type(source).__module__.split('.')[0]}.{type(source).__name__}"
+        if kind == "pandas.DataFrame":
+            refuse_duplicates([str(name) for name in source.columns], "The data frame")
+            return _converted(lambda: pl.from_pandas(source.reset_index(drop=True)), kind)
+        if kind.startswith("pyarrow.") and hasattr(source, "schema"):
+            refuse_duplicates(list(source.schema.names), "The Arrow table")
+            return _converted(lambda: pl.from_arrow(source), kind)
+        raise TableError(
+            f"Cannot read a table from a {kind}. Give a path, a PostgreSQL address, or a Polars, "
+            "pandas or Arrow table."
+        )
+
+    def from_columns(
+        self, columns: Mapping[str, Sequence[object] | np.ndarray[Any, Any]]
+    ) -> LocalTable:
+        """A table held in memory, from its columns."""
+        return LocalTable(pl.LazyFrame(columns))
+
+    def from_cells(
+        self, columns: Mapping[str, Coded], counts: Counts, *, weighted: str | None = None
+    ) -> LocalTable:
+        """A table of cells; each label is held once, and only if it occurs in some cell."""
+        coded = {}
+        for name, (texts, codes) in columns.items():
+            known, at = used_labels(texts, codes)
+            coded[name] = (known, at if weighted else np.repeat(at, counts))
+        plain = {weighted: pl.Series(counts)} if weighted else {}
+        return MadeTable(coded, plain, [*coded, *plain])
+
+    def from_rows(
+        self,
+        coded: Mapping[str, Coded],
+        plain: Mapping[str, tuple[np.ndarray[Any, Any], Bools]],
+        order: Sequence[str],
+    ) -> LocalTable:
+        """A table of rows: columns of labels by code, and plain columns with a mask of nulls."""
+        columns = {
+            name: pl.select(pl.when(~pl.Series(null)).then(pl.Series(values))).to_series()
+            for name, (values, null) in plain.items()
+        }
+        return MadeTable(
+            {name: used_labels(*known) for name, known in coded.items()}, columns, order
+        )
+
+
+ENGINE = LocalEngine()
+
+
+def _converted(convert: Callable[[], Any], kind: str) -> LocalTable:
+    try:
+        return LocalTable(convert().lazy())
+    except Exception as error:  # the converters' errors have no common base
+        reason = str(error).splitlines()[0]
+        raise TableError(f"Cannot read the {kind}: {reason}") from error
+
+
+def _open_path(path: Path, empty: bool, delimiter: str | None) -> LocalTable:
+    if path.is_dir():
+        raise TableError(f"'{path}' is a folder. Name the file that holds the table.")
+    try:
+        with path.open("rb") as file:
+            nothing = not file.read(1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        named = without_secrets(str(path))  # it may be no path at all
+        hides = None if named != str(path) else error
+        raise TableError(f"Cannot read '{named}': {reason}.") from hides
+    if nothing:
+        raise TableError(f"The file '{path.name}' is empty.")
+    ending = path.suffix.lower()
+    try:
+        if ending in _TEXT:
+            frame = open_text(path, delimiter)
+        elif ending == ".parquet":
+            frame = pl.scan_parquet(path, glob=False)
+        elif ending in _ARROW:
+            frame = pl.scan_ipc(path, glob=False)
+        elif ending in _EXCEL:
+            frame = _open_excel(path)
+        else:
+            known = ", ".join(sorted({*_TEXT, ".parquet", *_ARROW, *_EXCEL}))
+            raise TableError(f"Cannot tell what '{path.name}' is; the name must end in {known}.")
+        table = LocalTable(frame, origin=path)
+    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise TableError(f"Cannot read '{path.name}' as {ending[1:]}: {reason}") from error
+    if not empty and not table.head(1).rows():
+        raise TableError(f"The file '{path.name}' has a header but no rows.")
+    return table
+
+
+def _open_excel(path: Path) -> pl.LazyFrame:
+    try:
+        return pl.read_excel(path, infer_schema_length=None).lazy()
+    except Exception as error:  # the reader's errors have no common base
+        reason = str(error).splitlines()[0]
+        raise TableError(f"Cannot read '{path.name}' as {path.suffix[1:]}: {reason}") from error

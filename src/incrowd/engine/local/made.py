@@ -1,0 +1,58 @@
+"""Tables made on this machine, to be published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from incrowd.arrays import Codes
+from incrowd.engine.local import parquet
+from incrowd.engine.local.table import LocalTable, inner_names, write_whole
+
+
+class MadeTable(LocalTable):
+    """A table to be published: columns of codes with few labels, and plain ones.
+
+    Parquet takes the codes as they are, and the file holds nothing besides.
+    """
+
+    def __init__(
+        self,
+        coded: Mapping[str, tuple[list[object], np.ndarray[Any, Any]]],
+        plain: Mapping[str, pl.Series],
+        order: Sequence[str],
+    ) -> None:
+        columns: dict[str, Any] = {name: codes for name, (_, codes) in coded.items()}
+        columns |= plain
+        inner = inner_names(order)
+        shown = []
+        for name, (known, _) in coded.items():
+            texts = pl.Series(known, dtype=_kind(known), strict=False)
+            places = list(range(len(known)))
+            label = pl.col(inner[name]).replace_strict(places, texts, return_dtype=texts.dtype)
+            shown.append(label)
+        frame = pl.LazyFrame({inner[name]: columns[name] for name in order}).with_columns(shown)
+        super().__init__(frame.rename({new: name for name, new in inner.items() if name != new}))
+        self._coded, self._plain, self._order = coded, plain, order
+
+    def write(self, path: Path) -> None:
+        """Write Parquet, CSV or Arrow by the ending of the name; whole or not at all."""
+        if path.suffix != ".parquet":
+            super().write(path)
+            return
+        write_whole(path, lambda draft: parquet.write(draft, self._coded, self._plain, self._order))
+
+
+def used_labels(texts: Sequence[object], codes: Codes) -> tuple[list[object], Any]:
+    """The labels that occur, and small codes for them."""
+    used, at = np.unique(codes, return_inverse=True)
+    return [texts[code] for code in used.tolist()], at.astype(np.min_scalar_type(len(used)))
+
+
+def _kind(values: Sequence[object]) -> type[pl.DataType] | None:
+    """Text unless the values are of another kind."""
+    return pl.String if all(isinstance(x, str | None) for x in values) else None

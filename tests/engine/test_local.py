@@ -1,0 +1,44 @@
+"""What only the local engine does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from engine.test_table import in_order, rows_of
+
+from incrowd.engine.count import count
+from incrowd.engine.local import table as local
+from incrowd.engine.released import open_released
+from incrowd.engine.source import local_engine
+from incrowd.spec.build import Declared
+from incrowd.spec.model import Column
+
+
+def test_tallies_in_parts_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where hardly any tuple repeats, the table is counted in parts; nothing else changes."""
+    distinct: dict[str, Sequence[object]] = {
+        "a": list(range(50)),
+        "b": [f"x{i % 37:02}" for i in range(50)],
+    }
+    table = local_engine().from_columns(distinct)
+    whole = rows_of(table)
+    monkeypatch.setattr(local, "_PROBES", (10, 20))
+    monkeypatch.setattr(local, "_PART_ROWS", 7)
+    assert len(list(table.tallies(["a", "b"]))) == 8
+    assert rows_of(table) == whole
+    column = Column.model_validate({"role": "quasi", "hierarchy": "flat"})
+    counted = count(table, Declared({"a": column, "b": column}))
+    assert (len(counted.frequencies), counted.frequencies.total) == (50, 50)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_the_order_of_rows_is_told_by_codes(tmp_path: Path, ending: str) -> None:
+    columns: dict[str, Sequence[object]] = {"a": ["y", "y", "x", None], "b": ["1", "2", "1", "1"]}
+    local_engine().from_columns(columns).write(tmp_path / f"table.{ending}")
+    table = open_released(tmp_path / f"table.{ending}")
+    first, second = in_order(["y", "x", None]), in_order(["1", "2"])
+    assert table.ascending(["a", "b"], {"a": first, "b": second})
+    assert not table.ascending(["b", "a"], {"a": first, "b": second})
+    assert not table.ascending(["a"], {"a": in_order(["x", "y", None])})

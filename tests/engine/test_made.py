@@ -1,0 +1,93 @@
+"""Tables that an engine makes to be published: their rows, and nothing besides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from engine.test_table import in_order, rows_of
+
+from incrowd.arrays import Codes
+from incrowd.engine.released import hidden, open_released
+from incrowd.engine.table import Coded, Engine, Table
+
+
+def codes(*values: int) -> Codes:
+    return np.array(values, dtype=np.int32)
+
+
+LABELS: dict[str, Coded] = {
+    "sex": (["female", "male", "suppressed"], codes(0, 0, 1)),
+    "zip": (["01***", None, '"a", b\n', "suppressed"], codes(0, 2, 1)),
+}
+PLACES = {"sex": in_order(["female", "male"]), "zip": in_order(["01***", '"a", b\n', None])}
+
+
+def cells(engine: Engine, weighted: str | None = None) -> Table:
+    return engine.from_cells(LABELS, np.array([3, 1, 2]), weighted=weighted)
+
+
+def test_cells_are_repeated_as_often_as_they_count(engine: Engine) -> None:
+    table = cells(engine)
+    assert table.columns == ("sex", "zip")
+    assert table.rows() == 6
+    assert rows_of(table) == {
+        ("female", "01***"): 3, ("female", '"a", b\n'): 1, ("male", None): 2,
+    }  # fmt: skip
+
+
+def test_or_they_are_written_once_with_their_counts(engine: Engine) -> None:
+    table = cells(engine, "count")
+    assert table.columns == ("sex", "zip", "count")
+    assert rows_of(table) == {
+        ("female", "01***", 3): 1, ("female", '"a", b\n', 1): 1, ("male", None, 2): 1,
+    }  # fmt: skip
+
+
+def rows(engine: Engine) -> Table:
+    """Labels, and plain columns: numbers and days with nulls, in an order of their own."""
+    null = np.array([False, True, False])
+    days = np.array(["2020-02-29", "1970-01-01", "2021-01-01"], dtype="datetime64[D]")
+    return engine.from_rows(
+        LABELS,
+        {"height": (np.array([1.5, 0.0, 2.0]), null), "seen": (days, null)},
+        ["height", "sex", "zip", "seen"],
+    )
+
+
+def test_rows_are_as_they_are_given(engine: Engine) -> None:
+    table = rows(engine)
+    assert table.columns == ("height", "sex", "zip", "seen")
+    found = {tuple(str(value) for value in row): count for row, count in rows_of(table).items()}
+    assert found == {
+        ("1.5", "female", "01***", "2020-02-29"): 1,
+        ("None", "female", '"a", b\n', "None"): 1,
+        ("2.0", "male", "None", "2021-01-01"): 1,
+    }
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_file_holds_the_rows_and_nothing_besides(
+    engine: Engine, tmp_path: Path, ending: str
+) -> None:
+    for number, table in enumerate((cells(engine), cells(engine, "count"), rows(engine))):
+        path = tmp_path / f"{number}.{ending}"
+        table.write(path)
+        assert hidden(path) == []
+        assert b"suppressed" not in path.read_bytes()
+        written = open_released(path)
+        assert written.columns == table.columns
+        assert written.rows() == table.rows()
+        assert written.ascending(["sex", "zip"], PLACES)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_table_may_have_no_rows(engine: Engine, tmp_path: Path, ending: str) -> None:
+    empty: dict[str, Coded] = {name: (labels, codes()) for name, (labels, _) in LABELS.items()}
+    table = engine.from_cells(empty, np.zeros(0, dtype=np.int64))
+    path = tmp_path / f"table.{ending}"
+    table.write(path)
+    assert hidden(path) == []
+    assert open_released(path).columns == ("sex", "zip")
+    assert open_released(path).rows() == 0
