@@ -109,3 +109,25 @@ def test_a_look_inside_an_engine_would_be_found(tmp_path: Path) -> None:
         path.write_text(f"def late():\n    {name}\n", encoding="utf-8")
         assert len(inside(tmp_path)) == found, name
         path.unlink()
+
+
+def test_files_are_named_by_things_and_stay_small() -> None:
+    here = Path(__file__).parent
+    for root, most in ((ROOT, 450), (here, 500)):
+        for path in root.rglob("*.py"):
+            lines = path.read_text(encoding="utf-8").count("\n")
+            assert lines <= most, f"{path.relative_to(root)} has {lines} lines"
+            assert not path.stem.endswith("ing"), f"{path.relative_to(root)} is a gerund"
+
+
+def test_a_test_lies_in_the_room_of_what_it_tests() -> None:
+    """Or among the journeys; and it shares with others through support alone."""
+    here = Path(__file__).parent
+    for path in here.glob("*/test_*.py"):
+        room, about = path.parent.name, path.stem.removeprefix("test_")
+        if room != "journeys":
+            modules = ["_".join(x.relative_to(ROOT / room).with_suffix("").parts)
+                       for x in (ROOT / room).rglob("*.py")]  # fmt: skip
+            assert any(about.startswith(name) for name in modules), path.name
+        assert not any(name.split(".")[-2].startswith("test_") for name in imported(path)
+                       if name.count(".")), path.name  # fmt: skip

@@ -21,7 +21,7 @@ def __getattr__(name: str) -> Any:
         "Ledger": "release.ledger",
         "evaluate": "tasks.evaluate",
         "information_loss": "tasks.evaluate",
-        "linking_risk": "measure.linking",
+        "linking_risk": "measure.linkage",
         "publish": "tasks.publish",
         "verify": "release.verify",
     }
@@ -31,7 +31,7 @@ def __getattr__(name: str) -> Any:
 
 
 if TYPE_CHECKING:
-    from incrowd.measure.linking import linking_risk
+    from incrowd.measure.linkage import linking_risk
     from incrowd.release.ledger import Ledger
     from incrowd.release.verify import verify
     from incrowd.tasks.evaluate import evaluate, information_loss

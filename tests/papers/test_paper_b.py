@@ -17,7 +17,7 @@ from incrowd.anonymize import k_epsilon
 from incrowd.codes.counted import Rows
 from incrowd.engine.count import count_rows
 from incrowd.errors import IncrowdError
-from incrowd.measure.linking import linking_risk
+from incrowd.measure.linkage import linking_risk
 from incrowd.methods.k_epsilon.rows import NoisyRows
 from incrowd.papers import paper_b, paper_b_data, paper_b_figures
 from incrowd.papers.paper_b import Layout
@@ -218,7 +218,7 @@ def test_a_verdict_follows_the_numbers(stored: Any) -> None:
 
 
 def rebuilt(stored: Any) -> Numbers:
-    from incrowd.measure.linking import Estimate
+    from incrowd.measure.linkage import Estimate
 
     def cell(found: Any) -> Cell:
         named = {x: Estimate(**found[x]) for x in ("error", "linking", "linking_shared")}

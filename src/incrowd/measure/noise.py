@@ -16,7 +16,7 @@ import numpy.typing as npt
 from incrowd.arrays import Codes, Steps
 from incrowd.codes.frequency import keys
 from incrowd.measure.labels import Cover
-from incrowd.measure.linking import Estimate
+from incrowd.measure.linkage import Estimate
 from incrowd.measure.risk import label_at
 
 NOT_MEASURED = "simulated with fresh noise of the spec's parameters, not measured on this file"

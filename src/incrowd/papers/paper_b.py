@@ -23,7 +23,7 @@ from incrowd.arrays import Floats, Steps
 from incrowd.codes.axis import Boxes, boxes, positions
 from incrowd.codes.counted import Rows
 from incrowd.engine.count import count_rows
-from incrowd.measure.linking import Estimate, linking_risk, repeated
+from incrowd.measure.linkage import Estimate, linking_risk, repeated
 from incrowd.methods.k_anonymity.classes import Classes, lattice_of
 from incrowd.methods.k_epsilon.loss import expected_error
 from incrowd.methods.k_epsilon.rows import NoisyRows, noisy_rows

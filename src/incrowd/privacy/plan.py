@@ -20,7 +20,7 @@ from incrowd.errors import (
 )
 from incrowd.privacy.binomial import Definition
 from incrowd.privacy.events import LARGEST_K
-from incrowd.privacy.rounding import rounded
+from incrowd.privacy.rounded import rounded
 from incrowd.privacy.solver import solver_for
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from incrowd.errors import IncrowdError, Refusal, check_at_least_zero, check_fraction
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Composition, Event, Sampled, as_dict, from_dict
-from incrowd.privacy.rounding import rounded
+from incrowd.privacy.rounded import rounded
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);

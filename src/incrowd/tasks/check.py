@@ -15,6 +15,7 @@ from incrowd.engine.source import open_table
 from incrowd.engine.table import Table, TableError, Tally
 from incrowd.errors import IncrowdError
 from incrowd.measure.labels import ambiguous
+from incrowd.methods.registry import method_of
 from incrowd.spec.build import build, is_open
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Column, PersonId, Release, Spec
@@ -76,6 +77,17 @@ def _findings(file: SpecFile, table: Table) -> Iterator[Finding]:
         unused = column.role == "sensitive" and spec.release and spec.release.method != "safe"
         for finding in found:
             yield replace(finding, kind="doubtful") if unused else finding
+
+
+def foreseen(file: SpecFile) -> list[Finding]:
+    """What publishing would refuse or warn of, whatever the table; :func:`check` cannot know it."""
+    try:
+        known = method_of(file).promise
+    except IncrowdError as error:
+        return [Finding("wrong", None, f"release: {error}")]
+    said = weak_promises(file.spec.release)
+    weak = weak_promises(file.spec.release, known.epsilon, known.delta)
+    return [Finding("doubtful", None, f"release: {one}") for one in weak if one not in said]
 
 
 def weak_promises(

@@ -23,7 +23,7 @@ from incrowd.engine.count import count_rows, read_shown
 from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError
 from incrowd.measure.evaluation import covered, leveled
-from incrowd.measure.linking import linking_risk
+from incrowd.measure.linkage import linking_risk
 from incrowd.measure.noise import (
     Fitting,
     NoiseLoss,

@@ -30,7 +30,7 @@ from incrowd.methods.base import Walk, refuse_outside
 from incrowd.methods.registry import method_of
 from incrowd.privacy.events import Composition, Event
 from incrowd.privacy.randomness import Randomness, SystemRandomness
-from incrowd.release.certificate import Certificate, Promise
+from incrowd.release.certificate import Certificate
 from incrowd.release.folder import fill_both
 from incrowd.release.ledger import ONE_ROW, Ledger, unit_of_id
 from incrowd.release.memory import Recognised
@@ -169,11 +169,6 @@ def publish(
         booked=spent.booked,
         reasons=made.reasons,
     )
-
-
-def promised(file: SpecFile) -> Promise:
-    """What a release by this spec would promise; raises if it would be refused by any table."""
-    return method_of(file).promise
 
 
 @dataclass

@@ -9,7 +9,7 @@ import time
 import traceback
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -22,10 +22,6 @@ from incrowd.ui import terminal
 from incrowd.ui.groups import hierarchies, ledgers
 from incrowd.ui.options import number, parsed
 from incrowd.ui.terminal import say as print  # noqa: A004 - names and values come from anywhere
-
-if TYPE_CHECKING:
-    from incrowd.spec.file import SpecFile
-    from incrowd.tasks.check import Finding
 
 app = typer.Typer(
     name="incrowd",
@@ -245,11 +241,12 @@ def check(
     """Hold a spec against its table: everything wrong or doubtful, with counts."""
     from incrowd.spec.file import load
     from incrowd.tasks.check import check as checked
+    from incrowd.tasks.check import foreseen
 
     file = load(spec)
     findings = checked(file)
     if file.spec.release is not None and not file.spec.unconfirmed:
-        findings = [*_foreseen(file), *findings]
+        findings = [*foreseen(file), *findings]
     wrong = any(finding.kind == "wrong" for finding in findings)
     if as_json:
         terminal.print_json({"ok": not wrong, "findings": [vars(finding) for finding in findings]})
@@ -261,20 +258,6 @@ def check(
         screen.print(str(finding), markup=False, soft_wrap=True)
     screen.print("The spec does not fit the table." if wrong else "The spec fits the table.")
     return int(wrong)
-
-
-def _foreseen(file: SpecFile) -> list[Finding]:
-    """What publishing would refuse or warn of, whatever the table, and ``check`` cannot know."""
-    from incrowd.tasks.check import Finding, weak_promises
-    from incrowd.tasks.publish import promised
-
-    try:
-        known = promised(file)
-    except IncrowdError as error:
-        return [Finding("wrong", None, f"release: {error}")]
-    said = weak_promises(file.spec.release)
-    weak = weak_promises(file.spec.release, known.epsilon, known.delta)
-    return [Finding("doubtful", None, f"release: {one}") for one in weak if one not in said]
 
 
 @app.command()

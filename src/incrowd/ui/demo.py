@@ -6,7 +6,7 @@ from pathlib import Path
 from textwrap import fill
 
 from incrowd.errors import IncrowdError
-from incrowd.privacy.rounding import rounded
+from incrowd.privacy.rounded import rounded
 from incrowd.release.verify import verify
 from incrowd.tasks.publish import publish
 from incrowd.tasks.sample import SPECS, sample

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from incrowd.errors import IncrowdError
-from incrowd.privacy.rounding import rounded
+from incrowd.privacy.rounded import rounded
 from incrowd.ui import terminal
 from incrowd.ui.options import number, parsed
 from incrowd.ui.terminal import say as print  # noqa: A004 - names and values come from anywhere

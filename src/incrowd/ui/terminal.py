@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from incrowd.arrays import Progress, Step
 from incrowd.privacy.plan import Plan, PlanTable
-from incrowd.privacy.rounding import rounded
+from incrowd.privacy.rounded import rounded
 
 if TYPE_CHECKING:
     from rich.console import Console

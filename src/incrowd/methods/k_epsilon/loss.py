@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from incrowd.arrays import Bools, Floats, Members, Places, Steps
-from incrowd.measure.linking import Estimate, Linking, linking_risk, predicted, repeated
+from incrowd.measure.linkage import Estimate, Linking, linking_risk, predicted, repeated
 from incrowd.measure.noise import FRESH, NoiseLoss, Noisiness, Simulated
 from incrowd.methods.k_epsilon.rows import NoisyRows, NoisyValues
 from incrowd.privacy.randomness import Randomness, permutation

@@ -19,7 +19,7 @@ from incrowd.privacy.amplification import Guarantee, allowed
 from incrowd.privacy.events import LARGEST_K, SafeRelease
 from incrowd.privacy.plan import plan
 from incrowd.privacy.randomness import realised
-from incrowd.privacy.rounding import rounded
+from incrowd.privacy.rounded import rounded
 from incrowd.privacy.selection import payable
 from incrowd.privacy.solver import OnSample
 from incrowd.privacy.split import RATES, Split, paired

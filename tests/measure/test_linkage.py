@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.class_rows import arrays, tables
 
 from incrowd.anonymize import k_epsilon
-from incrowd.measure.linking import linking_risk, predicted, repeated
+from incrowd.measure.linkage import linking_risk, predicted, repeated
 from incrowd.privacy import class_noise
 from incrowd.privacy.randomness import SeededRandomness
 
