@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from engine.test_table import in_order, rows_of
+from support.tuples import in_order, rows_of
 
 from incrowd.engine.count import count
 from incrowd.engine.local import table as local

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.tuples import in_order, rows_of
 
 from incrowd.codes.frequency import between
 from incrowd.codes.values import canonical
 from incrowd.engine.count import count
-from incrowd.engine.table import Coded, Coder, Engine, Table, TableError, Tally
+from incrowd.engine.table import Coded, Engine, Table, TableError
 from incrowd.privacy.randomness import SeededRandomness, SystemRandomness
 from incrowd.spec.build import Declared
 from incrowd.spec.model import Column
@@ -32,26 +33,6 @@ COLUMNS = {
         {"role": "quasi", "hierarchy": {"intervals": {"from": 0, "to": 99, "widths": [10, 50]}}}
     ),
 }
-
-
-def tuples(tally: Tally) -> Counter[tuple[object, ...]]:
-    counted: Counter[tuple[object, ...]] = Counter()
-    for codes, rows in zip(tally.codes.tolist(), tally.counts.tolist(), strict=True):
-        counted[tuple(tally.values[at][code] for at, code in enumerate(codes))] += rows
-    return counted
-
-
-def rows_of(table: Table) -> Counter[tuple[object, ...]]:
-    total: Counter[tuple[object, ...]] = Counter()
-    for tally in table.tallies(table.columns):
-        total += tuples(tally)
-    return total
-
-
-def in_order(values: Sequence[object]) -> Coder:
-    """Codes by the place in a list; a reader of files may ask for null where there is none."""
-    places = {value: at for at, value in enumerate(values)}
-    return lambda met: np.array([places[x] if x is not None else places.get(x, 0) for x in met])
 
 
 def test_tallies_count_every_row_and_null_is_a_value(make_table: MakeTable) -> None:

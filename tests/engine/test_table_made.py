@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engine.test_table import in_order, rows_of
+from support.tuples import in_order, rows_of
 
 from incrowd.arrays import Codes
 from incrowd.engine.released import hidden, open_released
