@@ -13,6 +13,7 @@ import json
 import re
 from decimal import Decimal
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any, Literal
 
 from cryptography.exceptions import InvalidSignature
@@ -29,7 +30,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from incrowd.errors import IncrowdError
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import from_dict
-from incrowd.release.statements import Facts, check_parameters, format_1, format_2, told
+from incrowd.release.statements import Facts, Wording, check_parameters, format_1, format_2, told
 
 FILE = "certificate.json"
 _MOST_CHOICES = 100  # a search chooses among seven pairs; to account for many takes long
@@ -45,7 +46,7 @@ class _Part(BaseModel):
 class Promise(_Part):
     """What is guaranteed, in numbers and in words."""
 
-    kind: Literal["differential privacy", "k-anonymity", "(k,epsilon)-anonymity"]
+    kind: str
     statement: str = ""
     epsilon: float | None = None
     delta: float | None = None
@@ -140,7 +141,7 @@ class Certificate(_Part):
 
     format: Literal[2] | None = None
     incrowd: Annotated[str, Field(pattern=r"^[0-9]{1,4}\.[0-9]{1,4}\.[0-9]{1,4}[a-z0-9.]{0,12}$")]
-    method: Literal["safe", "k-anonymity", "k-epsilon"]
+    method: str
     date: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
     guarantee: Promise
     parameters: dict[str, float | str]
@@ -171,6 +172,8 @@ class Certificate(_Part):
     @model_validator(mode="after")
     def _plausible(self) -> Certificate:
         dt.date.fromisoformat(self.date)
+        if self.method not in self._words.METHODS:
+            raise ValueError(f"'{self.method}' is no method that certificates of this format know")
         of_people = self.format is not None and self.guarantee.unit == "one person"
         if self.guarantee.without_id and not of_people:
             raise ValueError("'without_id' belongs to the unit 'one person' of format 2")
@@ -238,7 +241,7 @@ class Certificate(_Part):
         if self.signature is not None and not self._signature_holds(self.signature):
             found.append("The signature does not fit the certificate.")
         try:
-            found += self._safe() if self.method == "safe" else self._k_anonymous()
+            found += self._accounted() if self._wording.accounted else self._unaccounted()
         except (IncrowdError, ValueError, ArithmeticError) as error:
             found.append(f"The events are not valid: {error}")
         return found
@@ -264,15 +267,24 @@ class Certificate(_Part):
             kept=tuple(sorted(self.kept)),
             seeded=self.randomness == SEEDED,
         )
-        words = format_1.statement if self.format is None else format_2.statement
-        return words(self.method, facts)
+        words: str = self._words.statement(self.method, facts)
+        return words
+
+    @property
+    def _words(self) -> ModuleType:
+        return format_1 if self.format is None else format_2
+
+    @property
+    def _wording(self) -> Wording:
+        found: Wording = self._words.METHODS[self.method]
+        return found
 
     def stated(self) -> Certificate:
         """The certificate with its statement."""
         update = {"statement": self.statement()}
         return self.model_copy(update={"guarantee": self.guarantee.model_copy(update=update)})
 
-    def _safe(self) -> list[str]:
+    def _accounted(self) -> list[str]:
         """What is wrong with the guarantee of a safe release."""
         found, known = [], self.guarantee
         if max(map(_longest, self.events), default=0) > _MOST_CHOICES:
@@ -289,7 +301,7 @@ class Certificate(_Part):
         ):
             what = "one safe release" if self.slices is None else "these slices"
             return [f"The events are not those of {what}."]
-        if known.kind != "differential privacy" or known.epsilon is None or known.delta is None:
+        if known.kind != self._wording.kind or known.epsilon is None or known.delta is None:
             return ["A safe release guarantees differential privacy, with epsilon and delta."]
         true = Accountant(events).delta(epsilon=known.epsilon)
         if not true <= known.delta < 1:
@@ -316,26 +328,20 @@ class Certificate(_Part):
             "know their own."
         )
 
-    def _k_anonymous(self) -> list[str]:
+    def _unaccounted(self) -> list[str]:
         """What is wrong with the guarantee of a k-anonymous table, noisy columns or not."""
-        known = self.guarantee
+        known, wording = self.guarantee, self._wording
         if self.events or known.epsilon is not None or known.delta is not None:
             return ["k-anonymity is no differential privacy and has no events."]
         if self.slices is not None:
             return ["Slices belong to safe releases alone."]
-        names = {"k", "algorithm", "suppressed"}
-        if self.method == "k-anonymity":
-            kind = "k-anonymity"
-        else:
-            names |= {"epsilon", "noise", "bounds", *({"delta", "confidence"} & {*self.parameters})}
-            kind = "(k,epsilon)-anonymity"
-        check_parameters(self.parameters, names, self.kept)
+        check_parameters(self.parameters, wording, self.kept)
         if (
-            known.kind != kind
+            known.kind != wording.kind
             or known.statement != self.statement()
-            or (kind == "k-anonymity") == bool(self.noisy)
+            or wording.noisy != bool(self.noisy)
         ):
-            return [f"The statement does not say what {kind} guarantees."]
+            return [f"The statement does not say what {wording.kind} guarantees."]
         return []
 
     def _hash(self) -> str:

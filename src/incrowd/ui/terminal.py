@@ -47,7 +47,7 @@ def chosen(certificate: Certificate) -> str:
     if "search_epsilon" in known:
         several = len(certificate.events[-1].get("events", ())) > 1
         words = f"{'Chosen:' if several else 'With'} k = {certificate.k}, beta = {known['beta']}. "
-    elif certificate.method == "safe":
+    elif certificate.events:
         return ""
     levels = [
         f"{name} {'cut' if column.level is None else column.level}"
@@ -89,7 +89,7 @@ def published(release: Release) -> list[str]:
     elif found.risk is None:
         lines += [chosen(certificate), advice(found)]
     else:
-        gone = "Suppressed" if certificate.method != "safe" else "Not drawn, or suppressed:"
+        gone = "Suppressed" if not certificate.events else "Not drawn, or suppressed:"
         lines.append(
             f"{gone} {found.suppressed:,} rows; normalised loss {found.loss:.4f}. "
             f"{chosen(certificate)}"
@@ -120,7 +120,7 @@ def emptiness(release: Release) -> str:
     booked = "Published and booked, but empty: do not repeat" if release.booked else (
         "Published, but empty: do not repeat"
     )  # fmt: skip
-    costs = " it unchanged." if release.certificate.method != "safe" else (
+    costs = " it unchanged." if not release.certificate.events else (
         " it unchanged. Each try spends the budget again, and this one has told already that "
         "nothing could be shown."
     )  # fmt: skip

@@ -8,6 +8,7 @@ version that made it is used.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import takewhile
 
@@ -109,6 +110,25 @@ class Facts:
     seeded: bool = False
 
 
+@dataclass(frozen=True)
+class Wording:
+    """What a format of certificates says of one method: the kind of promise, and its words.
+
+    What is ``accounted`` for is differentially private and has events. Of the rest the format
+    names the ``parameters`` that a release must have, those that it may, and whether columns
+    have noise.
+    """
+
+    kind: str
+    words: Callable[[Facts], str]
+    accounted: bool = False
+    parameters: frozenset[str] = frozenset()
+    optional: frozenset[str] = frozenset()
+    noisy: bool = False
+
+
+CLASSES = frozenset({"k", "algorithm", "suppressed"})  # what every release by classes says
+NOISE = CLASSES | {"epsilon", "noise", "bounds"}
 ALGORITHMS = ("ola", "mondrian", "cluster", "duplicate")
 RULES = (
     "distinct values, at least",
@@ -139,12 +159,16 @@ def rules_of(parameters: Parameters) -> list[tuple[str, str, float]]:
     return found
 
 
-def check_parameters(parameters: Parameters, names: set[str], kept: list[str]) -> None:
+def check_parameters(parameters: Parameters, wording: Wording, kept: list[str]) -> None:
     """Refuse parameters that such a release does not have, or values that they cannot take."""
     rules = {f"rule {column}: {kind}" for column, kind, _ in rules_of(parameters)}
+    names = wording.parameters | wording.optional
     strange = sorted(set(parameters) - names - rules)
     if strange:
         raise ValueError(f"such a release has no parameter '{strange[0]}'")
+    missing = sorted(wording.parameters - set(parameters))
+    if missing:
+        raise ValueError(f"such a release has a parameter '{missing[0]}'")
     for name, choices in _CHOICES.items():
         if name in names and parameters.get(name) not in choices:
             raise ValueError(f"'{name}' is not one of {', '.join(choices)}")

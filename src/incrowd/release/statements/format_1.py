@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from incrowd.release.statements import Facts, Parameters, rules_of
+from incrowd.release.statements import CLASSES, NOISE, Facts, Parameters, Wording, rules_of
 
 
 def statement(method: str, facts: Facts) -> str:
     """The guarantee in words."""
-    if method == "safe":
-        return safe(facts) + _population({**facts.shared, **facts.tables[0]})
+    return METHODS[method].words(facts)
+
+
+def _safe(facts: Facts) -> str:
+    return safe(facts) + _population({**facts.shared, **facts.tables[0]})
+
+
+def _k_anonymity(facts: Facts) -> str:
+    return k_anonymity(facts.tables[0], facts.unit)
+
+
+def _k_epsilon(facts: Facts) -> str:
     (parameters,) = facts.tables
-    if method == "k-anonymity":
-        return k_anonymity(parameters, facts.unit)
     return k_epsilon(parameters, facts.noisy, facts.unit) + _confident(parameters)
 
 
@@ -180,3 +188,13 @@ def _confident(known: Parameters) -> str:
         f" Rows were suppressed whose released value would have pointed, with confidence "
         f"{known['confidence']!r}, to fewer than k members of their class."
     )
+
+
+METHODS = {
+    "safe": Wording("differential privacy", _safe, accounted=True),
+    "k-anonymity": Wording("k-anonymity", _k_anonymity, parameters=CLASSES),
+    "k-epsilon": Wording(
+        "(k,epsilon)-anonymity", _k_epsilon,
+        parameters=NOISE, optional=frozenset({"delta", "confidence"}), noisy=True,
+    ),
+}  # fmt: skip

@@ -7,7 +7,7 @@ a seed is not private.
 
 from __future__ import annotations
 
-from incrowd.release.statements import Facts, Parameters
+from incrowd.release.statements import CLASSES, NOISE, Facts, Parameters, Wording
 from incrowd.release.statements.format_1 import k_anonymity, k_epsilon, safe
 
 _SEEDED = (
@@ -24,16 +24,22 @@ _PUBLIC = (
 
 def statement(method: str, facts: Facts) -> str:
     """The guarantee in words."""
-    if method == "safe":
-        words = safe(facts) + _people(facts) + _population({**facts.shared, **facts.tables[0]})
-        words += _PUBLIC
-    elif method == "k-anonymity":
-        words = k_anonymity(facts.tables[0], facts.unit) + _left_out(facts)
-    else:
-        words = k_epsilon(facts.tables[0], facts.noisy, facts.unit) + _left_out(facts)
-        words += _confident(facts.tables[0])
-    words += _kept(facts.kept) + _side_by_side(facts.local)
+    words = METHODS[method].words(facts) + _kept(facts.kept) + _side_by_side(facts.local)
     return f"{_SEEDED}{words}" if facts.seeded else words
+
+
+def _safe(facts: Facts) -> str:
+    population = _population({**facts.shared, **facts.tables[0]})
+    return safe(facts) + _people(facts) + population + _PUBLIC
+
+
+def _k_anonymity(facts: Facts) -> str:
+    return k_anonymity(facts.tables[0], facts.unit) + _left_out(facts)
+
+
+def _k_epsilon(facts: Facts) -> str:
+    words = k_epsilon(facts.tables[0], facts.noisy, facts.unit) + _left_out(facts)
+    return words + _confident(facts.tables[0])
 
 
 def _people(facts: Facts) -> str:
@@ -84,3 +90,13 @@ def _side_by_side(columns: tuple[str, ...]) -> str:
         "may go with the row's other values, so that what is true of the rows with a fine label "
         "need not be true of all people it fits: compare rows by what their labels have in common."
     )
+
+
+METHODS = {
+    "safe": Wording("differential privacy", _safe, accounted=True),
+    "k-anonymity": Wording("k-anonymity", _k_anonymity, parameters=CLASSES),
+    "k-epsilon": Wording(
+        "(k,epsilon)-anonymity", _k_epsilon,
+        parameters=NOISE, optional=frozenset({"delta", "confidence"}), noisy=True,
+    ),
+}  # fmt: skip
