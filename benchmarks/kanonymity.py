@@ -81,7 +81,8 @@ def anonymize(job: Job, api: Any) -> Answer:
     from incrowd.engine.source import open_table
     from incrowd.measure.evaluation import evaluate
     from incrowd.privacy.randomness import SystemRandomness
-    from incrowd.spec.model import Column, Release
+    from incrowd.spec.model import Column
+    from incrowd.spec.release import Release
 
     columns = {c: Column(role="quasi", hierarchy=hierarchy(job, c)) for c in job.columns}
     how = {"algorithm": job.algorithm, "k": job.k, "suppression": job.suppression}
@@ -100,7 +101,7 @@ def anonymize(job: Job, api: Any) -> Answer:
 
 def hierarchy(job: Job, column: str) -> Any:
     """A column's hierarchy as a spec declares it."""
-    from incrowd.spec.model import Hierarchies
+    from incrowd.spec.hierarchies import Hierarchies
 
     return Hierarchies.model_validate({"csv": job.hierarchies[column]})
 

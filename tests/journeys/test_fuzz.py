@@ -19,7 +19,7 @@ from incrowd.privacy.split import Budget
 from incrowd.release import report as curator
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
-from incrowd.spec.model import Release as Asked
+from incrowd.spec.release import Release as Asked
 from incrowd.tasks.publish import publish
 
 WHOLE, MANY, BATCH = 300, 2000, 25

@@ -16,7 +16,7 @@ from incrowd.errors import IncrowdError
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
 from incrowd.spec.file import taken
-from incrowd.spec.model import Release, Slicing
+from incrowd.spec.release import Release, Slicing
 from incrowd.tasks.check import check, weak_promises
 from incrowd.tasks.publish import publish
 

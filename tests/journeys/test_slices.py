@@ -45,7 +45,7 @@ from incrowd.privacy.selection import select
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
 from incrowd.spec.file import SpecError, parse
-from incrowd.spec.model import Slicing
+from incrowd.spec.release import Slicing
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from incrowd.privacy.plan import plan
 from incrowd.privacy.randomness import realised
 from incrowd.privacy.split import Budget
 from incrowd.release.ledger import Ledger
-from incrowd.spec.model import Release
+from incrowd.spec.release import Release
 
 
 def settled(**known: Any) -> Budget:

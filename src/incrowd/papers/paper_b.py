@@ -32,7 +32,8 @@ from incrowd.privacy import class_noise
 from incrowd.privacy.class_noise import Noise
 from incrowd.release.folder import fill
 from incrowd.spec.build import Declared
-from incrowd.spec.model import Column, Release
+from incrowd.spec.model import Column
+from incrowd.spec.release import Release
 
 if TYPE_CHECKING:
     from incrowd.papers.paper_a_figures import Figure

@@ -29,7 +29,8 @@ from incrowd.privacy import class_noise
 from incrowd.privacy.class_noise import Noise
 from incrowd.privacy.noise import laplace
 from incrowd.privacy.randomness import Randomness, SeededRandomness
-from incrowd.spec.model import Column, Release
+from incrowd.spec.model import Column
+from incrowd.spec.release import Release
 from incrowd.tasks.sample import _height, sample
 
 SEED = 1

@@ -9,9 +9,7 @@ on no data.
 from __future__ import annotations
 
 import bisect
-import csv
 import datetime as dt
-import io
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -19,15 +17,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from incrowd.codes.hierarchy import ROOT, Hierarchy, HierarchyError, from_rows
-from incrowd.codes.quotes import find_fault
 from incrowd.codes.values import canonical, iso_day, number, span
-from incrowd.errors import ParameterError
-from incrowd.spec.model import Column, CsvFile, Dates, Declaration, Flat, Intervals, Mask, Order
-
-Rows = list[tuple[str, ...]]
+from incrowd.spec.arx import Rows, read_rows
+from incrowd.spec.hierarchies import CsvFile, Dates, Declaration, Flat, Intervals, Mask, Order
+from incrowd.spec.model import Column
 
 
 def build(column: Column, *, folder: Path, values: Iterable[object] = ()) -> Hierarchy:
@@ -285,54 +279,3 @@ def _order_rows(declared: Order) -> Rows:
 
     columns = [values, *(runs(length) for length in declared.runs), [ROOT] * len(values)]
     return list(zip(*columns, strict=True))
-
-
-def read_rows(path: Path, delimiter: str | None = None, *, ours: bool = False) -> Rows:
-    """The rows of a file in ARX form; the delimiter is found out if it is not given.
-
-    In a file of ``ours`` a value may look like rows of its own.
-    """
-    try:
-        # Of ours every character counts, a mark at the beginning and line ends among them.
-        text = path.read_bytes().decode() if ours else path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise HierarchyError(f"The hierarchy '{path.name}' is not UTF-8 text.") from error
-    except OSError as error:
-        raise HierarchyError(f"Cannot read the hierarchy '{path}': {error.strerror}.") from error
-    if not text.strip():
-        raise HierarchyError(f"The hierarchy '{path.name}' is empty.")
-    try:
-        delimiter = delimiter or _delimiter(text)
-        rows = csv.reader(io.StringIO(text), delimiter=delimiter)
-        levels = None if ours else len(next((row for row in rows if row), []))
-        units = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
-        if delimiter.isascii() and (fault := find_fault(units, delimiter, levels)):
-            raise HierarchyError(fault.said(path.name))
-        return [tuple(row) for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
-    except csv.Error as error:
-        raise HierarchyError(f"Cannot read the hierarchy '{path.name}': {error}.") from error
-
-
-def _delimiter(text: str) -> str:
-    """The one of ; , tab | that splits every line into equally many parts, the more the better."""
-    best, most = ";", 1
-    for candidate in ";,\t|":
-        widths = {len(row) for row in csv.reader(io.StringIO(text), delimiter=candidate) if row}
-        if len(widths) == 1 and (width := widths.pop()) > most:
-            best, most = candidate, width
-    if most == 1:  # ragged, or a single level; the delimiter that occurs most often is meant
-        best = max(";,\t|", key=text.count)
-    return best
-
-
-def write_rows(hierarchy: Hierarchy, delimiter: str = ";") -> str:
-    """A hierarchy as the text of a file in ARX form."""
-    if len(delimiter) != 1 or delimiter in '\r\n"':
-        raise ParameterError("delimiter", "be a single character", delimiter)
-    buffer = io.StringIO()
-    usual = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
-    careful = csv.writer(buffer, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    for row in hierarchy.rows():
-        # A line end of old is not quoted by itself, and would end the row.
-        (careful if any("\r" in text for text in row) else usual).writerow(row)
-    return buffer.getvalue()

@@ -19,8 +19,9 @@ from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from incrowd.errors import IncrowdError
-from incrowd.spec import model as models
-from incrowd.spec.model import NOISY_UNDER_SAFE, Spec
+from incrowd.spec import hierarchies as kinds
+from incrowd.spec.model import NOISY_UNDER_SAFE, Column, Spec
+from incrowd.spec.release import Release
 
 Place = tuple[str | int, ...]
 _MOST_ENTRIES = 2_000_000
@@ -295,15 +296,15 @@ def _keys(place: Place) -> list[str]:
     """The keys that would be known where an unknown one stands."""
     fields: dict[str, list[str]] = {
         "": list(Spec.model_fields),
-        "release": list(models.Release.model_fields),
-        "columns": list(models.Column.model_fields),
-        "hierarchy": list(models.Hierarchies.model_fields),
+        "release": list(Release.model_fields),
+        "columns": list(Column.model_fields),
+        "hierarchy": list(kinds.Hierarchies.model_fields),
         "intervals": ["from", "to", "step", "widths", "cuts", "open"],
-        "mask": list(models.Mask.model_fields),
+        "mask": list(kinds.Mask.model_fields),
         "dates": ["from", "to", "levels", "format"],
-        "order": list(models.Order.model_fields),
-        "csv": list(models.CsvFile.model_fields),
-        "flat": list(models.Flat.model_fields),
+        "order": list(kinds.Order.model_fields),
+        "csv": list(kinds.CsvFile.model_fields),
+        "flat": list(kinds.Flat.model_fields),
     }
     parent = place[-2] if len(place) > 1 else ""
     if len(place) == 3 and place[0] == "columns":

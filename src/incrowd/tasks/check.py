@@ -17,7 +17,8 @@ from incrowd.errors import IncrowdError
 from incrowd.measure.labels import ambiguous
 from incrowd.spec.build import build, is_open
 from incrowd.spec.file import SpecFile
-from incrowd.spec.model import Column, PersonId, Release, Spec
+from incrowd.spec.model import Column, PersonId, Spec
+from incrowd.spec.release import Release
 
 _SHOWN = 5
 _LARGE_EPSILON = {"safe": 10.0, "k-epsilon": 20.0, "k-anonymity": 0.0}

@@ -11,7 +11,8 @@ from incrowd.codes.hierarchy import ROOT, Hierarchy, from_rows
 from incrowd.engine.count import count
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
-from incrowd.spec.build import Declared, Rows, build, is_open
+from incrowd.spec.arx import Rows
+from incrowd.spec.build import Declared, build, is_open
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Column
 from incrowd.tasks.draft import quoted

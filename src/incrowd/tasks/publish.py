@@ -55,10 +55,11 @@ from incrowd.release.formulas import escaped
 from incrowd.release.ledger import ONE_ROW, Ledger, unit_of_id
 from incrowd.release.memory import WITHOUT_LEDGER, Memory, name_of
 from incrowd.release.page import Page
-from incrowd.spec.build import is_open, write_rows
+from incrowd.spec.arx import write_rows
+from incrowd.spec.build import is_open
 from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import PersonId, Spec
-from incrowd.spec.model import Release as Asked
+from incrowd.spec.release import Release as Asked
 from incrowd.tasks.check import weak_promises
 
 

@@ -26,7 +26,9 @@ from incrowd.measure import diversity
 from incrowd.measure.diversity import Protected
 from incrowd.privacy.randomness import Randomness
 from incrowd.spec.build import build
-from incrowd.spec.model import Column, Intervals, Order, Release
+from incrowd.spec.hierarchies import Intervals, Order
+from incrowd.spec.model import Column
+from incrowd.spec.release import Release
 
 SUPPRESSION = 0.05
 

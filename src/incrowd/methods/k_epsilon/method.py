@@ -29,7 +29,8 @@ from incrowd.privacy.class_noise import Noise
 from incrowd.privacy.randomness import Randomness, permutation
 from incrowd.release.certificate import Guarantee, NoisyColumn
 from incrowd.spec.file import SpecFile
-from incrowd.spec.model import Column, Release
+from incrowd.spec.model import Column
+from incrowd.spec.release import Release
 
 RUNS = 30
 _LINKED_ROWS = 30_000  # so many rows are linked again and again, whole classes at random

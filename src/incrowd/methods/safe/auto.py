@@ -7,7 +7,7 @@ import math
 from incrowd.errors import IncrowdError
 from incrowd.methods.safe.scheme import Cut, Fixed, Scheme, Searched
 from incrowd.spec.build import Declared
-from incrowd.spec.model import Release
+from incrowd.spec.release import Release
 
 MANY_SCHEMES = 300_000
 

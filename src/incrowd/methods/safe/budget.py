@@ -23,7 +23,7 @@ from incrowd.privacy.rounding import rounded
 from incrowd.privacy.selection import payable
 from incrowd.privacy.solver import OnSample
 from incrowd.privacy.split import RATES, Budget, paired
-from incrowd.spec.model import Release
+from incrowd.spec.release import Release
 
 _ROOM = 4  # a release of a sample may need a quarter of delta whatever epsilon is, no more
 

@@ -33,7 +33,8 @@ from incrowd.privacy.events import SafeRelease
 from incrowd.privacy.randomness import Randomness
 from incrowd.privacy.split import Budget
 from incrowd.spec.build import Declared
-from incrowd.spec.model import Column, Release, Slicing
+from incrowd.spec.model import Column
+from incrowd.spec.release import Release, Slicing
 
 SEARCH_SHARE = 0.05
 ROUNDS = 2
