@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from incrowd.codes.hierarchy import HierarchyError, from_rows
-from incrowd.spec.arx import Rows, read_rows, write_rows
+from incrowd.spec.arx import ArxRows, read_rows, write_rows
 from incrowd.spec.build import build
 from incrowd.spec.model import Column
 from incrowd.tasks.preview import as_groups
@@ -60,8 +60,8 @@ def test_arx_files_are_read_with_any_delimiter_and_written_unchanged(tmp_path: P
 
 
 def test_an_arx_file_becomes_yaml_and_stays_the_same() -> None:
-    rows: Rows = [("a", "x", "P", "*"), ("b", "x", "P", "*"), ("yes", "y", "Q", "*")]
-    shorter: list[Rows] = [
+    rows: ArxRows = [("a", "x", "P", "*"), ("b", "x", "P", "*"), ("yes", "y", "Q", "*")]
+    shorter: list[ArxRows] = [
         [row[:2] for row in rows],
         [(row[0], "*") for row in rows],
         [(row[0], "Person") for row in rows],

@@ -12,10 +12,10 @@ from incrowd.codes.hierarchy import Hierarchy, HierarchyError
 from incrowd.codes.quotes import find_fault
 from incrowd.errors import ParameterError
 
-Rows = list[tuple[str, ...]]
+ArxRows = list[tuple[str, ...]]
 
 
-def read_rows(path: Path, delimiter: str | None = None, *, ours: bool = False) -> Rows:
+def read_rows(path: Path, delimiter: str | None = None, *, ours: bool = False) -> ArxRows:
     """The rows of a file in ARX form; the delimiter is found out if it is not given.
 
     In a file of ``ours`` a value may look like rows of its own.

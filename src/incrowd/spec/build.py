@@ -15,12 +15,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 from incrowd.codes.hierarchy import ROOT, Hierarchy, HierarchyError, from_rows
 from incrowd.codes.values import canonical, iso_day, number, span
-from incrowd.spec.arx import Rows, read_rows
-from incrowd.spec.hierarchies import CsvFile, Dates, Declaration, Flat, Intervals, Mask, Order
+from incrowd.spec.arx import ArxRows, read_rows
+from incrowd.spec.hierarchies import (
+    CsvFile,
+    Dates,
+    Declaration,
+    Flat,
+    Groups,
+    Intervals,
+    Mask,
+    Order,
+)
 from incrowd.spec.model import Column
 
 
@@ -52,19 +61,19 @@ def _built(
         case Flat(values=listed):
             met = {text for value in values if (text := canonical(value)) is not None}
             rows = [(value, ROOT) for value in listed or sorted(met) or ("",)]
-        case groups:
+        case Groups(root=groups):
             rows = _group_rows(groups)
+        case _:
+            assert_never(declaration)
     made = from_rows(rows, other=column.other)
     # With a single value met the root must still cost everything.
     return replace(made, open=True, size=max(made.size, 2)) if is_open(column) else made
 
 
 def _is_ordered(declared: Declaration, hierarchy: Hierarchy) -> bool:
-    """Whether the values of a column lie on a line: numbers, dates, declared orders."""
-    if isinstance(declared, Intervals | Dates | Order):
-        return True
-    if isinstance(declared, Mask):
-        return False
+    """Whether the values of a column lie on a line: by declaration, or because they are numbers."""
+    if declared.is_ordered is not None:
+        return declared.is_ordered
     return len(hierarchy.values) > 2 and all(
         number(value) is not None for value in hierarchy.values
     )
@@ -72,8 +81,7 @@ def _is_ordered(declared: Declaration, hierarchy: Hierarchy) -> bool:
 
 def is_open(column: Column) -> bool:
     """Whether the domain is not listed, so that codes depend on the values met."""
-    declared = column.hierarchy.declared if column.hierarchy else None
-    return isinstance(declared, Mask) or (isinstance(declared, Flat) and not declared.values)
+    return column.hierarchy is not None and column.hierarchy.declared.open_height is not None
 
 
 class Declared:
@@ -102,11 +110,9 @@ class Declared:
 
     def height(self, name: str) -> int:
         """The number of levels of a column, the values included; the rule tells it."""
-        if not self.is_open(name):
-            return self._built[name].height
-        hierarchies = self.columns[name].hierarchy
-        mask = hierarchies.mask if hierarchies is not None else None
-        return 2 if mask is None else mask.length + 1
+        hierarchy = self.columns[name].hierarchy
+        open_height = hierarchy.declared.open_height if hierarchy else None
+        return self._built[name].height if open_height is None else open_height
 
     def rooted(self, name: str) -> bool:
         """Whether the top level of a column is a single group."""
@@ -218,7 +224,7 @@ def _masked(declared: Mask, text: str) -> tuple[str, ...]:
     return tuple(ROOT * i + text[i:] for i in range(n + 1))
 
 
-def _group_rows(groups: dict[str, Any]) -> Rows:
+def _group_rows(groups: dict[str, Any]) -> ArxRows:
     rows = [(*reversed(path),) for path in _paths(groups, ())]
     return rows if len(groups) == 1 else [(*row, ROOT) for row in rows]
 
@@ -269,7 +275,7 @@ def _dates(declared: Dates, other: str | None) -> Hierarchy:
     return replace(from_rows([(*row, ROOT) for row in rows], other=other), locate=locate)
 
 
-def _order_rows(declared: Order) -> Rows:
+def _order_rows(declared: Order) -> ArxRows:
     values = [canonical(value) or "" for value in declared.values]
 
     def runs(length: int) -> list[str]:

@@ -1,25 +1,47 @@
-"""How a column may be generalised, as a spec declares it; :mod:`incrowd.spec.build` builds it."""
+"""How a column may be generalised, as a spec declares it.
+
+A kind of hierarchy is a declaration here, with a field of its own in :class:`Hierarchies`, and
+a builder in :mod:`incrowd.spec.build`. What others ask of a kind, it says itself: see
+:class:`Kind`.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
-from pydantic import ConfigDict, Field, GetJsonSchemaHandler, model_validator
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, RootModel, model_validator
 from pydantic_core import CoreSchema
 
 from incrowd.spec.base import Model, Number, Text
 
 
-class Intervals(Model):
+class Kind:
+    """What is asked of every declaration.
+
+    ``is_ordered`` says whether the values lie on a line; None leaves it to the values, which do
+    if they are numbers.
+    """
+
+    is_ordered: ClassVar[bool | None] = None
+
+    @property
+    def open_height(self) -> int | None:
+        """The number of levels of an open domain, which the rule tells; None if it is listed."""
+        return None
+
+
+class Intervals(Model, Kind):
     """Numbers from ``from`` to ``to`` (both included) in steps, merged into wider intervals.
 
     Level 0 holds the steps; then one level for each of ``widths``, counted from ``from``, or
     for each list of ``cuts`` (the points where a new interval begins). ``open`` adds an
     interval for everything below, above, or both.
     """
+
+    is_ordered: ClassVar[bool | None] = True
 
     low: Number = Field(alias="from")
     high: Number = Field(alias="to")
@@ -45,16 +67,25 @@ class Intervals(Model):
         return self
 
 
-class Mask(Model):
+class Mask(Model, Kind):
     """Text of a fixed length whose characters are hidden one by one, from one side."""
+
+    is_ordered: ClassVar[bool | None] = False
 
     length: Annotated[int, Field(ge=1, le=64)]
     hide: Literal["right", "left"] = "right"
     alphabet: Annotated[str, Field(min_length=1)] = "0123456789"
 
+    @property
+    def open_height(self) -> int:
+        """One level for each number of hidden characters."""
+        return self.length + 1
 
-class Dates(Model):
+
+class Dates(Model, Kind):
     """Dates from ``from`` to ``to`` (both included), by day, month, quarter, year, decade."""
+
+    is_ordered: ClassVar[bool | None] = True
 
     low: dt.date = Field(alias="from")
     high: dt.date = Field(alias="to")
@@ -79,14 +110,16 @@ class Dates(Model):
         return self
 
 
-class Order(Model):
+class Order(Model, Kind):
     """Ordered categories, merged into runs of neighbours."""
+
+    is_ordered: ClassVar[bool | None] = True
 
     values: Annotated[tuple[Text, ...], Field(min_length=1)]
     runs: tuple[Annotated[int, Field(ge=2)], ...] = ()
 
 
-class CsvFile(Model):
+class CsvFile(Model, Kind):
     """A file in ARX form: value;level 1;...;*, one row per value, without a header."""
 
     file: Path
@@ -104,13 +137,23 @@ class CsvFile(Model):
         return {"anyOf": [{"type": "string"}, handler(schema)]}
 
 
-class Flat(Model):
+class Flat(Model, Kind):
     """The value itself, or nothing of it. Without ``values`` the domain is open."""
 
     values: tuple[Text, ...] = ()
 
+    @property
+    def open_height(self) -> int | None:
+        """Two, where no values are listed: the value and the root."""
+        return None if self.values else 2
 
-Groups: TypeAlias = dict[str, Any]
+
+class Groups(RootModel[Annotated[dict[str, Any], Field(min_length=1)]], Kind):
+    """Values by the group they belong to, and groups within groups: {group: [value, ...], ...}."""
+
+    model_config = ConfigDict(frozen=True)
+
+
 Declaration: TypeAlias = Intervals | Mask | Groups | Dates | Order | CsvFile | Flat
 
 
@@ -119,7 +162,7 @@ class Hierarchies(Model):
 
     intervals: Intervals | None = None
     mask: Mask | None = None
-    groups: Annotated[Groups, Field(min_length=1)] | None = None
+    groups: Groups | None = None
     dates: Dates | None = None
     order: Order | None = None
     csv: CsvFile | None = None
@@ -157,3 +200,8 @@ class Hierarchies(Model):
             value for name in type(self).model_fields if (value := getattr(self, name)) is not None
         )
         return declared  # type: ignore[no-any-return]
+
+
+def kinds() -> dict[str, type[BaseModel]]:
+    """The declaration of each kind of hierarchy, by the name that a spec calls it."""
+    return {name: get_args(f.annotation)[0] for name, f in Hierarchies.model_fields.items()}

@@ -10,7 +10,7 @@ from pydantic_core import CoreSchema
 from incrowd.spec.base import Model, Text
 
 Level = Annotated[int, Field(ge=0)]
-Slice = Annotated[tuple[Text, ...], Field(min_length=1)]
+SliceColumns = Annotated[tuple[Text, ...], Field(min_length=1)]
 
 
 class Slicing(Model):
@@ -37,7 +37,7 @@ class Slicing(Model):
         return {"anyOf": [{"type": "integer", "minimum": 2}, handler(schema)]}
 
 
-Slices: TypeAlias = Slicing | tuple[Slice, ...]
+Slices: TypeAlias = Slicing | tuple[SliceColumns, ...]
 
 
 class Release(Model):
