@@ -82,13 +82,13 @@ def anonymize(job: Job, api: Any) -> Answer:
     from incrowd.measure.evaluation import evaluate
     from incrowd.privacy.randomness import SystemRandomness
     from incrowd.spec.model import Column
-    from incrowd.spec.release import Release
+    from incrowd.spec.release import KAnonymitySpec
 
     columns = {c: Column(role="quasi", hierarchy=hierarchy(job, c)) for c in job.columns}
     how = {"algorithm": job.algorithm, "k": job.k, "suppression": job.suppression}
     rows = count_rows(open_table(job.table), Declared(columns), ())
     axes = rows.counted.axes
-    release = Release.model_validate({"method": "k-anonymity", **how})
+    release = KAnonymitySpec.model_validate({"method": "k-anonymity", **how})
     found = api.classes(rows, axes, columns, release, bits=SystemRandomness())
     counts = rows.counted.frequencies.counts[found.shown]
 

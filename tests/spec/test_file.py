@@ -6,6 +6,7 @@ import pytest
 from support.specs import GOOD
 
 from incrowd.spec.file import SpecError, load, parse
+from incrowd.spec.release import SafeSpec
 
 PROBLEMS = [
     ("tabel: x\n" + GOOD, "line 1, tabel: unknown key 'tabel'; did you mean 'table'?"),
@@ -128,7 +129,7 @@ def test_comments_survive_a_change(tmp_path: Path) -> None:
     path = tmp_path / "spec.yaml"
     path.write_text(GOOD)
     changed = load(path).changed(("release", "epsilon"), 2.0)
-    assert changed.spec.release is not None
+    assert isinstance(changed.spec.release, SafeSpec)
     assert changed.spec.release.epsilon == 2.0
     assert changed.text() == GOOD.replace("epsilon: 1.0", "epsilon: 2.0")
     assert parse(GOOD).changed(("columns", "race"), None).spec.with_role("quasi") == (

@@ -21,7 +21,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from incrowd.errors import IncrowdError
 from incrowd.spec.hierarchies import Hierarchies, kinds
 from incrowd.spec.model import NOISY_UNDER_SAFE, Column, Spec
-from incrowd.spec.release import Release
+from incrowd.spec.release import every_field
 
 Place = tuple[str | int, ...]
 _MOST_ENTRIES = 2_000_000
@@ -295,7 +295,7 @@ def _problem(document: CommentedMap, detail: Any) -> Problem:
 def _keys(place: Place) -> list[str]:
     """The keys that would be known where an unknown one stands."""
     models: dict[str, type[BaseModel]] = {
-        "": Spec, "release": Release, "hierarchy": Hierarchies, **kinds(),
+        "": Spec, "release": every_field(), "hierarchy": Hierarchies, **kinds(),
     }  # fmt: skip
     parent = place[-2] if len(place) > 1 else ""
     if len(place) == 3 and place[0] == "columns":

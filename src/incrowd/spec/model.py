@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from incrowd.spec.base import Model, Number, Text
 from incrowd.spec.hierarchies import Hierarchies
-from incrowd.spec.release import Release, Slicing
+from incrowd.spec.release import ReleaseSpec, SafeSpec, Slicing
 
 NOISY_UNDER_SAFE = (
     "a safe release cannot publish a noisy column; make it quasi with a hierarchy, drop it, or "
@@ -100,7 +100,7 @@ class Spec(Model):
     table: Text | None = None
     unit: PersonId | Literal["one row per person"] = "one row per person"
     columns: Annotated[dict[Text, Column], Field(min_length=1)]
-    release: Release | None = None
+    release: ReleaseSpec | None = None
 
     @model_validator(mode="after")
     def _whole(self) -> Spec:
@@ -109,14 +109,14 @@ class Spec(Model):
         release = self.release
         if release is None:
             return self
-        parts = () if isinstance(release.slices, Slicing) else release.slices
+        slices = release.slices if isinstance(release, SafeSpec) else ()
+        parts = () if isinstance(slices, Slicing) else slices
         for name in [*release.levels, *(name for part in parts for name in part)]:
             if name not in self.columns:
                 raise ValueError(f"'release' names the column '{name}', which has no entry")
-        if release.method == "safe":
-            noisy = [name for name, column in self.columns.items() if column.role == "noisy"]
-            if noisy:
-                raise ValueError(f"column '{noisy[0]}': {NOISY_UNDER_SAFE}")
+        noisy = self.with_role("noisy")
+        if noisy and isinstance(release, SafeSpec):
+            raise ValueError(f"column '{noisy[0]}': {NOISY_UNDER_SAFE}")
         return self
 
     def with_role(self, *roles: Role) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ from incrowd.methods.k_epsilon.method import KEpsilon, exactly, linked, noise_lo
 from incrowd.privacy.randomness import Randomness
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile
+from incrowd.spec.release import KEpsilonSpec
 
 _CELLS = 500_000_000  # so many comparisons of a class with a tuple are made
 _FEWEST = 100  # but so many classes are looked at in any case
@@ -46,7 +47,7 @@ def simulated(file: SpecFile, table: Table, *, bits: Randomness) -> Simulated:
     """What the spec's noise does to the table, over runs with fresh noise."""
     method = KEpsilon(file)
     release = file.spec.release
-    assert release is not None
+    assert isinstance(release, KEpsilonSpec)
     rows = method.count(table)
     axes = rows.counted.axes
     every = {**method.quasi, **method.kept, **method.noisy}

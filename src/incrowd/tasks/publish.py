@@ -59,7 +59,7 @@ from incrowd.spec.arx import write_rows
 from incrowd.spec.build import is_open
 from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import PersonId, Spec
-from incrowd.spec.release import Release as Asked
+from incrowd.spec.release import CommonSpec
 from incrowd.tasks.check import weak_promises
 
 
@@ -339,7 +339,7 @@ def _write(
     return certificate
 
 
-def _write_table(draft: Path, name: str, asked: Asked, product: Product) -> Slice:
+def _write_table(draft: Path, name: str, asked: CommonSpec, product: Product) -> Slice:
     """Write one table and its scheme."""
     path = draft / f"{name}.{asked.format}"
     data = product.data.respelled(escaped) if asked.formulas else product.data

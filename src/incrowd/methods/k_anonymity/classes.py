@@ -28,7 +28,7 @@ from incrowd.privacy.randomness import Randomness
 from incrowd.spec.build import build
 from incrowd.spec.hierarchies import Intervals, Order
 from incrowd.spec.model import Column
-from incrowd.spec.release import Release
+from incrowd.spec.release import ClassesSpec
 
 SUPPRESSION = 0.05
 
@@ -58,7 +58,7 @@ def classes(
     rows: Rows,
     axes: Sequence[Axis],
     columns: dict[str, Column],
-    release: Release,
+    release: ClassesSpec,
     *,
     bits: Randomness,
     progress: Progress = lambda _done, _all: None,
@@ -89,13 +89,13 @@ def classes(
     return found
 
 
-def suppressible(release: Release, total: int) -> int:
+def suppressible(release: ClassesSpec, total: int) -> int:
     """How many rows may be suppressed."""
     share = SUPPRESSION if release.suppression is None else release.suppression
     return int(np.floor(share * total * (1 + 1e-12)))
 
 
-def lattice_of(rows: Rows, release: Release) -> Lattice:
+def lattice_of(rows: Rows, release: ClassesSpec) -> Lattice:
     """The schemes that the spec allows."""
     heights = [hierarchy.height for hierarchy in rows.counted.hierarchies]
     return lattice_between(rows.counted.names, heights, release.levels)
@@ -120,7 +120,7 @@ def lattice_between(
 
 def _full_domain(
     rows: Rows,
-    release: Release,
+    release: ClassesSpec,
     k: int,
     weights: Floats,
     protected: Sequence[Protected],
@@ -163,7 +163,7 @@ def _full_domain(
 def _local(
     rows: Rows,
     axes: Sequence[Axis],
-    release: Release,
+    release: ClassesSpec,
     k: int,
     weights: Floats,
     protected: Sequence[Protected],

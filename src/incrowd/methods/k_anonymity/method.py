@@ -25,6 +25,7 @@ from incrowd.release.statements import RULES
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Closeness, Column, Diversity
+from incrowd.spec.release import ClassesSpec
 
 _NEARLY_ALL, _FEW_ROWS = 0.9, 20
 
@@ -38,7 +39,7 @@ class KAnonymity:
         self.kept = published(file.spec, "sensitive")
         self.declared = Declared(self.quasi, file.folder)
         release = file.spec.release
-        assert release is not None
+        assert isinstance(release, ClassesSpec)
         self._release = release
         self.events: list[Event] = []
         if release.k is None:

@@ -30,7 +30,7 @@ from incrowd.privacy.randomness import Randomness, permutation
 from incrowd.release.certificate import Guarantee, NoisyColumn
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Column
-from incrowd.spec.release import Release
+from incrowd.spec.release import KEpsilonSpec
 
 RUNS = 30
 _LINKED_ROWS = 30_000  # so many rows are linked again and again, whole classes at random
@@ -74,6 +74,8 @@ class NoisyRows:
 
 class KEpsilon(KAnonymity):
     """k-anonymity of the quasi columns, and noise on the noisy ones, as wide as each class."""
+
+    _release: KEpsilonSpec
 
     def __init__(self, file: SpecFile) -> None:
         super().__init__(file)
@@ -250,7 +252,9 @@ class KEpsilon(KAnonymity):
         )
 
 
-def noisy_rows(rows: Rows, found: Classes, noisy: dict[str, Column], release: Release) -> NoisyRows:
+def noisy_rows(
+    rows: Rows, found: Classes, noisy: dict[str, Column], release: KEpsilonSpec
+) -> NoisyRows:
     """The rows shown, their classes, and how much noise each class gets."""
     assert release.epsilon is not None
     shown = np.flatnonzero(found.shown[rows.owner])

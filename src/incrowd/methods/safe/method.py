@@ -25,6 +25,7 @@ from incrowd.release.statements import Told, told
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Column, Spec
+from incrowd.spec.release import SafeSpec
 
 SLICES_SHARE = 0.05
 
@@ -34,7 +35,7 @@ class Safe:
 
     def __init__(self, file: SpecFile) -> None:
         self._file, self._columns = file, _generalised(file.spec)
-        assert file.spec.release is not None
+        assert isinstance(file.spec.release, SafeSpec)
         self._release = file.spec.release
         self._slicing = Slicer(self._release.slices, tuple(self._columns))
         self._declared = Declared(self._columns, file.folder)
@@ -117,8 +118,6 @@ class Safe:
 
 def _generalised(spec: Spec) -> dict[str, Column]:
     """The columns that are published, all of them generalised; or the reason why not."""
-    release = spec.release
-    assert release is not None
     if spec.unconfirmed:
         listed = "; ".join(f"{name}: {', '.join(e)}" for name, e in spec.unconfirmed.items())
         raise IncrowdError(

@@ -34,7 +34,7 @@ from incrowd.privacy.randomness import Randomness
 from incrowd.privacy.split import Budget
 from incrowd.spec.build import Declared
 from incrowd.spec.model import Column
-from incrowd.spec.release import Release, Slicing
+from incrowd.spec.release import SafeSpec, Slicing
 
 SEARCH_SHARE = 0.05
 ROUNDS = 2
@@ -78,7 +78,7 @@ class Scheme(Protocol):
 class Fixed:
     """By the levels of the spec, which depend on no data."""
 
-    def __init__(self, release: Release, declared: Declared) -> None:
+    def __init__(self, release: SafeSpec, declared: Declared) -> None:
         self._release, self._declared = release, declared
         self._levels = _levels(release, declared)
 
@@ -107,7 +107,7 @@ class Searched:
 
     def __init__(
         self,
-        release: Release,
+        release: SafeSpec,
         declared: Declared,
         limits: dict[str, int | tuple[int, int]] | None = None,
     ) -> None:
@@ -174,7 +174,7 @@ class Cut(Searched):
 
     def __init__(
         self,
-        release: Release,
+        release: SafeSpec,
         declared: Declared,
         limits: dict[str, int | tuple[int, int]] | None = None,
     ) -> None:
@@ -279,7 +279,7 @@ def _looks(
 def _drawn(
     counted: Counted,
     columns: Mapping[str, Column],
-    release: Release,
+    release: SafeSpec,
     pair: SafeRelease,
     walk: Walk,
 ) -> Product:
@@ -329,7 +329,7 @@ def _cells_of(
     return Cells(np.column_stack(low), np.column_stack(high), place, beside)
 
 
-def _levels(release: Release, declared: Declared) -> dict[str, int]:
+def _levels(release: SafeSpec, declared: Declared) -> dict[str, int]:
     """The levels of the spec; half way up, rounded down, where it names none."""
     given = release.levels
     levels = {}
