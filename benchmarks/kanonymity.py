@@ -81,13 +81,14 @@ def anonymize(job: Job, api: Any) -> Answer:
     from incrowd.engine.source import open_table
     from incrowd.measure.evaluation import by_labels
     from incrowd.privacy.randomness import SystemRandomness
-    from incrowd.spec.model import Column, Release
+    from incrowd.spec.model import Column
+    from incrowd.spec.release import KAnonymitySpec
 
     columns = {c: Column(role="quasi", hierarchy=hierarchy(job, c)) for c in job.columns}
     how = {"algorithm": job.algorithm, "k": job.k, "suppression": job.suppression}
     rows = count_rows(open_table(job.table), Declared(columns), ())
     axes = rows.counted.axes
-    release = Release.model_validate({"method": "k-anonymity", **how})
+    release = KAnonymitySpec.model_validate({"method": "k-anonymity", **how})
     found = api.classes(rows, axes, columns, release, bits=SystemRandomness())
     counts = rows.counted.frequencies.counts[found.shown]
 
@@ -100,7 +101,7 @@ def anonymize(job: Job, api: Any) -> Answer:
 
 def hierarchy(job: Job, column: str) -> Any:
     """A column's hierarchy as a spec declares it."""
-    from incrowd.spec.model import Hierarchies
+    from incrowd.spec.hierarchies import Hierarchies
 
     return Hierarchies.model_validate({"csv": job.hierarchies[column]})
 

@@ -16,7 +16,7 @@ from incrowd.codes.quotes import find_fault
 from incrowd.engine.source import open_table
 from incrowd.engine.table import TableError
 from incrowd.release.verify import verify
-from incrowd.spec.build import read_rows
+from incrowd.spec.arx import read_rows
 from incrowd.spec.file import SpecError, parse
 from incrowd.tasks.publish import publish
 

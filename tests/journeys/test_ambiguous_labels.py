@@ -22,6 +22,7 @@ from incrowd.methods.k_anonymity.classes import lattice_of, suppressible
 from incrowd.release.verify import verify
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, load
+from incrowd.spec.release import ClassesSpec
 from incrowd.tasks.check import Finding, check
 from incrowd.tasks.evaluate import evaluate, information_loss
 from incrowd.tasks.publish import publish
@@ -60,7 +61,7 @@ def written(folder: Path, release: str, rows: Sequence[tuple[str, ...]] | None =
 def found_by_search(file: SpecFile) -> float:
     """The loss that the search of levels finds."""
     columns, release = dict(file.spec.columns), file.spec.release
-    assert release is not None
+    assert isinstance(release, ClassesSpec)
     rows = count_rows(open_table(people()), Declared(columns, file.folder), ())
     assert release.k is not None
     scheme = optimal(

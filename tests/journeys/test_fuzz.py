@@ -18,7 +18,7 @@ from incrowd.privacy.events import SafeRelease
 from incrowd.privacy.split import Split
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
-from incrowd.spec.model import Release as Asked
+from incrowd.spec.release import SafeSpec
 from incrowd.tasks.publish import publish
 
 WHOLE, MANY, BATCH = 300, 2000, 25
@@ -70,7 +70,7 @@ def test_many_more_without_the_accountant(
     """The same walk with budgets that are not settled, and with figures left out: far faster."""
 
     def unsettled(
-        release: Asked, *, selections: Any = (), choices: Any = (), tables: int = 1
+        release: SafeSpec, *, selections: Any = (), choices: Any = (), tables: int = 1
     ) -> Split:
         pairs = (
             (SafeRelease(6, 0.5), SafeRelease(14, 0.9)) if selections else (SafeRelease(6, 0.5),)

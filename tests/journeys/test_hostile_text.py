@@ -25,6 +25,7 @@ from incrowd.engine.source import local_engine
 from incrowd.privacy.plan import Plan
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecError, parse, taken
+from incrowd.spec.release import SafeSpec
 from incrowd.tasks.publish import publish
 from incrowd.ui import cli
 from incrowd.ui import terminal as showing
@@ -255,6 +256,6 @@ def test_a_dictionary_may_hold_what_python_programs_hold() -> None:
     flat = hierarchies["v"].flat  # type: ignore[union-attr]
     assert flat is not None
     assert flat.values == ("1", "2.5", "2020-02-03", "true")
-    assert spec.release is not None
+    assert isinstance(spec.release, SafeSpec)
     assert (spec.release.k, spec.release.beta) == (5, 0.25)
     assert spec.columns["n"].weight == 2

@@ -46,7 +46,7 @@ from incrowd.release import certificate
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
 from incrowd.spec.file import SpecError, parse
-from incrowd.spec.model import Slicing
+from incrowd.spec.release import Slicing
 from incrowd.tasks.publish import publish
 
 pytestmark = pytest.mark.usefixtures("undrawn")

@@ -15,7 +15,7 @@ from incrowd.methods.safe import auto as deciding
 from incrowd.methods.safe.scheme import Cut, Fixed, Searched
 from incrowd.release.verify import verify
 from incrowd.spec.file import SpecFile, parse, taken
-from incrowd.spec.model import Slicing
+from incrowd.spec.release import Slicing
 from incrowd.tasks.publish import publish
 from incrowd.tasks.sample import SPECS, sample
 

@@ -20,11 +20,11 @@ from incrowd.privacy.plan import plan
 from incrowd.privacy.randomness import realised
 from incrowd.privacy.split import Split
 from incrowd.release.ledger import Ledger
-from incrowd.spec.model import Release
+from incrowd.spec.release import SafeSpec
 
 
 def settled(**known: Any) -> Split:
-    return fixed(Release(**known))
+    return fixed(SafeSpec(**known))
 
 
 def delta_of(pair: SafeRelease, rate: float, epsilon: float) -> float:
@@ -139,18 +139,18 @@ def test_a_sample_rarer_than_delta_has_an_answer() -> None:
     assert pair.k == 1
     assert 0.99 < pair.beta < 1
     assert settled(epsilon=0.5, delta=1e-3, already_sampled=1e-4, beta=0.5).pairs[0].k == 1
-    slices = fixed(Release(epsilon=0.5, delta=1e-3, already_sampled=1e-4), tables=3)
+    slices = fixed(SafeSpec(epsilon=0.5, delta=1e-3, already_sampled=1e-4), tables=3)
     assert Accountant(slices.events).delta(epsilon=0.5) <= 1e-3
 
 
 def test_several_tables_have_the_rate_of_the_smallest_crowd() -> None:
-    release = Release(epsilon=1.0, delta=1e-6, already_sampled=0.1)
+    release = SafeSpec(epsilon=1.0, delta=1e-6, already_sampled=0.1)
     found = fixed(release, tables=3)
     (pair,) = found.pairs
     assert found.events == [Sampled(Composition([pair] * 3), 0.1)]
     assert Accountant(found.events).delta(epsilon=1.0) <= 1e-6
     for beta in (0.1, 0.2, 0.3, 0.5, 0.7, 0.9):
-        given = Release(epsilon=1.0, delta=1e-6, already_sampled=0.1, beta=beta)
+        given = SafeSpec(epsilon=1.0, delta=1e-6, already_sampled=0.1, beta=beta)
         (other,) = fixed(given, tables=3).pairs
         assert pair.k / pair.beta <= other.k / other.beta * 1.03
     (chosen,) = searched(release, selections=(0.02,), tables=3).pairs
@@ -159,7 +159,7 @@ def test_several_tables_have_the_rate_of_the_smallest_crowd() -> None:
 
 def test_a_search_of_a_sample_may_spend_what_amplification_leaves() -> None:
     """Choices are amplified with the rest: what exceeds epsilon without it may fit with it."""
-    release = Release(epsilon=1.0, delta=1e-6, already_sampled=0.1)
+    release = SafeSpec(epsilon=1.0, delta=1e-6, already_sampled=0.1)
     budget = searched(release, selections=(1.5,))
     assert Accountant(budget.events).delta(epsilon=1.0) <= 1e-6
     with pytest.raises(IncrowdError, match="leaves nothing"):

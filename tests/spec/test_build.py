@@ -6,13 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from incrowd.codes.hierarchy import Hierarchy, HierarchyError, from_rows
-from incrowd.spec.build import Rows, build, read_rows, write_rows
+from incrowd.codes.hierarchy import Hierarchy, HierarchyError
+from incrowd.spec.build import build
 from incrowd.spec.model import Column
-from incrowd.tasks.preview import as_groups
 
 
 def hierarchy(declared: Any, values: list[object] = [], **more: Any) -> Hierarchy:  # noqa: B006
@@ -174,70 +171,6 @@ def test_what_cannot_be_a_hierarchy_names_the_values(declared: Any, message: str
     with pytest.raises(HierarchyError) as error:
         hierarchy(declared)
     assert str(error.value).startswith(message)
-
-
-labels = st.text(
-    st.characters(codec="utf-8", exclude_characters="\r\n\x00"), min_size=1, max_size=6
-)
-
-
-@st.composite
-def nested_rows(draw: st.DrawFn) -> list[tuple[str, ...]]:
-    values = draw(
-        st.lists(labels.map(str.strip).filter(bool), min_size=1, max_size=12, unique=True)
-    )
-    columns = [values]
-    for level in range(draw(st.integers(0, 3))):
-        names = {label: f"{level}{draw(labels)}" for label in dict.fromkeys(columns[-1])}
-        columns.append([names[label] for label in columns[-1]])
-    return list(zip(*columns, strict=True))
-
-
-@given(rows=nested_rows(), delimiter=st.sampled_from(";,\t|"))
-def test_csv_to_hierarchy_to_csv_is_the_identity(
-    rows: list[tuple[str, ...]], delimiter: str
-) -> None:
-    try:
-        built = from_rows(rows)
-    except HierarchyError:
-        return  # two values that are one number, as "1" and "1.0"
-    folder = Path(__file__).parents[1] / ".cache"
-    folder.mkdir(exist_ok=True)
-    file = folder / "rows.csv"
-    try:
-        text = write_rows(built, delimiter)
-        file.write_text(text, encoding="utf-8", newline="")
-        again = from_rows(read_rows(file, delimiter))
-        assert write_rows(again, delimiter) == text
-        assert again.rows() == built.rows()
-    finally:
-        file.unlink(missing_ok=True)
-        folder.rmdir()
-
-
-def test_arx_files_are_read_with_any_delimiter_and_written_unchanged(tmp_path: Path) -> None:
-    for mark in ";,\t|":
-        file = tmp_path / "h.csv"
-        text = f"a{mark}x{mark}*\nb{mark}x{mark}*\nc{mark}y{mark}*\n"
-        file.write_text(text)
-        assert write_rows(from_rows(read_rows(file)), mark) == text
-
-
-def test_an_arx_file_becomes_yaml_and_stays_the_same() -> None:
-    from ruamel.yaml import YAML
-
-    rows: Rows = [("a", "x", "P", "*"), ("b", "x", "P", "*"), ("yes", "y", "Q", "*")]
-    shorter: list[Rows] = [
-        [row[:2] for row in rows],
-        [(row[0], "*") for row in rows],
-        [(row[0], "Person") for row in rows],
-        [("x", "A", "*"), ("y", "A", "*")],
-    ]
-    for kept in (rows, *shorter):
-        text = as_groups(kept)
-        declared = YAML(typ="safe").load(text)
-        expected = [(*row, "*") if row[-1] not in ("*", "Person") else row for row in kept]
-        assert hierarchy(declared).rows() == expected
 
 
 def test_leaves_count_what_a_node_covers() -> None:

@@ -42,6 +42,7 @@ from incrowd.privacy.split import Split
 from incrowd.release.product import Product
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, parse
+from incrowd.spec.release import SafeSpec
 
 Row = tuple[str | None, ...]
 Table = tuple[Row, ...]
@@ -106,7 +107,7 @@ class Whole:
         self.problem, file = problem, problem.file
         self.names = [str(at) for at in range(len(problem.columns))]
         limits = dict(zip(self.names, problem.limits, strict=True))
-        assert file.spec.release is not None
+        assert isinstance(file.spec.release, SafeSpec)
         self.scheme = Cut(file.spec.release, Declared(published(file.spec, "quasi")), limits)
         self._known: dict[Table, Distribution] = {}
         self._script: list[Choice] = []

@@ -13,6 +13,7 @@ from incrowd.methods.safe.auto import decided
 from incrowd.methods.safe.scheme import Scheme
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, parse
+from incrowd.spec.release import SafeSpec
 from incrowd.tasks.publish import Release, publish
 
 COLUMNS = """
@@ -35,7 +36,7 @@ def spec(release: str = USUAL, columns: str = COLUMNS, more: str = "") -> SpecFi
 
 
 def decided_by(file: SpecFile, *roles: str) -> tuple[Scheme, tuple[str, ...]]:
-    assert file.spec.release is not None
+    assert isinstance(file.spec.release, SafeSpec)
     return decided(file.spec.release, Declared(published(file.spec, *roles)))
 
 

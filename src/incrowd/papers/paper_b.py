@@ -33,7 +33,8 @@ from incrowd.privacy import class_noise
 from incrowd.privacy.class_noise import Noise
 from incrowd.release.folder import fill
 from incrowd.spec.build import Declared
-from incrowd.spec.model import Column, Release
+from incrowd.spec.model import Column
+from incrowd.spec.release import KEpsilonSpec
 
 if TYPE_CHECKING:
     from incrowd.papers.paper_a_figures import Figure
@@ -204,12 +205,12 @@ def widen(data: DataSet, rows: Rows, algorithm: str, grid: Settings) -> Iterator
         )  # fmt: skip
 
 
-def _noisy(rows: Rows, found: Classes, noisy: dict[str, Column], release: Release) -> Steps:
+def _noisy(rows: Rows, found: Classes, noisy: dict[str, Column], release: KEpsilonSpec) -> Steps:
     shown = noisy_rows(rows, found, noisy, release)
     return shown.columns[0].noise.draw(shown.members, seeded("time"))
 
 
-def _nodes(rows: Rows, release: Release) -> int | None:
+def _nodes(rows: Rows, release: KEpsilonSpec) -> int | None:
     """How many schemes there are; None where recoding is local."""
     if release.algorithm != "ola":
         return None

@@ -29,7 +29,8 @@ from incrowd.privacy import class_noise
 from incrowd.privacy.class_noise import Noise
 from incrowd.privacy.noise import laplace
 from incrowd.privacy.randomness import Randomness, SeededRandomness
-from incrowd.spec.model import Column, Release
+from incrowd.spec.model import Column
+from incrowd.spec.release import KEpsilonSpec
 from incrowd.tasks.sample import _height, sample
 
 SEED = 1
@@ -184,11 +185,11 @@ def _adult(path: Path, rows: int | None) -> Table:
 # Classes and noise -----------------------------------------------------------------------
 
 
-def release_of(algorithm: str, k: int) -> Release:
+def release_of(algorithm: str, k: int) -> KEpsilonSpec:
     """The search for classes as the paper has it: OLA chooses among minimal nodes by precision."""
     ola = {"suppression": SUPPRESSION, "loss": "precision", "candidates": "minimal"}
     given = {"method": "k-epsilon", "epsilon": 1.0, "algorithm": algorithm, "k": k}
-    return Release.model_validate(given | (ola if algorithm == "ola" else {}))
+    return KEpsilonSpec.model_validate(given | (ola if algorithm == "ola" else {}))
 
 
 def seeded(*what: object) -> Randomness:

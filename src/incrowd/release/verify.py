@@ -36,8 +36,8 @@ from incrowd.release.certificate import (
 )
 from incrowd.release.formulas import unescaped
 from incrowd.release.statements import RULES, rules_of
-from incrowd.spec.build import read_rows, write_rows
-from incrowd.spec.model import Hierarchies, Mask
+from incrowd.spec.arx import read_rows, write_rows
+from incrowd.spec.hierarchies import Hierarchies, Mask
 
 _LARGEST = 64 << 20
 

@@ -27,12 +27,13 @@ from incrowd.release.certificate import (
 )
 from incrowd.release.formulas import escaped
 from incrowd.release.product import Made, Product, Recoded
-from incrowd.spec.build import is_open, write_rows
-from incrowd.spec.model import Release as Asked
+from incrowd.spec.arx import write_rows
+from incrowd.spec.build import is_open
+from incrowd.spec.release import CommonSpec
 
 
 def write(
-    draft: Path, made: Made, asked: Asked, *, private: bool, key: Ed25519PrivateKey | None
+    draft: Path, made: Made, asked: CommonSpec, *, private: bool, key: Ed25519PrivateKey | None
 ) -> Certificate:
     """Write data, scheme and certificate; ``private`` if the random bits were nobody's to know."""
     (draft / "scheme").mkdir()
@@ -62,7 +63,7 @@ def write(
     return certificate
 
 
-def _write_table(draft: Path, name: str, asked: Asked, product: Product) -> Slice:
+def _write_table(draft: Path, name: str, asked: CommonSpec, product: Product) -> Slice:
     """Write one table and its scheme."""
     path = draft / f"{name}.{asked.format}"
     data = product.data.respelled(escaped) if asked.formulas else product.data

@@ -9,25 +9,28 @@ on no data.
 from __future__ import annotations
 
 import bisect
-import csv
 import datetime as dt
-import io
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, assert_never
 
 from incrowd.codes.hierarchy import ROOT, Hierarchy, HierarchyError, from_rows
-from incrowd.codes.quotes import find_fault
 from incrowd.codes.values import canonical, iso_day, number, span
-from incrowd.errors import ParameterError
-from incrowd.spec.model import Column, CsvFile, Dates, Declaration, Flat, Intervals, Mask, Order
-
-Rows = list[tuple[str, ...]]
+from incrowd.spec.arx import ArxRows, read_rows
+from incrowd.spec.hierarchies import (
+    CsvFile,
+    Dates,
+    Declaration,
+    Flat,
+    Groups,
+    Intervals,
+    Mask,
+    Order,
+)
+from incrowd.spec.model import Column
 
 
 def build(column: Column, *, folder: Path, values: Iterable[object] = ()) -> Hierarchy:
@@ -58,19 +61,19 @@ def _built(
         case Flat(values=listed):
             met = {text for value in values if (text := canonical(value)) is not None}
             rows = [(value, ROOT) for value in listed or sorted(met) or ("",)]
-        case groups:
+        case Groups(root=groups):
             rows = _group_rows(groups)
+        case _:
+            assert_never(declaration)
     made = from_rows(rows, other=column.other)
     # With a single value met the root must still cost everything.
     return replace(made, open=True, size=max(made.size, 2)) if is_open(column) else made
 
 
 def _is_ordered(declared: Declaration, hierarchy: Hierarchy) -> bool:
-    """Whether the values of a column lie on a line: numbers, dates, declared orders."""
-    if isinstance(declared, Intervals | Dates | Order):
-        return True
-    if isinstance(declared, Mask):
-        return False
+    """Whether the values of a column lie on a line: by declaration, or because they are numbers."""
+    if declared.is_ordered is not None:
+        return declared.is_ordered
     return len(hierarchy.values) > 2 and all(
         number(value) is not None for value in hierarchy.values
     )
@@ -78,8 +81,7 @@ def _is_ordered(declared: Declaration, hierarchy: Hierarchy) -> bool:
 
 def is_open(column: Column) -> bool:
     """Whether the domain is not listed, so that codes depend on the values met."""
-    declared = column.hierarchy.declared if column.hierarchy else None
-    return isinstance(declared, Mask) or (isinstance(declared, Flat) and not declared.values)
+    return column.hierarchy is not None and column.hierarchy.declared.open_height is not None
 
 
 class Declared:
@@ -103,11 +105,9 @@ class Declared:
 
     def height(self, name: str) -> int:
         """The number of levels of a column, the values included; the rule tells it."""
-        if not self.is_open(name):
-            return self._built[name].height
-        hierarchies = self.columns[name].hierarchy
-        mask = hierarchies.mask if hierarchies is not None else None
-        return 2 if mask is None else mask.length + 1
+        hierarchy = self.columns[name].hierarchy
+        open_height = hierarchy.declared.open_height if hierarchy else None
+        return self._built[name].height if open_height is None else open_height
 
     def rooted(self, name: str) -> bool:
         """Whether the top level of a column is a single group."""
@@ -219,7 +219,7 @@ def _masked(declared: Mask, text: str) -> tuple[str, ...]:
     return tuple(ROOT * i + text[i:] for i in range(n + 1))
 
 
-def _group_rows(groups: dict[str, Any]) -> Rows:
+def _group_rows(groups: dict[str, Any]) -> ArxRows:
     rows = [(*reversed(path),) for path in _paths(groups, ())]
     return rows if len(groups) == 1 else [(*row, ROOT) for row in rows]
 
@@ -270,7 +270,7 @@ def _dates(declared: Dates, other: str | None) -> Hierarchy:
     return replace(from_rows([(*row, ROOT) for row in rows], other=other), locate=locate)
 
 
-def _order_rows(declared: Order) -> Rows:
+def _order_rows(declared: Order) -> ArxRows:
     values = [canonical(value) or "" for value in declared.values]
 
     def runs(length: int) -> list[str]:
@@ -280,54 +280,3 @@ def _order_rows(declared: Order) -> Rows:
 
     columns = [values, *(runs(length) for length in declared.runs), [ROOT] * len(values)]
     return list(zip(*columns, strict=True))
-
-
-def read_rows(path: Path, delimiter: str | None = None, *, ours: bool = False) -> Rows:
-    """The rows of a file in ARX form; the delimiter is found out if it is not given.
-
-    In a file of ``ours`` a value may look like rows of its own.
-    """
-    try:
-        # Of ours every character counts, a mark at the beginning and line ends among them.
-        text = path.read_bytes().decode() if ours else path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise HierarchyError(f"The hierarchy '{path.name}' is not UTF-8 text.") from error
-    except OSError as error:
-        raise HierarchyError(f"Cannot read the hierarchy '{path}': {error.strerror}.") from error
-    if not text.strip():
-        raise HierarchyError(f"The hierarchy '{path.name}' is empty.")
-    try:
-        delimiter = delimiter or _delimiter(text)
-        rows = csv.reader(io.StringIO(text), delimiter=delimiter)
-        levels = None if ours else len(next((row for row in rows if row), []))
-        units = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
-        if delimiter.isascii() and (fault := find_fault(units, delimiter, levels)):
-            raise HierarchyError(fault.said(path.name))
-        return [tuple(row) for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
-    except csv.Error as error:
-        raise HierarchyError(f"Cannot read the hierarchy '{path.name}': {error}.") from error
-
-
-def _delimiter(text: str) -> str:
-    """The one of ; , tab | that splits every line into equally many parts, the more the better."""
-    best, most = ";", 1
-    for candidate in ";,\t|":
-        widths = {len(row) for row in csv.reader(io.StringIO(text), delimiter=candidate) if row}
-        if len(widths) == 1 and (width := widths.pop()) > most:
-            best, most = candidate, width
-    if most == 1:  # ragged, or a single level; the delimiter that occurs most often is meant
-        best = max(";,\t|", key=text.count)
-    return best
-
-
-def write_rows(hierarchy: Hierarchy, delimiter: str = ";") -> str:
-    """A hierarchy as the text of a file in ARX form."""
-    if len(delimiter) != 1 or delimiter in '\r\n"':
-        raise ParameterError("delimiter", "be a single character", delimiter)
-    buffer = io.StringIO()
-    usual = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
-    careful = csv.writer(buffer, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    for row in hierarchy.rows():
-        # A line end of old is not quoted by itself, and would end the row.
-        (careful if any("\r" in text for text in row) else usual).writerow(row)
-    return buffer.getvalue()

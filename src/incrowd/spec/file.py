@@ -13,14 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from incrowd.errors import IncrowdError
-from incrowd.spec import model as models
-from incrowd.spec.model import NOISY_UNDER_SAFE, Spec
+from incrowd.spec.hierarchies import Hierarchies, kinds
+from incrowd.spec.model import NOISY_UNDER_SAFE, Column, Spec
+from incrowd.spec.release import every_field
 
 Place = tuple[str | int, ...]
 _MOST_ENTRIES = 2_000_000
@@ -293,22 +294,15 @@ def _problem(document: CommentedMap, detail: Any) -> Problem:
 
 def _keys(place: Place) -> list[str]:
     """The keys that would be known where an unknown one stands."""
-    fields: dict[str, list[str]] = {
-        "": list(Spec.model_fields),
-        "release": list(models.Release.model_fields),
-        "columns": list(models.Column.model_fields),
-        "hierarchy": list(models.Hierarchies.model_fields),
-        "intervals": ["from", "to", "step", "widths", "cuts", "open"],
-        "mask": list(models.Mask.model_fields),
-        "dates": ["from", "to", "levels", "format"],
-        "order": list(models.Order.model_fields),
-        "csv": list(models.CsvFile.model_fields),
-        "flat": list(models.Flat.model_fields),
-    }
+    models: dict[str, type[BaseModel]] = {
+        "": Spec, "release": every_field(), "hierarchy": Hierarchies, **kinds(),
+    }  # fmt: skip
     parent = place[-2] if len(place) > 1 else ""
     if len(place) == 3 and place[0] == "columns":
-        return fields["columns"]
-    return fields.get(str(parent), [])
+        model: type[BaseModel] | None = Column
+    else:
+        model = models.get(str(parent))
+    return [f.alias or name for name, f in model.model_fields.items()] if model else []
 
 
 def _suggestion(word: str, known: list[str]) -> str:

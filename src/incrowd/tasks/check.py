@@ -18,10 +18,11 @@ from incrowd.measure.labels import ambiguous
 from incrowd.methods.registry import method_of
 from incrowd.spec.build import build, is_open
 from incrowd.spec.file import SpecFile
-from incrowd.spec.model import Column, PersonId, Release, Spec
+from incrowd.spec.model import Column, PersonId, Spec
+from incrowd.spec.release import ClassesSpec, KAnonymitySpec, KEpsilonSpec, ReleaseSpec, SafeSpec
 
 _SHOWN = 5
-_LARGE_EPSILON = {"safe": 10.0, "k-epsilon": 20.0, "k-anonymity": 0.0}
+_LARGE_EPSILON = {"safe": 10.0, "k-epsilon": 20.0}
 _LARGE_DELTA = 1e-4
 
 
@@ -74,7 +75,7 @@ def _findings(file: SpecFile, table: Table) -> Iterator[Finding]:
         except (HierarchyError, TableError) as error:
             found = [Finding("wrong", name, str(error))]
         # What is kept as it is has no use for its hierarchy, so that publishing does not refuse.
-        unused = column.role == "sensitive" and spec.release and spec.release.method != "safe"
+        unused = column.role == "sensitive" and isinstance(spec.release, ClassesSpec)
         for finding in found:
             yield replace(finding, kind="doubtful") if unused else finding
 
@@ -91,7 +92,7 @@ def foreseen(file: SpecFile) -> list[Finding]:
 
 
 def weak_promises(
-    release: Release | None, epsilon: float | None = None, delta: float | None = None
+    release: ReleaseSpec | None, epsilon: float | None = None, delta: float | None = None
 ) -> list[str]:
     """Parameters that are allowed and promise next to nothing, each with the reason.
 
@@ -100,8 +101,21 @@ def weak_promises(
     if release is None:
         return []
     found = []
-    epsilon = release.epsilon if epsilon is None else epsilon
-    delta = release.delta if delta is None else delta
+    if not isinstance(release, KAnonymitySpec):
+        found += _weak_budget(
+            release,
+            release.epsilon if epsilon is None else epsilon,
+            release.delta if delta is None else delta,
+        )
+    if release.k == 1:
+        found.append("k = 1 asks for no crowd: somebody alone may be shown.")
+    return found
+
+
+def _weak_budget(
+    release: SafeSpec | KEpsilonSpec, epsilon: float | None, delta: float | None
+) -> list[str]:
+    found = []
     if epsilon is not None and epsilon > _LARGE_EPSILON[release.method]:
         what = (
             f"the odds of what is released may change by a factor of e^{epsilon:g} with one person"
@@ -114,8 +128,6 @@ def weak_promises(
             f"delta = {delta:.3g} is far too large: by so much any probability may change, "
             "whatever epsilon is. It should be far below one in the number of people, such as 1e-6."
         )
-    if release.k == 1:
-        found.append("k = 1 asks for no crowd: somebody alone may be shown.")
     return found
 
 
@@ -200,7 +212,7 @@ def _coverage(file: SpecFile, name: str, column: Column, table: Table) -> Iterat
 
 
 def _labels(
-    name: str, column: Column, hierarchy: Hierarchy, release: Release | None
+    name: str, column: Column, hierarchy: Hierarchy, release: ReleaseSpec | None
 ) -> Iterator[Finding]:
     """Labels that mean different things at different levels, and whom that could mislead."""
     twice = ambiguous(hierarchy)
@@ -242,11 +254,12 @@ def _labels(
         )  # fmt: skip
 
 
-def _publishable(name: str, hierarchy: Hierarchy, release: Release | None) -> range:
+def _publishable(name: str, hierarchy: Hierarchy, release: ReleaseSpec | None) -> range:
     """The levels that a column may be published at."""
     if release is None:
         return range(hierarchy.height)
-    if name not in release.levels and release.method == "safe" and release.scheme == "fixed":
+    fixed = isinstance(release, SafeSpec) and release.scheme == "fixed"
+    if fixed and name not in release.levels:
         middle = (hierarchy.height - 1) // 2
         return range(middle, middle + 1)
     level = release.levels.get(name, (0, hierarchy.height - 1))
@@ -254,11 +267,11 @@ def _publishable(name: str, hierarchy: Hierarchy, release: Release | None) -> ra
     return range(low, high + 1)
 
 
-def _locally(name: str, release: Release | None) -> bool:
+def _locally(name: str, release: ReleaseSpec | None) -> bool:
     """Whether labels of several levels may stand in one column."""
     if release is None:
         return False
-    if release.method == "safe":
+    if isinstance(release, SafeSpec):
         return release.scheme == "mondrian" and name not in release.levels
     return release.algorithm in ("mondrian", "cluster")
 

@@ -11,7 +11,8 @@ from incrowd.codes.hierarchy import ROOT, Hierarchy, from_rows
 from incrowd.engine.count import count
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
-from incrowd.spec.build import Declared, Rows, build, is_open
+from incrowd.spec.arx import ArxRows
+from incrowd.spec.build import Declared, build, is_open
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Column
 from incrowd.tasks.draft import quoted
@@ -74,7 +75,7 @@ def hierarchy_of(file: SpecFile, name: str, *, values_are_public: bool = False) 
     return build(column, folder=file.folder, values=values)
 
 
-def as_groups(rows: Rows) -> str:
+def as_groups(rows: ArxRows) -> str:
     """The rows of an ARX file as a ``groups`` hierarchy in YAML (``flat`` if there are none).
 
     Values and labels stay the same. The root is left out, because ``groups`` adds it, unless

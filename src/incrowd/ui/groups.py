@@ -135,7 +135,7 @@ def convert(
     ] = False,
 ) -> None:
     """Turn a column's hierarchy into ARX form, or an ARX file into YAML for a spec."""
-    from incrowd.spec.build import read_rows, write_rows
+    from incrowd.spec.arx import read_rows, write_rows
     from incrowd.spec.file import load
     from incrowd.tasks.preview import as_groups, hierarchy_of
 

@@ -26,7 +26,9 @@ from incrowd.measure import diversity
 from incrowd.measure.diversity import Protected
 from incrowd.privacy.randomness import Randomness
 from incrowd.spec.build import build
-from incrowd.spec.model import Column, Intervals, Order, Release
+from incrowd.spec.hierarchies import Intervals, Order
+from incrowd.spec.model import Column
+from incrowd.spec.release import ClassesSpec
 
 SUPPRESSION = 0.05
 
@@ -55,7 +57,7 @@ class Classes:
 def classes(
     rows: Rows,
     columns: Mapping[str, Column],
-    release: Release,
+    release: ClassesSpec,
     *,
     bits: Randomness,
     progress: Progress = lambda _done, _all: None,
@@ -86,13 +88,13 @@ def classes(
     return found
 
 
-def suppressible(release: Release, total: int) -> int:
+def suppressible(release: ClassesSpec, total: int) -> int:
     """How many rows may be suppressed."""
     share = SUPPRESSION if release.suppression is None else release.suppression
     return int(np.floor(share * total * (1 + 1e-12)))
 
 
-def lattice_of(rows: Rows, release: Release) -> Lattice:
+def lattice_of(rows: Rows, release: ClassesSpec) -> Lattice:
     """The schemes that the spec allows."""
     heights = [hierarchy.height for hierarchy in rows.counted.hierarchies]
     return lattice_between(rows.counted.names, heights, release.levels)
@@ -100,7 +102,7 @@ def lattice_of(rows: Rows, release: Release) -> Lattice:
 
 def _full_domain(
     rows: Rows,
-    release: Release,
+    release: ClassesSpec,
     k: int,
     weights: Floats,
     protected: Sequence[Protected],
@@ -142,7 +144,7 @@ def _full_domain(
 
 def _local(
     rows: Rows,
-    release: Release,
+    release: ClassesSpec,
     k: int,
     weights: Floats,
     protected: Sequence[Protected],

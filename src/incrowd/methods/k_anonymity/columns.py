@@ -8,7 +8,8 @@ from incrowd.methods.base import published
 from incrowd.release.statements import RULES
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile
-from incrowd.spec.model import Closeness, Column, Diversity, Release
+from incrowd.spec.model import Closeness, Column, Diversity
+from incrowd.spec.release import ClassesSpec
 
 _NEARLY_ALL, _FEW_ROWS = 0.9, 20
 
@@ -16,7 +17,7 @@ _NEARLY_ALL, _FEW_ROWS = 0.9, 20
 class Columns:
     """Quasi columns, to be generalised, and sensitive ones, to be kept; or the reason why not."""
 
-    def __init__(self, file: SpecFile, release: Release) -> None:
+    def __init__(self, file: SpecFile, release: ClassesSpec) -> None:
         self.release = release
         self.quasi = published(file.spec, "quasi")
         self.kept = published(file.spec, "sensitive")

@@ -19,13 +19,14 @@ from incrowd.privacy.events import Event
 from incrowd.release.certificate import Promise
 from incrowd.release.product import Made, Product
 from incrowd.spec.file import SpecFile
+from incrowd.spec.release import KAnonymitySpec
 
 
 class KAnonymity:
     """Quasi columns generalised so that every row is alike to k - 1 others; no privacy budget."""
 
     def __init__(self, file: SpecFile) -> None:
-        assert file.spec.release is not None
+        assert isinstance(file.spec.release, KAnonymitySpec)
         self._release = file.spec.release
         self._columns = Columns(file, self._release)
         self.events: list[Event] = []

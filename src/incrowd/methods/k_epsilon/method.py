@@ -24,14 +24,15 @@ from incrowd.privacy.events import Event
 from incrowd.release.certificate import NoisyColumn, Promise
 from incrowd.release.product import Made, Product
 from incrowd.spec.file import SpecFile
-from incrowd.spec.model import Column, Release
+from incrowd.spec.model import Column
+from incrowd.spec.release import KEpsilonSpec
 
 
 class KEpsilon:
     """k-anonymity of the quasi columns, and noise on the noisy ones, as wide as each class."""
 
     def __init__(self, file: SpecFile) -> None:
-        assert file.spec.release is not None
+        assert isinstance(file.spec.release, KEpsilonSpec)
         self.release = file.spec.release
         self.columns = Columns(file, self.release)
         self.noisy = published(file.spec, "noisy")
@@ -139,7 +140,7 @@ class KEpsilon:
         )
 
 
-def _refuse(release: Release, noisy: Mapping[str, Column]) -> None:
+def _refuse(release: KEpsilonSpec, noisy: Mapping[str, Column]) -> None:
     """Refuse what does not go together, whatever the table."""
     if release.epsilon is None or release.epsilon <= 0:
         raise IncrowdError("The method 'k-epsilon' needs an 'epsilon' above 0.")

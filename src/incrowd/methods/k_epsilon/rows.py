@@ -15,7 +15,8 @@ from incrowd.methods.k_anonymity.classes import Classes
 from incrowd.privacy import class_noise
 from incrowd.privacy.class_noise import Noise
 from incrowd.privacy.randomness import Randomness
-from incrowd.spec.model import Column, Release
+from incrowd.spec.model import Column
+from incrowd.spec.release import KEpsilonSpec
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,7 @@ class NoisyRows:
 
 
 def noisy_rows(
-    rows: Rows, found: Classes, noisy: Mapping[str, Column], release: Release
+    rows: Rows, found: Classes, noisy: Mapping[str, Column], release: KEpsilonSpec
 ) -> NoisyRows:
     """The rows shown, their classes, and how much noise each class gets."""
     assert release.epsilon is not None

@@ -7,12 +7,12 @@ import math
 from incrowd.errors import IncrowdError
 from incrowd.methods.safe.scheme import Cut, Fixed, Scheme, Searched
 from incrowd.spec.build import Declared
-from incrowd.spec.model import Release
+from incrowd.spec.release import SafeSpec
 
 MANY_SCHEMES = 300_000
 
 
-def decided(release: Release, declared: Declared) -> tuple[Scheme, tuple[str, ...]]:
+def decided(release: SafeSpec, declared: Declared) -> tuple[Scheme, tuple[str, ...]]:
     """The scheme that the spec names, or that an expert would take; and why, in sentences.
 
     Fixed levels are the only scheme where there is nothing to choose, or no budget to choose
@@ -48,7 +48,7 @@ def decided(release: Release, declared: Declared) -> tuple[Scheme, tuple[str, ..
     return Searched(release, declared, limits), (reason, *thinned, *_hint(release))
 
 
-def _hint(release: Release) -> tuple[str, ...]:
+def _hint(release: SafeSpec) -> tuple[str, ...]:
     """What was optimised where nobody said it, and how to have something else."""
     if release.objective is not None or release.keep is not None or release.beta is not None:
         return ()
@@ -59,7 +59,7 @@ def _hint(release: Release) -> tuple[str, ...]:
     return (words,)
 
 
-def _nothing_to_choose(release: Release, declared: Declared) -> str:
+def _nothing_to_choose(release: SafeSpec, declared: Declared) -> str:
     """Why no scheme can be chosen; nothing if one can."""
     if all(isinstance(release.levels.get(name), int) for name in declared.names):
         return "the spec names the level of every column"
@@ -70,14 +70,14 @@ def _nothing_to_choose(release: Release, declared: Declared) -> str:
     return ""
 
 
-def _refuse_orphans(release: Release, reason: str) -> None:
+def _refuse_orphans(release: SafeSpec, reason: str) -> None:
     for name in ("objective", "search_epsilon"):
         if getattr(release, name) is not None:
             raise IncrowdError(f"'{name}' is for a scheme that is chosen, but {reason}.")
 
 
 def _thinned(
-    release: Release, declared: Declared
+    release: SafeSpec, declared: Declared
 ) -> tuple[dict[str, int | tuple[int, int]], tuple[str, ...]]:
     """Level limits that leave no more schemes than can be searched in seconds, and what they did.
 

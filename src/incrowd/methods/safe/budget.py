@@ -23,13 +23,13 @@ from incrowd.privacy.rounded import rounded
 from incrowd.privacy.selection import payable
 from incrowd.privacy.solver import OnSample
 from incrowd.privacy.split import RATES, Split, paired
-from incrowd.spec.model import Release
+from incrowd.spec.release import SafeSpec
 
 _ROOM = 4  # a release of a sample may need a quarter of delta whatever epsilon is, no more
 
 
 def searched(
-    release: Release,
+    release: SafeSpec,
     *,
     selections: Sequence[float],
     choices: Sequence[float] = (),
@@ -57,7 +57,7 @@ def searched(
     )
 
 
-def _best_rate(release: Release, tables: int) -> float:
+def _best_rate(release: SafeSpec, tables: int) -> float:
     """The rate at which the smallest crowds survive: of slices, shape matters more than rows.
 
     Of a table that is a sample, tables may together spend what amplification brings down to
@@ -81,7 +81,7 @@ def _payable(epsilons: Sequence[float]) -> tuple[float, ...]:
     return spent
 
 
-def fixed(release: Release, *, choices: Sequence[float] = (), tables: int = 1) -> Split:
+def fixed(release: SafeSpec, *, choices: Sequence[float] = (), tables: int = 1) -> Split:
     """The budget of tables whose schemes do not depend on the data.
 
     What is not given of k and beta is the best there is: the smallest k, the largest beta, or
@@ -106,7 +106,7 @@ def fixed(release: Release, *, choices: Sequence[float] = (), tables: int = 1) -
     return _accounted(release, SafeRelease(k, realised(rate)), tables)
 
 
-def _on_sample(release: Release, k: int | None, rate: float | None, b: float) -> tuple[int, float]:
+def _on_sample(release: SafeSpec, k: int | None, rate: float | None, b: float) -> tuple[int, float]:
     """The k and beta of one release of a table that is a sample, where one or both are asked."""
     epsilon, delta = release.epsilon, release.delta
     if epsilon is None or delta is None:
@@ -131,7 +131,7 @@ def _on_sample(release: Release, k: int | None, rate: float | None, b: float) ->
     return int(size), given or float(rounded("beta", rate, 4))
 
 
-def _accounted(release: Release, pair: SafeRelease, tables: int) -> Split:
+def _accounted(release: SafeSpec, pair: SafeRelease, tables: int) -> Split:
     """The budget of a pair, with what it spends: what was not given, or no more than was.
 
     What is found is rounded up to six digits, so that it also holds where whoever verifies it
@@ -161,7 +161,7 @@ def _accounted(release: Release, pair: SafeRelease, tables: int) -> Split:
     return Split(epsilon, delta, (pair,), tables=tables, population=release.already_sampled)
 
 
-def _beside_choices(release: Release, choices: Sequence[float], tables: int) -> Split:
+def _beside_choices(release: SafeSpec, choices: Sequence[float], tables: int) -> Split:
     """The smallest k at the rate that is given, or that is best for tables of their own."""
     if release.epsilon is None or release.delta is None or release.k is not None:
         raise IncrowdError(

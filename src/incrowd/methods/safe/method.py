@@ -19,6 +19,7 @@ from incrowd.release.product import Made
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Column, Spec
+from incrowd.spec.release import SafeSpec
 
 SLICES_SHARE = 0.05
 
@@ -28,7 +29,7 @@ class Safe:
 
     def __init__(self, file: SpecFile) -> None:
         columns = _generalised(file.spec)
-        assert file.spec.release is not None
+        assert isinstance(file.spec.release, SafeSpec)
         self._release = file.spec.release
         self._declared = Declared(columns, file.folder)
         self._slicing = Slicer(self._release.slices, self._declared.names)
@@ -85,8 +86,6 @@ class Safe:
 
 def _generalised(spec: Spec) -> dict[str, Column]:
     """The columns that are published, all of them generalised; or the reason why not."""
-    release = spec.release
-    assert release is not None
     if spec.unconfirmed:
         listed = "; ".join(f"{name}: {', '.join(e)}" for name, e in spec.unconfirmed.items())
         raise IncrowdError(

@@ -30,7 +30,7 @@ from incrowd.privacy.randomness import Randomness
 from incrowd.privacy.split import Split
 from incrowd.release.product import Product
 from incrowd.spec.build import Declared
-from incrowd.spec.model import Release, Slicing
+from incrowd.spec.release import SafeSpec, Slicing
 
 SEARCH_SHARE = 0.05
 ROUNDS = 2
@@ -62,7 +62,7 @@ class Scheme(Protocol):
 class Fixed:
     """By the levels of the spec, which depend on no data."""
 
-    def __init__(self, release: Release, declared: Declared) -> None:
+    def __init__(self, release: SafeSpec, declared: Declared) -> None:
         self._release, self._declared = release, declared
         self._levels = _levels(release, declared)
 
@@ -91,7 +91,7 @@ class Searched:
 
     def __init__(
         self,
-        release: Release,
+        release: SafeSpec,
         declared: Declared,
         limits: dict[str, int | tuple[int, int]] | None = None,
     ) -> None:
@@ -161,7 +161,7 @@ class Cut(Searched):
 
     def __init__(
         self,
-        release: Release,
+        release: SafeSpec,
         declared: Declared,
         limits: dict[str, int | tuple[int, int]] | None = None,
     ) -> None:
@@ -256,7 +256,7 @@ def _looks(
 def _by_levels(
     counted: Counted,
     declared: Declared,
-    release: Release,
+    release: SafeSpec,
     split: Split,
     pair: SafeRelease,
     walk: Walk,
@@ -308,7 +308,7 @@ def _cells_of(
     return Cells(np.column_stack(low), np.column_stack(high), place, beside)
 
 
-def _levels(release: Release, declared: Declared) -> dict[str, int]:
+def _levels(release: SafeSpec, declared: Declared) -> dict[str, int]:
     """The levels of the spec; half way up, rounded down, where it names none."""
     given = release.levels
     levels = {}

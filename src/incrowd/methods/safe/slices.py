@@ -15,7 +15,7 @@ from incrowd.codes.hierarchy import Hierarchy
 from incrowd.errors import IncrowdError
 from incrowd.privacy.events import SafeRelease
 from incrowd.privacy.randomness import Randomness
-from incrowd.spec.model import Slices, Slicing
+from incrowd.spec.release import Slices, Slicing
 
 USUAL_TABLES = 16
 _FEW_GROUPS = 8

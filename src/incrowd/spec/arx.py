@@ -1,0 +1,66 @@
+"""Hierarchies in files of ARX form: one row per value, its labels level by level."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+
+from incrowd.codes.hierarchy import Hierarchy, HierarchyError
+from incrowd.codes.quotes import find_fault
+from incrowd.errors import ParameterError
+
+ArxRows = list[tuple[str, ...]]
+
+
+def read_rows(path: Path, delimiter: str | None = None, *, ours: bool = False) -> ArxRows:
+    """The rows of a file in ARX form; the delimiter is found out if it is not given.
+
+    In a file of ``ours`` a value may look like rows of its own.
+    """
+    try:
+        # Of ours every character counts, a mark at the beginning and line ends among them.
+        text = path.read_bytes().decode() if ours else path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise HierarchyError(f"The hierarchy '{path.name}' is not UTF-8 text.") from error
+    except OSError as error:
+        raise HierarchyError(f"Cannot read the hierarchy '{path}': {error.strerror}.") from error
+    if not text.strip():
+        raise HierarchyError(f"The hierarchy '{path.name}' is empty.")
+    try:
+        delimiter = delimiter or _delimiter(text)
+        rows = csv.reader(io.StringIO(text), delimiter=delimiter)
+        levels = None if ours else len(next((row for row in rows if row), []))
+        units = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
+        if delimiter.isascii() and (fault := find_fault(units, delimiter, levels)):
+            raise HierarchyError(fault.said(path.name))
+        return [tuple(row) for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
+    except csv.Error as error:
+        raise HierarchyError(f"Cannot read the hierarchy '{path.name}': {error}.") from error
+
+
+def _delimiter(text: str) -> str:
+    """The one of ; , tab | that splits every line into equally many parts, the more the better."""
+    best, most = ";", 1
+    for candidate in ";,\t|":
+        widths = {len(row) for row in csv.reader(io.StringIO(text), delimiter=candidate) if row}
+        if len(widths) == 1 and (width := widths.pop()) > most:
+            best, most = candidate, width
+    if most == 1:  # ragged, or a single level; the delimiter that occurs most often is meant
+        best = max(";,\t|", key=text.count)
+    return best
+
+
+def write_rows(hierarchy: Hierarchy, delimiter: str = ";") -> str:
+    """A hierarchy as the text of a file in ARX form."""
+    if len(delimiter) != 1 or delimiter in '\r\n"':
+        raise ParameterError("delimiter", "be a single character", delimiter)
+    buffer = io.StringIO()
+    usual = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
+    careful = csv.writer(buffer, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    for row in hierarchy.rows():
+        # A line end of old is not quoted by itself, and would end the row.
+        (careful if any("\r" in text for text in row) else usual).writerow(row)
+    return buffer.getvalue()

@@ -1,0 +1,34 @@
+"""What the parts of a spec are made of: frozen models, numbers as written, scalars as text."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+
+def _exact(value: Any) -> Any:
+    """A number as it is written, not as a binary float: 0.1 is a tenth."""
+    return Decimal(repr(value)) if isinstance(value, float) else value
+
+
+def _text(value: Any) -> Any:
+    """A YAML scalar as text: 39 and true may be values of a column."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float | Decimal | dt.date) else value
+
+
+_SCALAR = {"type": ["string", "number", "boolean"]}
+Number = Annotated[
+    Decimal, BeforeValidator(_exact), Field(allow_inf_nan=False), WithJsonSchema({"type": "number"})
+]
+Text = Annotated[str, BeforeValidator(_text), WithJsonSchema(_SCALAR)]
+
+
+class Model(BaseModel):
+    """A part of a spec: it does not change, and takes no keys that it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)

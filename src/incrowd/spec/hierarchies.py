@@ -1,0 +1,207 @@
+"""How a column may be generalised, as a spec declares it.
+
+A kind of hierarchy is a declaration here, with a field of its own in :class:`Hierarchies`, and
+a builder in :mod:`incrowd.spec.build`. What others ask of a kind, it says itself: see
+:class:`Kind`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, RootModel, model_validator
+from pydantic_core import CoreSchema
+
+from incrowd.spec.base import Model, Number, Text
+
+
+class Kind:
+    """What is asked of every declaration.
+
+    ``is_ordered`` says whether the values lie on a line; None leaves it to the values, which do
+    if they are numbers.
+    """
+
+    is_ordered: ClassVar[bool | None] = None
+
+    @property
+    def open_height(self) -> int | None:
+        """The number of levels of an open domain, which the rule tells; None if it is listed."""
+        return None
+
+
+class Intervals(Model, Kind):
+    """Numbers from ``from`` to ``to`` (both included) in steps, merged into wider intervals.
+
+    Level 0 holds the steps; then one level for each of ``widths``, counted from ``from``, or
+    for each list of ``cuts`` (the points where a new interval begins). ``open`` adds an
+    interval for everything below, above, or both.
+    """
+
+    is_ordered: ClassVar[bool | None] = True
+
+    low: Number = Field(alias="from")
+    high: Number = Field(alias="to")
+    step: Annotated[Number, Field(gt=0)] = Decimal(1)
+    widths: tuple[Annotated[Number, Field(gt=0)], ...] = ()
+    cuts: tuple[tuple[Number, ...], ...] = ()
+    open: Literal["none", "lower", "upper", "both"] = "none"
+
+    @model_validator(mode="after")
+    def _sensible(self) -> Intervals:
+        if self.high < self.low:
+            raise ValueError(f"'to' ({self.high}) must not be below 'from' ({self.low})")
+        if (self.high - self.low) / self.step > 1_000_000:
+            raise ValueError("more than a million steps; use a larger 'step'")
+        if self.widths and self.cuts:
+            raise ValueError("give 'widths' or 'cuts', not both")
+        for width in self.widths:
+            if width % self.step:
+                raise ValueError(f"the width {width} is no multiple of the step {self.step}")
+        for cut in (cut for cuts in self.cuts for cut in cuts):
+            if (cut - self.low) % self.step:
+                raise ValueError(f"the cut {cut} does not lie on a step from {self.low}")
+        return self
+
+
+class Mask(Model, Kind):
+    """Text of a fixed length whose characters are hidden one by one, from one side."""
+
+    is_ordered: ClassVar[bool | None] = False
+
+    length: Annotated[int, Field(ge=1, le=64)]
+    hide: Literal["right", "left"] = "right"
+    alphabet: Annotated[str, Field(min_length=1)] = "0123456789"
+
+    @property
+    def open_height(self) -> int:
+        """One level for each number of hidden characters."""
+        return self.length + 1
+
+
+class Dates(Model, Kind):
+    """Dates from ``from`` to ``to`` (both included), by day, month, quarter, year, decade."""
+
+    is_ordered: ClassVar[bool | None] = True
+
+    low: dt.date = Field(alias="from")
+    high: dt.date = Field(alias="to")
+    levels: tuple[Literal["day", "month", "quarter", "year", "decade"], ...] = (
+        "day", "month", "quarter", "year", "decade",
+    )  # fmt: skip
+    format: str = "%Y-%m-%d"
+
+    @model_validator(mode="after")
+    def _sensible(self) -> Dates:
+        if self.high < self.low:
+            raise ValueError(f"'to' ({self.high}) must not be before 'from' ({self.low})")
+        if (self.high - self.low).days > 400_000:
+            raise ValueError("more than a thousand years; use a closer 'from' and 'to'")
+        ladder = ("day", "month", "quarter", "year", "decade")
+        if not self.levels or sorted(set(self.levels), key=ladder.index) != list(self.levels):
+            raise ValueError(f"'levels' must go from fine to coarse: {', '.join(ladder)}")
+        try:
+            dt.datetime.strptime(self.high.strftime(self.format), self.format)
+        except ValueError as error:
+            raise ValueError(f"'format' is no format of a date: {self.format}") from error
+        return self
+
+
+class Order(Model, Kind):
+    """Ordered categories, merged into runs of neighbours."""
+
+    is_ordered: ClassVar[bool | None] = True
+
+    values: Annotated[tuple[Text, ...], Field(min_length=1)]
+    runs: tuple[Annotated[int, Field(ge=2)], ...] = ()
+
+
+class CsvFile(Model, Kind):
+    """A file in ARX form: value;level 1;...;*, one row per value, without a header."""
+
+    file: Path
+    delimiter: Annotated[str, Field(pattern=r"^[^\r\n\"]$")] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shorthand(cls, value: Any) -> Any:
+        return {"file": value} if isinstance(value, str | Path) else value
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string"}, handler(schema)]}
+
+
+class Flat(Model, Kind):
+    """The value itself, or nothing of it. Without ``values`` the domain is open."""
+
+    values: tuple[Text, ...] = ()
+
+    @property
+    def open_height(self) -> int | None:
+        """Two, where no values are listed: the value and the root."""
+        return None if self.values else 2
+
+
+class Groups(RootModel[Annotated[dict[str, Any], Field(min_length=1)]], Kind):
+    """Values by the group they belong to, and groups within groups: {group: [value, ...], ...}."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+Declaration: TypeAlias = Intervals | Mask | Groups | Dates | Order | CsvFile | Flat
+
+
+class Hierarchies(Model):
+    """How a column is generalised: exactly one of these."""
+
+    intervals: Intervals | None = None
+    mask: Mask | None = None
+    groups: Groups | None = None
+    dates: Dates | None = None
+    order: Order | None = None
+    csv: CsvFile | None = None
+    flat: Flat | None = None
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"anyOf": [{"const": "flat"}, handler(schema)]}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shorthand(cls, value: Any) -> Any:
+        if value == "flat":
+            return {"flat": {}}
+        if isinstance(value, dict) and value.get("flat", ...) is None:
+            return {**value, "flat": {}}
+        return value
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Hierarchies:
+        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if len(given) != 1:
+            kinds = ", ".join(type(self).model_fields)
+            raise ValueError(f"needs exactly one of {kinds}; got {', '.join(given) or 'none'}")
+        return self
+
+    @property
+    def declared(self) -> Declaration:
+        """The one that was given."""
+        (declared,) = (
+            value for name in type(self).model_fields if (value := getattr(self, name)) is not None
+        )
+        return declared  # type: ignore[no-any-return]
+
+
+def kinds() -> dict[str, type[BaseModel]]:
+    """The declaration of each kind of hierarchy, by the name that a spec calls it."""
+    return {name: get_args(f.annotation)[0] for name, f in Hierarchies.model_fields.items()}

@@ -1,0 +1,211 @@
+"""What is published and with which guarantee, as a spec declares it: one model for each method.
+
+:data:`ReleaseSpec` is the spec of any of them. A field of :class:`CommonSpec` belongs to all
+methods, one of :class:`ClassesSpec` to the two that put rows into classes.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Annotated, Any, Literal, Self, TypeAlias
+
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    create_model,
+    model_validator,
+)
+from pydantic_core import CoreSchema
+
+from incrowd.spec.base import Model, Text
+
+Level = Annotated[int, Field(ge=0)]
+Epsilon = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+SliceColumns = Annotated[tuple[Text, ...], Field(min_length=1)]
+
+
+class Slicing(Model):
+    """Slices that are put together for you: of how many columns, and how many of them.
+
+    Without ``tables`` every two columns stand together in some slice if 16 tables are enough for
+    that; otherwise there are 16, or as many as it takes for every column to stand in one. With
+    ``all`` every two columns stand together, however many it takes.
+    """
+
+    columns: Annotated[int, Field(ge=2, le=100)] = 3
+    tables: Annotated[int, Field(ge=2, le=1000)] | Literal["all"] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shorthand(cls, value: Any) -> Any:
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        return {"columns": value} if whole else value
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"anyOf": [{"type": "integer", "minimum": 2}, handler(schema)]}
+
+
+Slices: TypeAlias = Slicing | tuple[SliceColumns, ...]
+
+
+class CommonSpec(Model):
+    """What every method takes.
+
+    A level of ``levels`` is one that is fixed, or the lowest and highest that may be chosen.
+    ``formulas: escape`` puts an apostrophe before texts that a spreadsheet would run; without it
+    they are written as they are.
+    """
+
+    model_config = ConfigDict(defer_build=True)  # a run needs the model of one method
+
+    method: str
+    k: Annotated[int, Field(ge=1)] | None = None
+    levels: dict[Text, Level | tuple[Level, Level]] = Field(default={})
+    format: Literal["parquet", "csv"] = "parquet"
+    rows: Literal["expanded", "weighted"] = "expanded"
+    formulas: Literal["escape"] | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.formulas is not None and self.format != "csv":
+            raise ValueError("'formulas' belongs to 'format: csv'; Parquet holds no formulas")
+        self._refuse_misfits()
+        return self
+
+    def _refuse_misfits(self) -> None:
+        """Refuse what does not fit together."""
+        for name, level in self.levels.items():
+            if isinstance(level, tuple) and level[0] > level[1]:
+                raise ValueError(f"the levels of '{name}' must rise; got {level[0]}, {level[1]}")
+
+
+class SafeSpec(CommonSpec):
+    """A safe release: differentially private, by sampling and crowds of at least k.
+
+    ``slices`` lists the columns of each table, or says how many columns a table may have.
+    """
+
+    method: Literal["safe"] = "safe"
+    epsilon: Epsilon | None = None
+    delta: Share | None = None
+    beta: Share | None = None
+    keep: Share | None = None
+    scheme: Literal["auto", "fixed", "search", "mondrian"] | None = None
+    slices: Slices = ()
+    already_sampled: Share | None = None
+    objective: Literal["rows", "balanced", "detail"] | None = None
+    search_epsilon: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+
+    def _refuse_misfits(self) -> None:
+        if self.keep is not None and self.beta is not None:
+            raise ValueError("'keep' and 'beta' both set the sampling rate; give one")
+        for name in ("objective", "search_epsilon"):
+            if getattr(self, name) is not None and self.scheme == "fixed":
+                raise ValueError(f"'{name}' belongs to 'scheme: search' or 'scheme: mondrian'")
+        if not isinstance(self.slices, Slicing):
+            _refuse_alike(self.slices)
+        super()._refuse_misfits()
+
+
+def _refuse_alike(slices: tuple[SliceColumns, ...]) -> None:
+    if len(slices) == 1:
+        raise ValueError("one slice is one table; give columns it lacks the role 'drop'")
+    for part in slices:
+        if len(set(part)) < len(part):
+            raise ValueError(f"a slice names a column twice: {', '.join(part)}")
+    if len({frozenset(part) for part in slices}) < len(slices):
+        raise ValueError("two slices have the same columns")
+
+
+class ClassesSpec(CommonSpec):
+    """What the methods that put rows into classes of at least k take."""
+
+    loss: Literal["normalised", "precision", "entropy", "discernibility", "class-size"] | None = (
+        None
+    )
+    candidates: Literal["all", "minimal"] | None = None
+    cut: Literal["balanced", "median"] | None = None
+    suppression: Annotated[float, Field(ge=0, le=1)] | None = None
+    suppressed: Literal["dropped", "starred"] | None = None
+    algorithm: Literal["ola", "mondrian", "cluster", "duplicate"] | None = None
+
+    def _refuse_misfits(self) -> None:
+        algorithm = self.algorithm or "ola"
+        for name, owner in (
+            ("loss", "ola"), ("candidates", "ola"), ("suppression", "ola"), ("cut", "mondrian"),
+        ):  # fmt: skip
+            if getattr(self, name) and algorithm != owner:
+                raise ValueError(f"'{name}' does not belong to the algorithm '{algorithm}'")
+        super()._refuse_misfits()
+        if self.levels and algorithm != "ola":
+            raise ValueError(f"'levels' do not belong to the algorithm '{algorithm}'")
+
+
+class KAnonymitySpec(ClassesSpec):
+    """A k-anonymous release: every row is alike to k - 1 others in what is generalised."""
+
+    method: Literal["k-anonymity"]
+
+
+class KEpsilonSpec(ClassesSpec):
+    """A (k,epsilon)-anonymous release: classes of at least k, and noise inside each."""
+
+    method: Literal["k-epsilon"]
+    epsilon: Epsilon | None = None
+    delta: Share | None = None
+    noise: Literal["laplace", "gaussian"] | None = None
+    bounds: Literal["class", "declared"] | None = None
+    confidence: Share | None = None
+    clamp: bool | None = None
+
+    def _refuse_misfits(self) -> None:
+        if self.algorithm in ("cluster", "duplicate"):
+            raise ValueError(f"the algorithm '{self.algorithm}' does not go with 'k-epsilon'")
+        super()._refuse_misfits()
+
+
+METHODS: dict[str, type[SafeSpec | KAnonymitySpec | KEpsilonSpec]] = {
+    "safe": SafeSpec, "k-epsilon": KEpsilonSpec, "k-anonymity": KAnonymitySpec,
+}  # fmt: skip
+
+
+@cache
+def every_field() -> type[Model]:
+    """A model of the fields of all methods, which looks at each value by itself.
+
+    So everything that is wrong with values can be said at once, also where the method is misspelt
+    or fields of another are among them.
+    """
+    fields: dict[str, Any] = {
+        name: (field.annotation, field)
+        for spec in METHODS.values()
+        for name, field in spec.model_fields.items()
+    }
+    fields["method"] = (Literal[tuple(METHODS)], "safe")
+    return create_model("Release", __base__=Model, **fields)
+
+
+def _by_method(given: Any) -> Any:
+    """The spec of the method that is named. Another method's field is refused if it says anything.
+
+    What it says nothing with, null or no slices, does no harm.
+    """
+    if isinstance(given, CommonSpec):
+        return given
+    every: Any = every_field().model_validate(given)
+    spec = METHODS[every.method]
+    for name in type(every).model_fields:
+        if name not in spec.model_fields and getattr(every, name) not in (None, ()):
+            raise ValueError(f"'{name}' does not belong to method '{every.method}'")
+    return spec.model_validate({name: given[name] for name in given if name in spec.model_fields})
+
+
+ReleaseSpec: TypeAlias = Annotated[
+    SafeSpec | KAnonymitySpec | KEpsilonSpec, BeforeValidator(_by_method)
+]

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.specs import GOOD
+
+from incrowd.spec.file import SpecError, load, parse
+from incrowd.spec.release import SafeSpec
+
+PROBLEMS = [
+    ("tabel: x\n" + GOOD, "line 1, tabel: unknown key 'tabel'; did you mean 'table'?"),
+    (
+        GOOD.replace("role: identifier", "role: identifer"),
+        "line 4, columns.name.role: must be 'identifier', 'quasi', 'noisy', 'sensitive' or 'drop'; "
+        "got 'identifer'; did you mean 'identifier'?",
+    ),
+    (GOOD.replace("length: 5", "lenght: 5"), "unknown key 'lenght'; did you mean 'length'?"),
+    (GOOD.replace("{role: sensitive}", "{}"), "line 10, columns.diagnosis: needs 'role'"),
+    (
+        GOOD.replace("hierarchy: {mask: {length: 5}}", "weight: 2"),
+        "columns.zip: a quasi column needs a hierarchy; 'hierarchy: flat' keeps or hides",
+    ),
+    (
+        GOOD.replace("{mask: {length: 5}}", "{mask: {length: 5}, flat: {}}"),
+        "needs exactly one of intervals, mask, groups, dates, order, csv, flat; got mask, flat",
+    ),
+    (GOOD.replace("from: 1900", "from: 2900"), "'to' (2026) must not be below 'from' (2900)"),
+    (
+        GOOD.replace("epsilon: 1.0", "epsilon: 1.0, levels: {birth_yaer: 2}"),
+        "line 11, release.levels.birth_yaer: names the column 'birth_yaer', which has no entry; "
+        "did you mean 'birth_year'?",
+    ),
+    (
+        GOOD.replace("one row per person", "{id: patient}"),
+        "line 2, unit.id: names the column 'patient', which has no entry",
+    ),
+    (
+        GOOD.replace("role: sensitive", "role: noisy"),
+        "line 10, columns.diagnosis.role: a safe release cannot publish a noisy column;",
+    ),
+    (GOOD.replace("epsilon: 1.0", "epsilon: -1"), "release.epsilon: input should be greater than"),
+    (
+        GOOD.replace("epsilon: 1.0", "keep: 0.5, beta: 0.5"),
+        "'keep' and 'beta' both set the sampling rate; give one",
+    ),
+    (
+        GOOD.replace("epsilon: 1.0", "suppression: 0.1"),
+        "'suppression' does not belong to method 'safe'",
+    ),
+    (
+        GOOD.replace("{role: identifier}", "{role: identifier, bounds: [1, 2]}"),
+        "'bounds' belongs to role 'noisy'",
+    ),
+    (
+        GOOD.replace("widths: [2, 4, 8]", "step: 5, widths: [7]"),
+        "width 7 is no multiple of the",
+    ),
+    (
+        GOOD.replace("widths: [2, 4, 8]", "step: 5, cuts: [[18]]"),
+        "cut 18 does not lie on a step",
+    ),
+    (GOOD.replace("length: 5", "length: 5, alphabet: 0123456789"), "valid string; got 123456789"),
+    (
+        GOOD.replace("one row per person", "{idd: zip}"),
+        "unit: must be 'one row per person', {id: COLUMN} or",
+    ),
+    *(
+        (GOOD.replace("epsilon: 1.0", f"slices: {given}"), message)
+        for given, message in (
+            ("1", "release.slices: must list the columns of each table, as in"),
+            ("{columns: 2, tables: some}", "release.slices: must list the columns of each table"),
+            ("[zip, sex]", "release.slices: must list the columns of each table"),
+            ("[[zip, sex]]", "one slice is one table"),
+            ("[[zip, sex], [sex, zip]]", "two slices have the same columns"),
+            ("[[zip, zip], [sex]]", "a slice names a column twice: zip, zip"),
+            ("[[zip, sexx], [sex]]", "sexx"),
+        )
+    ),
+    (GOOD.replace("{role: sensitive}", "{role: sensitive, other: [a]}"), "other: input should be"),
+    (
+        GOOD.replace("{mask: {length: 5}}", "{dates: {from: 2020-02-30, to: 2021-01-01}}"),
+        "not valid YAML: day is out of range for month",
+    ),
+    (
+        GOOD.replace("{mask: {length: 5}}", "{dates: {from: 0001-01-01, to: 9999-12-31}}"),
+        "more than a thousand years",
+    ),
+    (
+        GOOD.replace(
+            "{mask: {length: 5}}",
+            "{dates: {from: 2020-01-01, to: 2021-01-01, levels: [year, month]}}",
+        ),
+        "'levels' must go from fine to coarse: day, month, quarter, year, decade",
+    ),
+    (
+        GOOD.replace(
+            "{mask: {length: 5}}", "{dates: {from: 2020-01-01, to: 2021-01-01, format: '%Q'}}"
+        ),
+        "'format' is no format of a date: %Q",
+    ),
+    ("columns: {'height [cm]': {rol: drop}}", "columns.height [cm].rol: unknown key 'rol'"),
+    ("a: " + "[" * 3000 + "]" * 3000, "not valid YAML"),
+    ("columns: [", "line 1, not valid YAML:"),
+    ("columns: {a: {role: drop}}\ncolumns: {}\n", "line 2, not valid YAML: found duplicate key"),
+    ("- 1\n", "must be a mapping with 'columns' in it"),
+    ("table: x\n", "needs 'columns'"),
+]
+
+
+@pytest.mark.parametrize(("text", "part"), PROBLEMS)
+def test_each_problem_has_its_place_and_a_way_out(text: str, part: str) -> None:
+    with pytest.raises(SpecError) as error:
+        parse(text)
+    assert part in str(error.value)
+
+
+def test_all_problems_are_listed_together() -> None:
+    text = GOOD.replace("role: identifier", "role: identifer").replace("length: 5", "length: 0")
+    text = text.replace("epsilon: 1.0", "epsilon: -1, levels: {sexx: 1}, keep: 0.5, beta: 0.5")
+    with pytest.raises(SpecError) as error:
+        parse(text)
+    assert len(error.value.problems) == 5
+    assert str(error.value).startswith("The spec has 5 problems:\n  line 4, columns.name.role")
+    assert all(problem.line for problem in error.value.problems)
+
+
+def test_comments_survive_a_change(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text(GOOD)
+    changed = load(path).changed(("release", "epsilon"), 2.0)
+    assert isinstance(changed.spec.release, SafeSpec)
+    assert changed.spec.release.epsilon == 2.0
+    assert changed.text() == GOOD.replace("epsilon: 1.0", "epsilon: 2.0")
+    assert parse(GOOD).changed(("columns", "race"), None).spec.with_role("quasi") == (
+        "zip", "sex", "birth_year",
+    )  # fmt: skip
+
+
+def test_aliases_cannot_explode() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 10)]
+    with pytest.raises(SpecError, match="holds more than 2,000,000 entries"):
+        parse("\n".join(lines))
+
+
+def test_numeric_keys_can_be_changed() -> None:
+    changed = parse("columns: {2020: {role: drop}}").changed(
+        ("columns", "2020", "role"), "identifier"
+    )
+    assert changed.spec.columns["2020"].role == "identifier"
+    assert list(changed.spec.columns) == ["2020"]
+
+
+def test_a_file_that_is_no_spec(tmp_path: Path) -> None:
+    (tmp_path / "latin.yaml").write_bytes("columns: {größe: {role: drop}}".encode("latin-1"))
+    with pytest.raises(Exception, match="is not UTF-8 text"):
+        load(tmp_path / "latin.yaml")
+    with pytest.raises(Exception, match="Cannot read the spec '.*none.yaml': No such file"):
+        load(tmp_path / "none.yaml")
