@@ -1,4 +1,4 @@
-"""The only place that touches tables: a small protocol, and one implementation per engine."""
+"""What a table is and what an engine is: the two protocols that every engine implements."""
 
 from __future__ import annotations
 
