@@ -70,6 +70,23 @@ def test_an_independent_tool_finds_it_close(
     assert anonymity.t_closeness(loose, QUASI, [column]) > most
 
 
+def test_dates_are_close_along_the_calendar_however_they_are_written(tmp_path: Path) -> None:
+    """By the calendar one class has the early days and one the late; by the texts they alternate.
+
+    The distance of each to the whole is 1/3 by the calendar, and 1/6 by the texts.
+    """
+    days = ["01/01/2019", "03/01/2020", "02/01/2021", "04/01/2022"]
+    table = pl.DataFrame({"a": ["x", "x", "y", "y"] * 10, "day": days * 10})
+    dates = "{dates: {from: 2019-01-01, to: 2022-12-31, format: '%d/%m/%Y'}}"
+    for most, shown in (("0.34", {"x", "y"}), ("0.3", {"*"})):
+        columns = (
+            "columns:\n  a: {role: quasi, hierarchy: flat}\n"
+            f"  day: {{role: sensitive, hierarchy: {dates}, closeness: {{ordered: {most}}}}}"
+        )
+        released(table, tmp_path / most, "k: 5, suppression: 0", columns)
+        assert set(read(tmp_path / most)["a"].to_list()) == shown
+
+
 def test_no_rule_at_all_is_no_rule(tmp_path: Path) -> None:
     table = pl.DataFrame({"a": ["x"] * 10, "s": [1, 2] * 5})
     columns = "columns: {a: {role: quasi, hierarchy: flat}, s: {role: sensitive, diversity: {}}}"

@@ -1,17 +1,21 @@
 from __future__ import annotations
 
 import json
+import re
+import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
+from support.fuzzed import case
 from support.specs import GOOD
 
-from incrowd.spec.file import SpecError, parse
+from incrowd.spec.file import SpecError, parse, taken
 from incrowd.spec.model import json_schema
 from incrowd.tasks.draft import draft
-from incrowd.tasks.sample import sample
+from incrowd.tasks.sample import SPECS, sample
 
 
 def test_columns_may_have_any_name() -> None:
@@ -31,21 +35,70 @@ def test_the_schema_knows_the_spec() -> None:
     assert "from" in schema["$defs"]["Intervals"]["properties"]
 
 
-def test_the_schema_accepts_what_is_good_and_refuses_what_is_not() -> None:
-    schema = Draft202012Validator(json_schema())
-    yaml = YAML(typ="safe")
-    guide = (Path(__file__).parents[2] / "docs" / "tables.md").read_text(encoding="utf-8")
-    example = guide.split("```yaml")[1].split("```")[0]
+def examples() -> Iterator[str]:
+    """Every YAML of the guides, made whole where it is a part of a spec."""
+    home = Path(__file__).parents[2]
+    for guide in (home / "README.md", *sorted((home / "docs").glob("*.md"))):
+        for text in re.findall(r"```yaml\n(.*?)```", guide.read_text(encoding="utf-8"), re.DOTALL):
+            keys = set(YAML(typ="safe").load(text))
+            if keys <= {"release"}:
+                yield f"columns: {{a: {{role: drop}}}}\n{text}"
+            elif "columns" not in keys:
+                yield "columns:\n" + textwrap.indent(text, "  ")
+            else:
+                yield text
+
+
+def test_the_examples_are_found() -> None:
+    assert len(list(examples())) >= 6
+
+
+@pytest.mark.parametrize("text", [GOOD, *examples(), *SPECS.values()])
+def test_the_schema_accepts_what_is_good(text: str) -> None:
+    parse(text)
+    plain = json.loads(json.dumps(YAML(typ="safe").load(text), default=str))
+    Draft202012Validator(json_schema()).validate(plain)
+
+
+def test_the_schema_accepts_drafts_and_scalars() -> None:
     drafts = [draft(sample(kind, rows=500), name="x").yaml() for kind in ("voters", "census")]
-    for text in (GOOD, example, *drafts, "columns: {a: {role: quasi, hierarchy: flat, other: 99}}"):
-        parse(text)
-        schema.validate(json.loads(json.dumps(yaml.load(text), default=str)))
-    for text in (
+    for text in (*drafts, "columns: {a: {role: quasi, hierarchy: flat, other: 99}}"):
+        test_the_schema_accepts_what_is_good(text)
+
+
+def test_the_schema_accepts_specs_of_every_kind() -> None:
+    schema = Draft202012Validator(json_schema())
+    for number in range(100):
+        spec = case(number)[1]
+        taken(spec)
+        schema.validate(json.loads(json.dumps(spec, default=str)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "columns: {a: {role: quasi, hierarchy: {}}}",
         "columns: {a: {role: quasi, hierarchy: {mask: {length: 5}, flat: {}}}}",
+        "columns: {a: {role: quasi, hierarchy: {groups: {}}}}",
         "columns: {a: {role: quasi}}",
         "columns: {a: {role: drop, weigth: 1}}",
-    ):
-        assert not schema.is_valid(yaml.load(text))
-        with pytest.raises(SpecError):
-            parse(text)
+        "columns: {a: {role: drop}}\nrelease: {method: k-anonymty, k: 5}",
+        "columns: {a: {role: drop}}\nrelease: {k: 5, suppression: 0.1}",
+    ],
+)
+def test_the_schema_refuses_what_is_not(text: str) -> None:
+    assert not Draft202012Validator(json_schema()).is_valid(YAML(typ="safe").load(text))
+    with pytest.raises(SpecError):
+        parse(text)
+
+
+def test_the_schema_tells_the_methods_apart() -> None:
+    schema = json_schema()
+    release = [part["$ref"] for part in schema["properties"]["release"]["anyOf"] if "$ref" in part]
+    models = [schema["$defs"][ref.removeprefix("#/$defs/")] for ref in release]
+    methods = {model["properties"]["method"]["const"]: model for model in models}
+    assert set(methods) == {"safe", "k-anonymity", "k-epsilon"}
+    required = {name for name, model in methods.items() if "method" in model.get("required", [])}
+    assert required == {"k-anonymity", "k-epsilon"}
+    assert "noise" in methods["k-epsilon"]["properties"]
+    assert not {"noise", "beta", "epsilon"} & set(methods["k-anonymity"]["properties"])

@@ -1,0 +1,87 @@
+"""What every kind of hierarchy says of itself, held against what is built from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from incrowd.spec.build import Declared, build, is_open
+from incrowd.spec.file import SpecError, parse
+from incrowd.spec.hierarchies import Groups, Hierarchies, kinds
+from incrowd.spec.model import Column
+
+# A declaration, values of its domain, and whether it is open and ordered.
+DECLARED: list[tuple[Any, list[object], bool, bool]] = [
+    ({"intervals": {"from": 0, "to": 9, "widths": [5]}}, [3, 4, 7], False, True),
+    ({"intervals": {"from": 0, "to": 0}}, [0], False, True),
+    ({"mask": {"length": 3}}, ["123", "456", "789"], True, False),
+    ({"groups": {"P": ["a", "b"], "Q": ["c"]}}, ["a", "b", "c"], False, False),
+    ({"groups": {"low": [1, 2], "high": [3]}}, [1, 2, 3], False, True),
+    ({"dates": {"from": "2020-01-01", "to": "2020-12-31"}}, ["2020-02-03"], False, True),
+    ({"order": {"values": ["low", "mid", "high"], "runs": [2]}}, ["mid"], False, True),
+    ({"csv": "letters.csv"}, ["a", "b"], False, False),
+    ({"csv": {"file": "numbers.csv"}}, [1, 2], False, True),
+    ({"flat": {"values": ["a", "b", "c"]}}, ["a"], False, False),
+    ({"flat": {"values": [1, 2, 3]}}, [1], False, True),
+    ({"flat": {"values": [1, 2]}}, [1], False, False),
+    ("flat", ["a", "b", "c"], True, False),
+    ("flat", [1, 2, 3], True, True),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "letters.csv").write_text("a;x;*\nb;x;*\nc;y;*\n")
+    (tmp_path / "numbers.csv").write_text("1;x;*\n2;x;*\n3;y;*\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(("declared", "values", "opened", "ordered"), DECLARED)
+def test_a_declaration_says_what_is_built_from_it(
+    folder: Path, declared: Any, values: list[object], opened: bool, ordered: bool
+) -> None:
+    column = Column.model_validate({"role": "quasi", "hierarchy": declared})
+    built = build(column, folder=folder, values=values)
+    assert (built.open, built.ordered) == (is_open(column), ordered) == (opened, ordered)
+    known = Declared({"x": column}, folder)
+    assert known.height("x") == built.height
+    assert known.rooted("x") == built.rooted
+    assert known.over("x", lambda: values).height == built.height
+    assert built.outside not in built.encode(values)
+
+
+def test_every_kind_is_above() -> None:
+    given = {"flat" if declared == "flat" else next(iter(declared)) for declared, *_ in DECLARED}
+    assert given == set(kinds()) == set(Hierarchies.model_fields)
+
+
+@pytest.mark.parametrize("kind", sorted(set(kinds()) - {"groups", "csv"}))
+def test_a_mistyped_key_of_any_kind_is_recognised(kind: str) -> None:
+    keys = [field.alias or name for name, field in kinds()[kind].model_fields.items()]
+    for key in keys:
+        with pytest.raises(SpecError) as error:
+            parse(f"columns: {{a: {{role: quasi, hierarchy: {{{kind}: {{{key}x: 1}}}}}}}}")
+        assert f"unknown key '{key}x'; did you mean '{key}'?" in str(error.value)
+
+
+def test_groups_are_as_they_are_written() -> None:
+    written = {"Europe": {"West": ["FR"], "East": ["PL"]}}
+    read = Hierarchies.model_validate({"groups": written})
+    assert read.declared == Groups(written)
+    assert read.model_dump(exclude_none=True) == {"groups": written}
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("{}", "dictionary should have at least 1 item after validation, not 0; got {}"),
+        ("[a, b]", "input should be a valid dictionary; got ['a', 'b']"),
+        ("5", "input should be a valid dictionary; got 5"),
+    ],
+)
+def test_what_are_no_groups(given: str, says: str) -> None:
+    with pytest.raises(SpecError) as error:
+        parse(f"columns: {{a: {{role: quasi, hierarchy: {{groups: {given}}}}}}}")
+    assert str(error.value).endswith(f"line 1, columns.a.hierarchy.groups: {says}")

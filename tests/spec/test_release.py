@@ -1,0 +1,204 @@
+"""What each method takes, and in which words it refuses what is another's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from ruamel.yaml import YAML
+
+from incrowd.spec.file import SpecError, parse
+from incrowd.spec.model import json_schema
+from incrowd.spec.release import KAnonymitySpec, KEpsilonSpec, ReleaseSpec, SafeSpec, Slicing
+
+METHODS: dict[str, type[BaseModel]] = {
+    "safe": SafeSpec, "k-anonymity": KAnonymitySpec, "k-epsilon": KEpsilonSpec,
+}  # fmt: skip
+
+# Every field with a value that is right, and the methods that it belongs to.
+ALL, BUDGET, CLASSES = "safe k-anonymity k-epsilon", "safe k-epsilon", "k-anonymity k-epsilon"
+FIELDS = {
+    "k": ("5", ALL),
+    "levels": ("{a: 1}", ALL),
+    "format": ("csv", ALL),
+    "rows": ("weighted", ALL),
+    "formulas": ("escape", ALL),
+    "epsilon": ("0", BUDGET),
+    "delta": ("1.0e-6", BUDGET),
+    "beta": ("0.5", "safe"),
+    "keep": ("0.5", "safe"),
+    "scheme": ("auto", "safe"),
+    "slices": ("2", "safe"),
+    "already_sampled": ("0.1", "safe"),
+    "objective": ("rows", "safe"),
+    "search_epsilon": ("0.1", "safe"),
+    "loss": ("entropy", CLASSES),
+    "candidates": ("all", CLASSES),
+    "cut": ("median", CLASSES),
+    "suppression": ("0", CLASSES),
+    "suppressed": ("dropped", CLASSES),
+    "algorithm": ("ola", CLASSES),
+    "noise": ("laplace", "k-epsilon"),
+    "bounds": ("class", "k-epsilon"),
+    "confidence": ("0.9", "k-epsilon"),
+    "clamp": ("false", "k-epsilon"),
+}
+
+WITH = {"formulas": ["format: csv"], "cut": ["algorithm: mondrian"]}
+
+# What each method refuses; of several, the one that comes first here is named.
+FOREIGN = {
+    "safe": (
+        "loss", "candidates", "cut", "suppression", "suppressed", "algorithm",
+        "noise", "bounds", "confidence", "clamp",
+    ),
+    "k-epsilon": (
+        "beta", "keep", "scheme", "slices", "already_sampled", "objective", "search_epsilon",
+    ),
+    "k-anonymity": (
+        "epsilon", "delta",
+        "beta", "keep", "scheme", "slices", "already_sampled", "objective", "search_epsilon",
+        "noise", "bounds", "confidence", "clamp",
+    ),
+}  # fmt: skip
+
+
+def text(method: str | None, *fields: str) -> str:
+    given = [f"method: {method}"] if method else []
+    return f"columns: {{a: {{role: drop}}}}\nrelease: {{{', '.join([*given, *fields])}}}\n"
+
+
+def refusal(spec: str) -> list[str]:
+    with pytest.raises(SpecError) as error:
+        parse(spec)
+    return [str(problem) for problem in error.value.problems]
+
+
+def field(name: str) -> str:
+    return f"{name}: {FIELDS[name][0]}"
+
+
+def test_the_table_above_is_whole() -> None:
+    for method, model in METHODS.items():
+        own = {name for name, (_, methods) in FIELDS.items() if method in methods.split()}
+        assert set(model.model_fields) == own | {"method"}
+        assert set(FOREIGN[method]) == set(FIELDS) - own
+
+
+@pytest.mark.parametrize(("method", "name"), [(m, name) for m in FOREIGN for name in FOREIGN[m]])
+def test_a_field_of_another_method_is_refused_by_name(method: str, name: str) -> None:
+    spec = text(method, field(name))
+    assert refusal(spec) == [f"line 2, release: '{name}' does not belong to method '{method}'"]
+    assert not Draft202012Validator(json_schema()).is_valid(YAML(typ="safe").load(spec))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_takes_its_own_fields(method: str) -> None:
+    schema = Draft202012Validator(json_schema())
+    for name in set(FIELDS) - set(FOREIGN[method]):
+        spec = text(method, field(name), *WITH.get(name, []))
+        assert type(parse(spec).spec.release) is METHODS[method]
+        schema.validate(YAML(typ="safe").load(spec))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_of_several_fields_of_others_the_first_is_named(method: str) -> None:
+    for at, name in enumerate(FOREIGN[method]):
+        later = [field(other) for other in FOREIGN[method][at:]]
+        says = refusal(text(method, *reversed(later)))[0]
+        assert says == f"line 2, release: '{name}' does not belong to method '{method}'"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_field_of_another_method_may_say_nothing(method: str) -> None:
+    nothing = ["slices: []" if name == "slices" else f"{name}: null" for name in FOREIGN[method]]
+    assert parse(text(method, *nothing)).spec == parse(text(method)).spec
+
+
+def test_the_method_is_safe_unless_it_is_named() -> None:
+    assert parse(text(None, "k: 5")).spec == parse(text("safe", "k: 5")).spec
+    assert refusal(text(None, "cut: median")) == [
+        "line 2, release: 'cut' does not belong to method 'safe'"
+    ]
+
+
+def test_all_that_is_wrong_with_values_is_said_at_once_whatever_the_method() -> None:
+    found = refusal(text("k-anonymty", "k: 0", "beta: 7", "noise: gausian", "supression: 0.1"))
+    assert sorted(found) == [
+        "line 2, release.beta: input should be less than 1; got 7",
+        "line 2, release.k: input should be greater than or equal to 1; got 0",
+        "line 2, release.method: must be 'safe', 'k-epsilon' or 'k-anonymity'; got 'k-anonymty'; "
+        "did you mean 'k-anonymity'?",
+        "line 2, release.noise: must be 'laplace' or 'gaussian'; got 'gausian'; "
+        "did you mean 'gaussian'?",
+        "line 2, release.supression: unknown key 'supression'; did you mean 'suppression'?",
+    ]
+    assert refusal(text("k-anonymity", "beta: 7")) == [
+        "line 2, release.beta: input should be less than 1; got 7"
+    ]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_mistyped_field_is_known_under_every_method(method: str) -> None:
+    for name in FIELDS:
+        for word in (name + "x", name.upper(), name[:-1] if len(name) > 2 else name * 2):
+            (says,) = refusal(text(method, f"{word}: 1"))
+            assert says.startswith(f"line 2, release.{word}: unknown key '{word}'; ")
+    assert refusal(text(method, "bta: 0.5")) == [
+        "line 2, release.bta: unknown key 'bta'; did you mean 'beta'?"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("5", "release: input should be a valid dictionary or instance of Release; got 5"),
+        ("[safe]", "release: input should be a valid dictionary or instance of Release; got"),
+        ("{method: null}", "release.method: must be 'safe', 'k-epsilon' or 'k-anonymity'; got"),
+        ("{method: [safe]}", "release.method: must be 'safe', 'k-epsilon' or 'k-anonymity'; got"),
+        ("{formulas: escape}", "release: 'formulas' belongs to 'format: csv'; Parquet holds no"),
+        ("{scheme: fixed, objective: rows}", "release: 'objective' belongs to 'scheme: search'"),
+        (
+            "{method: k-epsilon, algorithm: cluster, cut: median}",
+            "release: the algorithm 'cluster' does not go with 'k-epsilon'",
+        ),
+        (
+            "{method: k-anonymity, algorithm: mondrian, loss: entropy}",
+            "release: 'loss' does not belong to the algorithm 'mondrian'",
+        ),
+        (
+            "{method: k-anonymity, cut: median}",
+            "release: 'cut' does not belong to the algorithm 'ola'",
+        ),
+        ("{levels: {a: [2, 1]}}", "release: the levels of 'a' must rise; got 2, 1"),
+        (
+            "{method: k-anonymity, algorithm: cluster, levels: {a: 1}}",
+            "release: 'levels' do not belong to the algorithm 'cluster'",
+        ),
+    ],
+)
+def test_what_does_not_fit_together(given: str, says: str) -> None:
+    (found,) = refusal(f"columns: {{a: {{role: drop}}}}\nrelease: {given}\n")
+    assert found.startswith(f"line 2, {says}")
+
+
+def test_a_release_changes_into_one_of_its_method() -> None:
+    file = parse(text("k-epsilon", "k: 5", "epsilon: 1"))
+    release: Any = file.spec.release
+    assert type(release.model_copy(update={"k": 7})) is KEpsilonSpec
+    assert file.spec.model_copy(update={"release": release}).release is release
+    changed = file.changed(("release", "epsilon"), None).changed(("release", "method"), None)
+    assert changed.spec.release == SafeSpec(k=5)
+    with pytest.raises(SpecError, match="'epsilon' does not belong to method 'k-anonymity'"):
+        file.changed(("release", "method"), "k-anonymity")
+
+
+def test_a_release_by_itself() -> None:
+    read = TypeAdapter[ReleaseSpec](ReleaseSpec).validate_python
+    made = SafeSpec(k=5, slices=Slicing(columns=2))
+    assert read(made) is made
+    assert read({"k": 5, "slices": 2}) == made
+    with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
+        KAnonymitySpec.model_validate({"method": "k-anonymity", "beta": 0.5})
