@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import polars as pl
 import pytest
 from support.tuples import in_order, rows_of
 
 from incrowd.engine.count import count
 from incrowd.engine.local import table as local
 from incrowd.engine.released import open_released
-from incrowd.engine.source import local_engine
+from incrowd.engine.source import local_engine, open_table
 from incrowd.spec.build import Declared
 from incrowd.spec.model import Column
 
@@ -42,3 +43,12 @@ def test_the_order_of_rows_is_told_by_codes(tmp_path: Path, ending: str) -> None
     assert table.ascending(["a", "b"], {"a": first, "b": second})
     assert not table.ascending(["b", "a"], {"a": first, "b": second})
     assert not table.ascending(["a"], {"a": in_order(["x", "y", None])})
+
+
+def test_a_table_is_recognised_whatever_pieces_it_lies_in() -> None:
+    whole = pl.DataFrame({"a": list(range(5000)), "b": [str(x % 7) for x in range(5000)]})
+    pieces = pl.concat([whole[:1234], whole[1234:]], rechunk=False)
+    assert pieces.n_chunks() == 2
+    marks = {open_table(frame).fingerprint(b"key") for frame in (whole, pieces)}
+    assert len(marks) == 1
+    assert open_table(whole[:4999]).fingerprint(b"key") not in marks

@@ -13,8 +13,8 @@ import pytest
 from support.seam import PinnedRandomness
 
 import incrowd as ic
+from incrowd.release.history import History, name_of
 from incrowd.release.ledger import ONE_ROW, BudgetError, Ledger, unit_of_id
-from incrowd.release.memory import Memory, name_of
 from incrowd.tasks.publish import Release, publish
 
 COLUMNS = {
@@ -145,22 +145,22 @@ def test_a_memory_that_cannot_be_kept_is_said(
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    assert not Memory().usable
+    assert not History().usable
     assert "Nothing can be remembered" in made(tmp_path / "out").warnings[0]
 
 
 REMEMBER = """
 import sys
-from incrowd.release.memory import Memory
+from incrowd.release.history import History
 for number in range(40):
-    Memory().remember(f"{sys.argv[1]} {number}")
+    History().remember(f"{sys.argv[1]} {number}")
 """
 
 
 def test_nothing_is_forgotten_in_a_race(tmp_path: Path) -> None:
     racers = [subprocess.Popen([sys.executable, "-c", REMEMBER, name]) for name in ("ann", "bob")]
     assert [racer.wait() for racer in racers] == [0, 0]
-    known = Memory()
+    known = History()
     assert all(known.earlier(f"{name} {at}") for name in ("ann", "bob") for at in range(40))
     assert known.earlier("ann 1", ledger=name_of(b"x"))
     assert not known.earlier("eve 1")

@@ -1,4 +1,4 @@
-"""(k, epsilon)-anonymity (Holohan and others): noise on some columns inside each class.
+"""(k, epsilon)-anonymity (Holohan and others): how wide the noise inside each class must be.
 
 Values are whole numbers of grid steps. Each class gets noise as wide as its own diameter (or
 the declared range) asks for. With diameter d, any two values of the class become each released

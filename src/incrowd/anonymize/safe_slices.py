@@ -1,4 +1,4 @@
-"""Which columns to publish together, chosen privately: slices of columns that go together.
+"""The algorithm that puts columns together into slices, privately, with its proof.
 
 **Score.** For columns X and Y of a table of n rows let f(x, y) = c(x, y) - c(x) c(y) / n, by how
 much the rows with x and y are more than independence would have, and

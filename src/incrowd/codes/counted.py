@@ -1,4 +1,4 @@
-"""A table by its distinct tuples: as counted, with columns kept as they are, and as shown."""
+"""Tables by their distinct tuples, with names: as counted, with kept columns, and as shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A released table held against its original: loss, risk and utility, for the curator alone.
+"""All measures of a released table in one: loss, risk, utility, noise; for the curator alone.
 
 It works on any file whose labels the spec's hierarchies explain, whoever made it. How rows
 that are not shown count is said at each figure; a row that shows ``*`` in every quasi column

@@ -1,4 +1,4 @@
-"""What a release is still good for, held against the table it was made from.
+"""What a release is still good for: associations (Cramér's V), range counts, a classifier.
 
 A release shows labels where the table has values. A reader who knows nothing else takes the
 values to be uniform within what a label covers; every measure here is of the table that this

@@ -1,4 +1,4 @@
-"""What every method of publishing is, and what all of them refuse and write alike."""
+"""What every method is, what all refuse alike, and the order in which rows are published."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The delta of a safe release: sample with beta, generalise, drop what occurs fewer than k times.
+"""Delta of one safe release: sample with beta, generalise, drop what occurs fewer than k times.
 
 **Setting.** The scheme does not depend on the data. Two neighbouring tables differ by one
 row, and that row falls in one cell; all other cells are alike and independent. Let n be the

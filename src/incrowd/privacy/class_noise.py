@@ -1,4 +1,4 @@
-"""Exact noise whose width each class of rows has for itself."""
+"""Noise for classes of rows, drawn exactly: each class has a width of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any one of k, beta and epsilon of a safe release from the other two and delta.
+"""One safe release: any one of k, beta and epsilon from the other two and delta.
 
 Each answer is the best one (smallest epsilon, smallest k, largest beta) that satisfies
 ``delta(...) <= delta`` for the rounded-up delta of :mod:`incrowd.privacy.binomial`: a

@@ -1,4 +1,4 @@
-"""Choose k and beta for a budget, or the budget for k and beta: :func:`plan`."""
+"""Plan, where a user starts: k and beta for a budget, or the budget for k and beta."""
 
 from __future__ import annotations
 

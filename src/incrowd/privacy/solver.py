@@ -1,4 +1,4 @@
-"""Solve for k, beta, epsilon or delta of several safe releases that share one budget."""
+"""Several safe releases under one budget: k, beta, epsilon or delta of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of k and beta that, with private choices before them, cost the same budget.
+"""A budget split between private choices and releases: pairs of k and beta that cost the same.
 
 A budget is spent on choices that satisfy epsilon_1, epsilon_2, ..., and on one safe release or
 several. Against the worst choices, randomised response, all together have

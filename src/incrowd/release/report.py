@@ -1,4 +1,4 @@
-"""The curator's report: what was kept, suppressed and lost. Private."""
+"""The curator's report and its figures: what was kept, suppressed and lost. Private."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A release as files: data, scheme and certificate to be handed out; the private report."""
+"""A release as files: data, scheme, certificate; and, private, evaluation.json and the report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hierarchies from the declarations of a spec: intervals, masks, groups, dates, and so on.
+"""Hierarchies built from what a spec declares: intervals, masks, groups, dates, and so on.
 
 A builder knows its declaration and nothing else. Most list their whole domain. Where the
 domain is open (a mask, or a flat hierarchy without values), the rule is applied to the

@@ -1,4 +1,4 @@
-"""A released table held against its original, from whatever holds them: the public face."""
+"""Evaluate: open a release and its original, and measure the one against the other."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ from incrowd.privacy.events import Composition, Event
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.certificate import Certificate
 from incrowd.release.folder import fill_both
+from incrowd.release.history import Recognised
 from incrowd.release.ledger import ONE_ROW, Ledger, unit_of_id
-from incrowd.release.memory import Recognised
 from incrowd.release.page import Page
 from incrowd.release.write import write, write_curator
 from incrowd.spec.file import SpecFile, taken

@@ -1,4 +1,4 @@
-"""The commands below `incrowd ledger` and `incrowd hierarchy`."""
+"""Groups of commands: those below `incrowd ledger` and `incrowd hierarchy`."""
 
 from __future__ import annotations
 

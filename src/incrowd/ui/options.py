@@ -1,4 +1,4 @@
-"""Options that are numbers, read so that an error names the option and its value."""
+"""Options of commands that are numbers, read so that an error names the option and its value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How results look on a terminal, and as JSON."""
+"""How results and progress look on a terminal, and results as JSON."""
 
 from __future__ import annotations
 

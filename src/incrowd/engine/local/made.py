@@ -1,4 +1,4 @@
-"""Tables made on this machine, to be published."""
+"""Tables to be published, made on this machine, and how their files are written."""
 
 from __future__ import annotations
 

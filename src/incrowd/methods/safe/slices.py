@@ -1,4 +1,4 @@
-"""Which columns go into which slice: as declared, every two together, or chosen privately."""
+"""The slices that a spec asks for: declared, every two columns together, or to be chosen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of certificates of format 2.
+"""The words of certificates of format 2, the one that is written today.
 
 What it says more than format 1: what only the curator can assert, whose rows were used, whose
 membership must be secret, that fine and coarse labels stand side by side, and that a release from

@@ -1,7 +1,7 @@
-"""Which tables this user has released, and under which ledgers; kept in the user's state folder.
+"""Which tables were released before, and under which ledgers; kept in the user's state folder.
 
 Releases of one table add up, whoever counts them. A ledger counts those that are booked in it; this
-memory notices those that are not: made without a ledger, or under another one. It holds keyed
+history notices those that are not: made without a ledger, or under another one. It holds keyed
 fingerprints, never a table's name or content.
 """
 
@@ -23,7 +23,7 @@ from incrowd.release.ledger import Ledger
 WITHOUT_LEDGER = ""
 
 
-class Memory:
+class History:
     """What is remembered. Where there is no place to remember in, ``usable`` is False."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Memory:
         return bool(known if ledger == WITHOUT_LEDGER else known - {ledger})
 
     def _ask(self, statement: str, *values: str) -> list[tuple[str, ...]]:
-        """What the memory answers; nothing where it cannot be used."""
+        """What the history answers; nothing where it cannot be used."""
         try:
             with self._open() as database:
                 return database.execute(statement, values).fetchall()
@@ -111,13 +111,13 @@ class Recognised:
     """A table that may have been released before: its fingerprints, taken in the background."""
 
     def __init__(self, table: Table, ledger: Ledger | None, workers: ThreadPoolExecutor) -> None:
-        self._ledger, self._memory = ledger, Memory()
+        self._ledger, self._history = ledger, History()
         self._ours: Future[str] | None = None
         key = ledger.key() if ledger is not None else b""
         self._name = name_of(key) if ledger is not None else WITHOUT_LEDGER
         if ledger is not None:
             self._ours = workers.submit(table.fingerprint, key)
-        self._mark = workers.submit(table.fingerprint, self._memory.key)
+        self._mark = workers.submit(table.fingerprint, self._history.key)
 
     def wait(self) -> None:
         """Have the fingerprints, or whatever prevents them, before anything is booked."""
@@ -130,9 +130,9 @@ class Recognised:
         if self._changed():
             found.append("The table has changed since its first release under this ledger.")
         mark = self._mark.result()
-        if self._memory.earlier(mark, ledger=self._name):
+        if self._history.earlier(mark, ledger=self._name):
             found.append(self._earlier(accounted))
-        if not self._memory.usable:
+        if not self._history.usable:
             found.append(
                 "Nothing can be remembered in the user's state folder, so that a second release "
                 "of this table will not be noticed."
@@ -142,7 +142,7 @@ class Recognised:
     def remember(self, warned: tuple[str, ...], *, accounted: bool) -> tuple[str, ...]:
         """Remember that the table is released; a release that came in between is told of."""
         said = self._earlier(accounted)
-        late = self._memory.remember(self._mark.result(), ledger=self._name)
+        late = self._history.remember(self._mark.result(), ledger=self._name)
         return (said,) if late and said not in warned else ()
 
     def _changed(self) -> bool:
