@@ -65,9 +65,9 @@ def test_a_release_or_a_refusal(tmp_path: Path, start: int) -> None:
 
 @pytest.mark.parametrize("start", range(WHOLE, WHOLE + MANY, 4 * BATCH))
 def test_many_more_without_the_accountant(
-    tmp_path: Path, start: int, undrawn: None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, start: int, quick: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same walk with budgets that are not settled, and with figures left out: far faster."""
+    """The same walk without settled budgets, figures and most of the queries: far faster."""
 
     def unsettled(
         release: Asked, *, selections: Any = (), choices: Any = (), tables: int = 1

@@ -59,8 +59,12 @@ def test_plan_table() -> None:
 
 
 def test_version_and_help() -> None:
-    assert run("--version").strip() == f"incrowd {ic.__version__}"
-    assert "reproduce" in run("--help")
+    """In a process of its own, as at a shell."""
+    for argument, part in (("--version", f"incrowd {ic.__version__}\n"), ("--help", "reproduce")):
+        started = [sys.executable, "-m", "incrowd", argument]
+        done = subprocess.run(started, capture_output=True, text=True, check=True, timeout=120)
+        assert part in done.stdout
+        assert done.stderr == ""
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
