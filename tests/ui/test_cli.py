@@ -8,9 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from support.cli import run
 
 import incrowd as ic
+from incrowd.papers import paper_a_figures
 
 
 def test_plan_as_json_is_the_plan() -> None:
@@ -77,7 +79,7 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_reproduce_writes_a_whole_page(tmp_path: Path) -> None:
+def test_reproduce_writes_a_whole_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "paper"
     said = run("reproduce", "a", "-o", str(folder))
     assert "index.html" in said
@@ -88,6 +90,17 @@ def test_reproduce_writes_a_whole_page(tmp_path: Path) -> None:
     assert page.count("<td>ratio</td>") == 3
     # a second run replaces the first, and the figures are the same to the byte
     before = (folder / "figure-2.svg").read_bytes()
+    drawn = paper_a_figures.save
+
+    def the_second_alone(figure: paper_a_figures.Figure, draft: Path) -> None:
+        if figure.name == "figure-2":
+            drawn(figure, draft)
+        else:
+            for form in ("svg", "png"):
+                (draft / f"{figure.name}.{form}").touch()
+
+    monkeypatch.setattr(paper_a_figures, "save", the_second_alone)
     run("reproduce", "a", "-o", str(folder))
     assert (folder / "figure-2.svg").read_bytes() == before
+    assert (folder / "figure-3.svg").read_bytes() == b""
     assert list(tmp_path.iterdir()) == [folder]
