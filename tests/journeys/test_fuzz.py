@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.fixtures import NOTHING_DRAWN
 from support.fuzzed import case
 
 from incrowd.errors import IncrowdError
@@ -22,6 +23,11 @@ from incrowd.spec.model import Release as Asked
 from incrowd.tasks.publish import publish
 
 WHOLE, MANY, BATCH = 300, 2000, 25
+
+
+@pytest.fixture(autouse=True)
+def undrawn() -> None:
+    """Here figures are drawn."""
 
 
 def refusal(number: int, folder: Path, ledger: Ledger | None) -> str:
@@ -82,6 +88,7 @@ def test_many_more_without_the_accountant(
             release.already_sampled,
         )  # fmt: skip
 
+    monkeypatch.setattr(*NOTHING_DRAWN)
     monkeypatch.setattr(safely, "searched", unsettled)
     monkeypatch.setattr(safely, "fixed", unsettled)
     made = 0

@@ -50,8 +50,6 @@ from incrowd.spec.file import SpecError, parse
 from incrowd.spec.model import Slicing
 from incrowd.tasks.publish import publish
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 
 @pytest.fixture(scope="module")
 def people() -> pl.DataFrame:

@@ -47,8 +47,6 @@ from incrowd.release.statements import Parameters, Told, told
 from incrowd.release.verify import verify
 from incrowd.spec.file import parse
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 
 @pytest.fixture(scope="module")
 def people() -> pl.DataFrame:
