@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from support.fixtures import patients, quick, undrawn, voters
+from support.fixtures import patients, quick, settled_once, undrawn, voters
 
-__all__ = ["own_state", "patients", "quick", "undrawn", "voters"]
+__all__ = ["own_state", "patients", "quick", "settled_once", "undrawn", "voters"]
 
 settings.register_profile(
     "incrowd", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]

@@ -16,10 +16,9 @@ from support.slices_law import (
     Chosen,
     U,
     counted,
-    loss,
     neighbours,
-    of_rows,
     tables,
+    used_up,
     with_row,
 )
 
@@ -113,14 +112,7 @@ def test_all_choices_together_stay_within_the_sum_of_the_epsilons(
 ) -> None:  # fmt: skip
     """The whole law of the slices, on every small table beside itself without a row."""
     chosen = Chosen(columns, most, number, epsilons)
-
-    def scores(table: tuple[Row, ...]) -> tuple[int, ...]:
-        pairs = itertools.combinations(range(columns), 2)
-        return tuple(dependence(of_rows(table, columns), *pair, least) for pair in pairs)
-
-    both = {(scores(one), scores(other)) for one, other in neighbours(columns, rows)}
-    found = max(loss(chosen(one), chosen(other)) for one, other in both) / chosen.epsilon
-    assert used <= found <= 1 + 1e-9
+    assert used <= used_up(chosen, neighbours(columns, rows), least) <= 1 + 1e-9
 
 
 def test_slices_are_chosen_by_what_survives() -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 from pydantic import TypeAdapter
+from support.cli import command
 
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
@@ -63,8 +62,7 @@ def test_a_weak_promise_that_is_settled_is_called_so_too(tmp_path: Path) -> None
     table.write_parquet(tmp_path / "t.parquet")
     spec = {"table": "t.parquet", "columns": {"x": FLAT}, "release": release}
     (tmp_path / "spec.json").write_text(json.dumps(spec))
-    command = [sys.executable, "-m", "incrowd", "check", str(tmp_path / "spec.json")]
-    assert "delta = 0.7" in subprocess.run(command, capture_output=True, text=True).stdout
+    assert "delta = 0.7" in command("check", str(tmp_path / "spec.json")).stdout
 
 
 # What check calls wrong is refused ------------------------------------------------------------

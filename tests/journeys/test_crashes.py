@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
     NoEncryption,
     PrivateFormat,
 )
+from support.cli import command
 from support.releases import COLUMNS, USUAL, released
 
 import incrowd as ic
@@ -109,9 +110,12 @@ def on_disk(voters: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> P
     return folder
 
 
-def command(on_disk: Path, output: Path, *more: str) -> list[str]:
-    spec_file = str(on_disk / "spec.yaml")
-    return [sys.executable, "-m", "incrowd", "publish", spec_file, "-o", str(output), *more]
+def publishing(on_disk: Path, output: Path, *more: str) -> list[str]:
+    return ["publish", str(on_disk / "spec.yaml"), "-o", str(output), *more]
+
+
+def as_process(on_disk: Path, output: Path, *more: str) -> list[str]:
+    return [sys.executable, "-m", "incrowd", *publishing(on_disk, output, *more)]
 
 
 @pytest.mark.parametrize("step", ["count", "book", "draw", "write", "report", "appear"])
@@ -123,7 +127,10 @@ def test_a_kill_at_any_step_leaves_nothing_half_done(
     environment = {**os.environ, "INCROWD_PAUSE_AT": step}
     output = tmp_path / "out"
     with subprocess.Popen(
-        command(on_disk, output, *ledger_option), stdout=subprocess.PIPE, env=environment, text=True
+        as_process(on_disk, output, *ledger_option),
+        stdout=subprocess.PIPE,
+        env=environment,
+        text=True,
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == f"paused at {step}\n"
@@ -131,7 +138,7 @@ def test_a_kill_at_any_step_leaves_nothing_half_done(
     assert not output.exists()
     spent = len(book.spends())
     assert spent == (0 if step in ("count", "book") else 1)  # booked before anything is drawn
-    done = subprocess.run(command(on_disk, output, *ledger_option), capture_output=True, text=True)
+    done = command(*publishing(on_disk, output, *ledger_option))
     assert done.returncode == 0, done.stderr
     assert verify(output) == []
     assert len(book.spends()) == spent + 1
@@ -145,7 +152,7 @@ def test_a_full_disk_leaves_nothing(on_disk: Path, tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
 
     done = subprocess.run(
-        command(on_disk, tmp_path / "out"), capture_output=True, text=True, preexec_fn=limit
+        as_process(on_disk, tmp_path / "out"), capture_output=True, text=True, preexec_fn=limit
     )
     assert done.returncode == 2
     assert "Cannot write" in done.stderr
@@ -154,7 +161,7 @@ def test_a_full_disk_leaves_nothing(on_disk: Path, tmp_path: Path) -> None:
 
 
 def test_no_permission_to_write(on_disk: Path) -> None:
-    done = subprocess.run(command(on_disk, Path("/proc/out")), capture_output=True, text=True)
+    done = command(*publishing(on_disk, Path("/proc/out")))
     assert done.returncode == 2
     assert "Cannot write to '/proc/out'" in done.stderr
 
@@ -162,9 +169,11 @@ def test_no_permission_to_write(on_disk: Path) -> None:
 RACER = """
 import sys
 from pathlib import Path
+from support.fixtures import NOTHING_DRAWN
 from incrowd.release.ledger import BudgetError
 from incrowd.tasks.publish import publish
 from incrowd.spec.file import load
+setattr(*NOTHING_DRAWN)  # figures come after the race
 file, folder, me = load(Path(sys.argv[1])), Path(sys.argv[2]), sys.argv[3]
 for line in sys.stdin:
     round_ = line.strip()
@@ -188,6 +197,7 @@ def test_two_publishers_race_for_a_budget_that_fits_one_a_hundred_times(tmp_path
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         )
         for name in ("ann", "bob")
     ]
@@ -212,9 +222,7 @@ def test_two_publishers_race_for_a_budget_that_fits_one_a_hundred_times(tmp_path
 
 def test_the_walk_at_the_command_line(on_disk: Path, tmp_path: Path) -> None:
     def run(*arguments: str, status: int = 0) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "incrowd", *arguments], capture_output=True, text=True
-        )
+        done = command(*arguments)
         assert done.returncode == status, done.stderr
         return done.stdout + done.stderr
 

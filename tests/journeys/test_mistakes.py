@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.cli import command
 
 import incrowd as ic
 
@@ -157,12 +156,6 @@ def test_the_library_says_what_is_wrong(call: Callable[[], object], message: str
     assert str(error.value) == message
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "incrowd", *arguments], capture_output=True, text=True, timeout=60
-    )
-
-
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
@@ -196,7 +189,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_the_command_says_it_in_one_line(arguments: list[str], part: str) -> None:
-    done = run(*arguments)
+    done = command(*arguments)
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1

@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.cli import command
 from support.releases import files
 from support.seam import PinnedRandomness
 
@@ -39,11 +40,6 @@ def made(folder: Path, table: pl.DataFrame = TABLE, **more: Any) -> Release:
     release = {name: value for name, value in release.items() if value is not None}
     spec = {**SPEC, **more.pop("spec", {}), "release": release}
     return publish(table, spec, output=folder, **more)
-
-
-def run(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "incrowd", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, **more)
 
 
 # The curator's folder ------------------------------------------------------------------------
@@ -160,10 +156,10 @@ def test_a_seeded_release_says_that_it_is_not_private_and_does_not_verify(tmp_pa
     ]
     (tmp_path / "spec.json").write_text(json.dumps({"table": "t.parquet", **SPEC}))
     TABLE.write_parquet(tmp_path / "t.parquet")
-    said = run("publish", str(tmp_path / "spec.json"), "-o", str(tmp_path / "b"), "--seed", "1")
+    said = command("publish", str(tmp_path / "spec.json"), "-o", str(tmp_path / "b"), "--seed", "1")
     assert "satisfies" not in said.stdout
     assert "NOT private" in said.stdout
-    assert run("verify", str(tmp_path / "b")).returncode == 1
+    assert command("verify", str(tmp_path / "b")).returncode == 1
     # whoever takes the word out of the certificate must change the statement as well
     known = release.certificate.model_copy(update={"randomness": "system"}).sealed()
     (tmp_path / "out" / "certificate.json").write_bytes(known.canonical())
@@ -188,8 +184,8 @@ def test_who_must_have_signed(tmp_path: Path) -> None:
     path.write_bytes(release.certificate.sealed().canonical())
     assert verify(tmp_path / "out") == []  # that it was signed cannot be seen
     assert "but by nobody" in verify(tmp_path / "out", key=name)[0]
-    assert run("verify", str(tmp_path / "out"), "--key", str(pem)).returncode == 1
-    assert run("verify", str(tmp_path / "out"), "--key", "nonsense").returncode == 2
+    assert command("verify", str(tmp_path / "out"), "--key", str(pem)).returncode == 1
+    assert command("verify", str(tmp_path / "out"), "--key", "nonsense").returncode == 2
 
 
 # People without an id ------------------------------------------------------------------------
@@ -235,8 +231,8 @@ def test_an_empty_release_is_said_to_be_one(tmp_path: Path) -> None:
     (tmp_path / "spec.json").write_text(json.dumps(spec))
     book = Ledger(tmp_path / "ledger")
     book.set_budget(epsilon=3, delta=1e-6)
-    command = ["publish", str(tmp_path / "spec.json"), "--ledger", str(book.path), "-o"]
-    done = run(*command, str(tmp_path / "out"))
+    publishing = ["publish", str(tmp_path / "spec.json"), "--ledger", str(book.path), "-o"]
+    done = command(*publishing, str(tmp_path / "out"))
     assert done.returncode == 1
     assert done.stdout.startswith("Published and booked, but empty: do not repeat")
     assert "each of at least" not in done.stdout
@@ -247,9 +243,9 @@ def test_an_empty_release_is_said_to_be_one(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "out.curator" / "evaluation.json").read_text())[
         "detail_by_column"
     ] == {"x": 0.0}
-    known = json.loads(run(*command, str(tmp_path / "two"), "--json").stdout)
+    known = json.loads(command(*publishing, str(tmp_path / "two"), "--json").stdout)
     assert (known["booked"], known["empty"]) == (True, True)
-    alone = run("publish", str(tmp_path / "spec.json"), "-o", str(tmp_path / "three"))
+    alone = command("publish", str(tmp_path / "spec.json"), "-o", str(tmp_path / "three"))
     assert alone.stdout.startswith("Published, but empty: do not repeat")  # nothing is booked
 
 
@@ -304,12 +300,12 @@ def test_an_interrupt_says_whether_the_spend_is_booked(tmp_path: Path, step: str
     TABLE.write_parquet(tmp_path / "t.parquet")
     book = Ledger(tmp_path / "ledger")
     book.set_budget(epsilon=1, delta=1e-6)
-    command = [
+    command_line = [
         sys.executable, "-m", "incrowd", "publish", str(tmp_path / "spec.json"),
         "-o", str(tmp_path / "out"), "--ledger", str(book.path),
     ]  # fmt: skip
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        command_line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "INCROWD_PAUSE_AT": step},
     ) as process:  # fmt: skip
         assert process.stdout is not None

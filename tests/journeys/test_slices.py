@@ -49,8 +49,6 @@ from incrowd.spec.file import SpecError, parse
 from incrowd.spec.release import Slicing
 from incrowd.tasks.publish import publish
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 
 @pytest.fixture(scope="module")
 def people() -> pl.DataFrame:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import subprocess
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from support.cli import run
 from support.sliced import (
     BASE,
     CHOSEN,
@@ -49,8 +48,6 @@ from incrowd.release.statements import Parameters, Told, told
 from incrowd.release.verify import verify
 from incrowd.spec.file import parse
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 
 @pytest.fixture(scope="module")
 def people() -> pl.DataFrame:
@@ -78,13 +75,8 @@ def test_fixed_slices_are_planned_as_so_many_releases(people: pl.DataFrame, tmp_
     assert [table.parameters for table in made.certificate.tables] == [
         {"k": float(planned.k), "beta": planned.beta}
     ] * 3
-    command = [
-        "plan", "--epsilon", "1", "--delta", "1e-6", "--releases", "3", "--json",
-    ]  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-m", "incrowd", *command], capture_output=True, text=True, timeout=60
-    )
-    said = json.loads(done.stdout)
+    asked = ["plan", "--epsilon", "1", "--delta", "1e-6", "--releases", "3", "--json"]
+    said = json.loads(run(*asked))
     assert (said["k"], said["beta"]) == (planned.k, planned.beta)
     pair = leaves(settled(f"{DECLARED}, scheme: search").events[-1])[-1]
     assert isinstance(pair, SafeRelease)

@@ -27,8 +27,6 @@ from incrowd.release.statements import Facts, Parameters
 from incrowd.release.statements.format_2 import statement
 from incrowd.release.verify import verify
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 
 @pytest.fixture(scope="module")
 def people() -> pl.DataFrame:

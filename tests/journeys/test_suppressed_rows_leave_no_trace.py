@@ -53,7 +53,7 @@ columns:
 
 
 @pytest.fixture(autouse=True)
-def centred(undrawn: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def centred(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every draw at its centre."""
 
     def thinned(counts: Any, beta: float, _bits: object) -> Any:

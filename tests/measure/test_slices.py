@@ -28,8 +28,6 @@ from incrowd.spec.build import Declared
 from incrowd.spec.file import parse
 from incrowd.ui.terminal import survivals
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 
 @pytest.fixture(scope="module")
 def people() -> pl.DataFrame:

@@ -19,6 +19,7 @@ from incrowd.spec.release import Slicing
 from incrowd.tasks.publish import publish
 from incrowd.tasks.sample import SPECS, sample
 
+pytestmark = pytest.mark.usefixtures("settled_once")
 BUDGET = "epsilon: 1, delta: 1.0e-6"
 ALL = "levels: {zip: 3, sex: 0, birth_year: 4, race: 0}"
 

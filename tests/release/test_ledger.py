@@ -10,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from support.cli import command, run
 from support.seam import PinnedRandomness
 
 import incrowd as ic
@@ -74,10 +75,9 @@ def test_an_old_ledger_refuses_until_it_is_told_its_unit(tmp_path: Path) -> None
         database.execute("DELETE FROM about WHERE name = 'unit'")
     with pytest.raises(BudgetError, match="does not say what its releases protect"):
         made(tmp_path / "out", ledger=book)
-    command = [sys.executable, "-m", "incrowd", "ledger", "unit", str(book.path)]
-    both = subprocess.run([*command, "--row", "--id", "x"], capture_output=True, text=True)
+    both = command("ledger", "unit", str(book.path), "--row", "--id", "x")
     assert both.returncode == 2
-    told = subprocess.run([*command, "--row"], capture_output=True, text=True)
+    told = command("ledger", "unit", str(book.path), "--row")
     assert (told.returncode, book.unit()) == (0, ONE_ROW)
     made(tmp_path / "out", ledger=book)
     with pytest.raises(BudgetError, match="they do not add up"):
@@ -90,16 +90,15 @@ def test_a_raised_budget_is_confirmed_and_stays_on_record(tmp_path: Path) -> Non
         with pytest.raises(BudgetError, match="confirm it with --raise"):
             book.set_budget(epsilon=epsilon, delta=delta)
     book.set_budget(epsilon=0.5, delta=1e-6)  # to lower it takes nothing
-    run = [sys.executable, "-m", "incrowd", "ledger"]
-    more_ = ["budget", str(book.path), "--epsilon", "2", "--delta", "1e-6"]
-    assert subprocess.run([*run, *more_], capture_output=True).returncode == 1
+    raised = ["ledger", "budget", str(book.path), "--epsilon", "2", "--delta", "1e-6"]
+    assert command(*raised).returncode == 1
     assert book.budget().epsilon == 0.5
-    assert subprocess.run([*run, *more_, "--raise"], capture_output=True).returncode == 0
+    assert command(*raised, "--raise").returncode == 0
     assert [one.epsilon for one in book.budgets()] == [1.0, 0.5, 2.0]
-    shown = subprocess.run([*run, "show", str(book.path)], capture_output=True, text=True).stdout
+    shown = run("ledger", "show", str(book.path))
     assert shown.count("Before") == 2
     assert "Budget  epsilon = 2 at delta = 1e-06, since" in shown
-    known = subprocess.run([*run, "show", str(book.path), "--json"], capture_output=True).stdout
+    known = run("ledger", "show", str(book.path), "--json")
     assert [one["epsilon"] for one in json.loads(known)["budgets"]] == [1.0, 0.5, 2.0]
 
 
@@ -108,8 +107,7 @@ def test_a_further_release_of_a_sample_is_asked_as_one(tmp_path: Path) -> None:
     event = ic.Sampled(ic.SafeRelease(20, 0.1), 0.1)
     book.book([event])
     assert book.as_before(ic.SafeRelease(20, 0.1)) == event
-    command = ["ledger", "show", str(book.path), "--k", "20", "--beta", "0.1", "--json"]
-    shown = subprocess.run([sys.executable, "-m", "incrowd", *command], capture_output=True).stdout
+    shown = run("ledger", "show", str(book.path), "--k", "20", "--beta", "0.1", "--json")
     assert json.loads(shown)["with_one_more"] == book.spent([event])
     book.book([ic.SafeRelease(20, 0.1)])  # from here on nothing is amplified
     assert book.as_before(ic.SafeRelease(20, 0.1)) == ic.SafeRelease(20, 0.1)

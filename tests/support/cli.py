@@ -1,24 +1,48 @@
-"""The command, as it is run at a terminal that is not one."""
+"""The command ``incrowd``, run in this process as a shell would run it in one of its own."""
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
+
+import pytest
+
+from incrowd.ui.cli import main
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended, and what it wrote."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def command(*arguments: str, columns: int = 100) -> Done:
+    """``incrowd`` with these arguments, at no terminal."""
+    out, err = StringIO(), StringIO()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        warnings.catch_warnings(),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        warnings.simplefilter("default")  # said, as a shell shows them, and no errors
+        patch.setattr(sys, "argv", ["incrowd", *arguments])
+        patch.setenv("COLUMNS", str(columns))
+        with pytest.raises(SystemExit) as end:
+            main()
+    assert isinstance(end.value.code, int)
+    return Done(end.value.code, out.getvalue(), err.getvalue())
 
 
 def run(*arguments: str, columns: int = 100) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "incrowd", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={
-            "COLUMNS": str(columns),
-            "PATH": "/usr/bin:/bin",
-            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),  # the code under test, wherever it is
-        },
-    )
+    """What a command says that succeeds and complains of nothing."""
+    done = command(*arguments, columns=columns)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return done.stdout

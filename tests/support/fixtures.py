@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from functools import partial
-from io import StringIO
-from typing import Any
+from collections.abc import Iterable
+from functools import cache, partial
 
 import polars as pl
 import pytest
-from matplotlib.figure import Figure
 
 from incrowd.measure import utility
+from incrowd.methods.safe import budget
+from incrowd.privacy.accountant import Accountant
+from incrowd.privacy.events import Event
+from incrowd.privacy.plan import plan
+from incrowd.privacy.split import paired
+from incrowd.release import certificate, ledger
+from incrowd.release import report as curator
 from incrowd.tasks.sample import sample
+
+NOTHING_DRAWN = (curator, "_drawn", lambda _figure: "")  # setattr(*NOTHING_DRAWN)
 
 
 @pytest.fixture(scope="session")
@@ -29,17 +36,58 @@ def patients() -> pl.DataFrame:
     )
 
 
-def _blank(_figure: Figure, file: StringIO, **_settings: Any) -> None:
-    file.write("<svg></svg>")
-
-
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures are made but not drawn, which takes most of the time of a small release."""
-    monkeypatch.setattr(Figure, "savefig", _blank)
+    """No figure is drawn, which takes most of the time of a small release.
+
+    A figure that cannot be drawn never fails a release. ``journeys/test_fuzz.py``, which looks
+    for such figures in hundreds of reports, has them drawn.
+    """
+    monkeypatch.setattr(*NOTHING_DRAWN)
 
 
 @pytest.fixture
-def quick(undrawn: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No figure is drawn, and few queries are asked."""
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few queries are asked of a release, which take most of the time that figures leave."""
     monkeypatch.setattr(utility, "queries", partial(utility.queries, count=20))
+
+
+class Remembering(Accountant):
+    """An accountant that knows what it was asked before in this process."""
+
+    def __init__(self, events: Event | Iterable[Event], *, step: float | None = None) -> None:
+        listed = (events,) if not isinstance(events, Iterable) else tuple(events)
+        super().__init__(listed, step=step)
+        self.asked = listed, step
+
+    def epsilon(self, *, delta: float) -> float:
+        return _epsilon(*self.asked, delta)
+
+    def delta(self, *, epsilon: float) -> float:
+        return _delta(*self.asked, epsilon)
+
+
+@cache
+def _epsilon(events: tuple[Event, ...], step: float | None, delta: float) -> float:
+    return Accountant(events, step=step).epsilon(delta=delta)
+
+
+@cache
+def _delta(events: tuple[Event, ...], step: float | None, epsilon: float) -> float:
+    return Accountant(events, step=step).delta(epsilon=epsilon)
+
+
+PLAN, PAIRED = cache(plan), cache(paired)
+
+
+@pytest.fixture
+def settled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal budgets are settled, booked and verified by one and the same calculation.
+
+    Most releases here ask for epsilon = 1 and delta = 1e-6, and the calculus takes most of their
+    time. It is a function of what it is asked, and has tests of its own.
+    """
+    monkeypatch.setattr(budget, "plan", PLAN)
+    monkeypatch.setattr(budget, "paired", PAIRED)
+    for module in (budget, certificate, ledger):
+        monkeypatch.setattr(module, "Accountant", Remembering)

@@ -93,9 +93,10 @@ Choice = Callable[[tuple[int, ...], int, Fraction], list[float]]
 
 
 @cache
-def scores_of(table: Table, columns: int) -> tuple[int, ...]:
+def scores_of(table: Table, columns: int, least: int = 0) -> tuple[int, ...]:
     found = of_rows(table, columns)
-    return tuple(dependence(found, *pair) for pair in itertools.combinations(range(columns), 2))
+    pairs = itertools.combinations(range(columns), 2)
+    return tuple(dependence(found, *pair, least) for pair in pairs)
 
 
 class Chosen:
@@ -165,8 +166,10 @@ def loss(one: Law, other: Law) -> float:
     return found
 
 
-def used_up(chosen: Chosen, pairs: Iterable[tuple[Table, Table]]) -> float:
+def used_up(chosen: Chosen, pairs: Iterable[tuple[Table, Table]], least: int = 0) -> float:
     """The largest loss, as a share of the sum of the epsilons."""
-    width = chosen.columns
-    scores = {(scores_of(one, width), scores_of(other, width)) for one, other in pairs}
+    scores = {
+        (scores_of(one, chosen.columns, least), scores_of(other, chosen.columns, least))
+        for one, other in pairs
+    }
     return max(loss(chosen(one), chosen(other)) for one, other in scores) / chosen.epsilon

@@ -8,9 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from support.cli import run
 
 import incrowd as ic
+from incrowd.papers import paper_a_figures
 
 
 def test_plan_as_json_is_the_plan() -> None:
@@ -59,8 +61,12 @@ def test_plan_table() -> None:
 
 
 def test_version_and_help() -> None:
-    assert run("--version").strip() == f"incrowd {ic.__version__}"
-    assert "reproduce" in run("--help")
+    """In a process of its own, as at a shell."""
+    for argument, part in (("--version", f"incrowd {ic.__version__}\n"), ("--help", "reproduce")):
+        started = [sys.executable, "-m", "incrowd", argument]
+        done = subprocess.run(started, capture_output=True, text=True, check=True, timeout=120)
+        assert part in done.stdout
+        assert done.stderr == ""
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
@@ -73,7 +79,7 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_reproduce_writes_a_whole_page(tmp_path: Path) -> None:
+def test_reproduce_writes_a_whole_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "paper"
     said = run("reproduce", "a", "-o", str(folder))
     assert "index.html" in said
@@ -84,6 +90,17 @@ def test_reproduce_writes_a_whole_page(tmp_path: Path) -> None:
     assert page.count("<td>ratio</td>") == 3
     # a second run replaces the first, and the figures are the same to the byte
     before = (folder / "figure-2.svg").read_bytes()
+    drawn = paper_a_figures.save
+
+    def the_second_alone(figure: paper_a_figures.Figure, draft: Path) -> None:
+        if figure.name == "figure-2":
+            drawn(figure, draft)
+        else:
+            for form in ("svg", "png"):
+                (draft / f"{figure.name}.{form}").touch()
+
+    monkeypatch.setattr(paper_a_figures, "save", the_second_alone)
     run("reproduce", "a", "-o", str(folder))
     assert (folder / "figure-2.svg").read_bytes() == before
+    assert (folder / "figure-3.svg").read_bytes() == b""
     assert list(tmp_path.iterdir()) == [folder]
