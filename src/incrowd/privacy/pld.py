@@ -1,6 +1,6 @@
 """Privacy-loss distributions on a grid: profiles in, compositions and their delta out.
 
-The privacy loss of an output is ln P/Q. LossDistribution add under composition, so their
+The privacy loss of an output is ln P/Q. Losses add under composition, so their
 distributions convolve. Every step here errs on the safe side:
 
 - **Grid.** A profile is convex in e^epsilon. Connecting its values at the grid points by
@@ -144,7 +144,7 @@ def power(losses: LossDistribution, times: int, tail: float) -> LossDistribution
 
 
 def _cut(losses: LossDistribution, tail: float) -> LossDistribution:
-    """LossDistribution without the outermost grid points that hold at most ``tail`` at each end."""
+    """The losses without the outermost grid points that hold at most ``tail`` at each end."""
     masses = losses.masses
     first = int(np.searchsorted(np.cumsum(masses), tail, side="right"))
     last = masses.size - int(np.searchsorted(np.cumsum(masses[::-1]), tail, side="right"))
