@@ -151,7 +151,7 @@ class NodeClasses:
 
 
 class Rollups:
-    """NodeClasses at any node, from the distinct tuples at level 0.
+    """The classes at any node, from the distinct tuples at level 0.
 
     ``protected`` says what must hold, besides k, of sensitive values inside each class.
     """
