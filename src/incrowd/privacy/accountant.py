@@ -23,9 +23,13 @@ from incrowd.errors import ParameterError, check_at_least_zero, check_fraction
 from incrowd.privacy import pld
 from incrowd.privacy.amplification import amplified
 from incrowd.privacy.binomial import SMALLEST
+from incrowd.privacy.counts import gaussian_law, geometric_law
 from incrowd.privacy.events import (
+    Coin,
     Composition,
     Event,
+    GaussianCounts,
+    GeometricCounts,
     Mechanism,
     OneOf,
     SafeRelease,
@@ -34,7 +38,14 @@ from incrowd.privacy.events import (
 )
 from incrowd.privacy.inverse import bracket
 from incrowd.privacy.pld import LossDistribution
-from incrowd.privacy.profile import Profile, of_guarantee, of_safe_release, sampled, worst
+from incrowd.privacy.profile import (
+    Profile,
+    mixed,
+    of_guarantee,
+    of_safe_release,
+    sampled,
+    worst,
+)
 
 
 class Accountant:
@@ -195,6 +206,13 @@ def profile_of(event: Event, *, tail: float) -> Profile:
     match event:
         case SafeRelease(k, beta):
             return of_safe_release(k, beta)
+        case GeometricCounts(r, epsilon):
+            return geometric_law(epsilon, r).profile()
+        case GaussianCounts(r, variance):
+            return gaussian_law(variance, r).profile()
+        case Coin(first, second, chance):
+            both = (profile_of(first, tail=tail), profile_of(second, tail=tail))
+            return mixed(*both, chance)
         case Selection(epsilon):
             return of_guarantee(epsilon, 0.0)
         case Mechanism(epsilon, delta):
@@ -260,6 +278,14 @@ def _own_delta(event: Event) -> float:
     match event:
         case Mechanism(_, delta):
             return delta
+        case GeometricCounts(r, epsilon):
+            return geometric_law(epsilon, r).beyond
+        case GaussianCounts(r, variance):
+            return gaussian_law(variance, r).beyond
+        case Coin(first, second, chance):
+            heads = Fraction(chance)
+            own = heads * Fraction(_own_delta(first)) + (1 - heads) * Fraction(_own_delta(second))
+            return _float_up(own)
         case Sampled(part, rate):
             return _float_up(Fraction(rate) * Fraction(_own_sum(_count(part))))
         case OneOf(events):
@@ -279,6 +305,8 @@ def _wants_delta(event: Event) -> bool:
             return _wants_delta(part)
         case OneOf(events) | Composition(events):
             return any(_wants_delta(part) for part in events)
+        case Coin(first, second, _):
+            return _wants_delta(first) or _wants_delta(second)
         case _:
             return False
 
@@ -286,8 +314,14 @@ def _wants_delta(event: Event) -> bool:
 def _epsilon_at(event: Event, share: float) -> float:
     """The epsilon of one event that may use ``share`` of delta besides its own."""
     match event:
-        case Selection(epsilon) | Mechanism(epsilon, _):
+        case Selection(epsilon) | Mechanism(epsilon, _) | GeometricCounts(_, epsilon):
             return epsilon
+        case GaussianCounts(r, variance):
+            # What it has of its own is part of its profile.
+            profile = gaussian_law(variance, r).profile()
+            return _smallest_epsilon(profile, _own_delta(event) + share)
+        case Coin(first, second, _):
+            return max(_epsilon_at(first, share), _epsilon_at(second, share))
         case Sampled(part, rate):
             counts = _count(part)
             inside = min(_own_sum(counts) + share / rate, 1.0)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 from incrowd.errors import (
@@ -22,6 +23,8 @@ from incrowd.errors import (
 )
 
 LARGEST_K = 10_000_000
+LARGEST_R = 1_000_000
+_MILLION = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,71 @@ class SafeRelease:
             raise ParameterError("k", f"be at most {LARGEST_K:,}", k)
         object.__setattr__(self, "k", k)
         object.__setattr__(self, "beta", single("beta", check_fraction("beta", self.beta)))
+
+
+@dataclass(frozen=True)
+class GeometricCounts:
+    """The count of every cell with two-sided geometric noise of at most ``r``.
+
+    P[X = x] is proportional to e^(-epsilon |x|). Cells are shown from a noisy count of r + 1 on, or
+    of more; see :mod:`incrowd.privacy.counts`.
+    """
+
+    r: int
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "r", _reach(self.r))
+        epsilon = single("epsilon", check_at_least_zero("epsilon", self.epsilon))
+        if not epsilon > 0 or Fraction(repr(epsilon)).denominator > _MILLION:
+            raise ParameterError("epsilon", "be above 0 and have at most six decimals", epsilon)
+        object.__setattr__(self, "epsilon", epsilon)
+
+
+@dataclass(frozen=True)
+class GaussianCounts:
+    """The count of every cell with Gaussian noise of at most ``r``.
+
+    P[X = x] is proportional to e^(-x^2 / (2 variance)). Otherwise as :class:`GeometricCounts`.
+    """
+
+    r: int
+    variance: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "r", _reach(self.r))
+        variance = single("variance", check_at_least_zero("variance", self.variance))
+        if not 0 < variance <= _MILLION or Fraction(repr(variance)).denominator > 1000:
+            raise ParameterError(
+                "variance",
+                "be above 0, at most a million, and have at most three decimals",
+                variance,
+            )
+        object.__setattr__(self, "variance", variance)
+
+
+@dataclass(frozen=True)
+class Coin:
+    """``first`` with the probability ``chance``, else ``second``; the coin sees no data.
+
+    Which one it was may be told, so it costs the average of both, at every epsilon by itself.
+    """
+
+    first: Event
+    second: Event
+    chance: float
+
+    def __post_init__(self) -> None:
+        _check_event("first", self.first)
+        _check_event("second", self.second)
+        object.__setattr__(self, "chance", single("chance", check_fraction("chance", self.chance)))
+
+
+def _reach(r: int) -> int:
+    found = int(single("r", check_whole("r", r)))
+    if found > LARGEST_R:
+        raise ParameterError("r", f"be at most {LARGEST_R:,}", found)
+    return found
 
 
 @dataclass(frozen=True)
@@ -114,11 +182,14 @@ class Composition:
             _check_event("events", event)
 
 
-Event: TypeAlias = SafeRelease | Selection | Mechanism | Sampled | OneOf | Composition
+Event: TypeAlias = (
+    SafeRelease | GeometricCounts | GaussianCounts | Selection | Mechanism | Sampled | OneOf
+    | Coin | Composition
+)  # fmt: skip
 
 
 def _check_event(name: str, event: object) -> None:
-    if not isinstance(event, SafeRelease | Selection | Mechanism | Sampled | OneOf | Composition):
+    if not isinstance(event, Event):
         raise ParameterError(name, "hold events such as SafeRelease(k=20, beta=0.1)", event)
 
 
@@ -131,6 +202,12 @@ def words(event: Event) -> str:
     match event:
         case SafeRelease(k, beta):
             return f"release of k {k}, beta {beta:g}"
+        case GeometricCounts(r, epsilon):
+            return f"counts with geometric noise of epsilon {epsilon:g}, at most {r}"
+        case GaussianCounts(r, variance):
+            return f"counts with Gaussian noise of variance {variance:g}, at most {r}"
+        case Coin(first, second, chance):
+            return f"{words(first)} ({chance:.4g} of the time), else {words(second)}"
         case Selection(epsilon):
             return f"choice of epsilon {epsilon:g}"
         case Mechanism(epsilon, delta):
@@ -150,6 +227,13 @@ def as_dict(event: Event) -> dict[str, Any]:
     match event:
         case SafeRelease(k, beta):
             return {"kind": "safe release", "k": k, "beta": beta}
+        case GeometricCounts(r, epsilon):
+            return {"kind": "geometric counts", "r": r, "epsilon": epsilon}
+        case GaussianCounts(r, variance):
+            return {"kind": "gaussian counts", "r": r, "variance": variance}
+        case Coin(first, second, chance):
+            both = {"first": as_dict(first), "second": as_dict(second)}
+            return {"kind": "coin", "chance": chance, **both}
         case Selection(epsilon):
             return {"kind": "selection", "epsilon": epsilon}
         case Mechanism(epsilon, delta):
@@ -168,6 +252,12 @@ def from_dict(value: object) -> Event:
     match value:
         case {"kind": "safe release", "k": k, "beta": beta, **rest}:
             made = SafeRelease(k, beta)
+        case {"kind": "geometric counts", "r": r, "epsilon": epsilon, **rest}:
+            made = GeometricCounts(r, epsilon)
+        case {"kind": "gaussian counts", "r": r, "variance": variance, **rest}:
+            made = GaussianCounts(r, variance)
+        case {"kind": "coin", "chance": chance, "first": first, "second": second, **rest}:
+            made = Coin(from_dict(first), from_dict(second), chance)
         case {"kind": "selection", "epsilon": epsilon, **rest}:
             made = Selection(epsilon)
         case {"kind": "mechanism", "epsilon": epsilon, "delta": delta, **rest}:

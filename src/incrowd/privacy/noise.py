@@ -97,6 +97,38 @@ def gaussian(sigma: Counts, bits: Randomness) -> Counts:
     return drawn
 
 
+def gaussian_of(variance: Fraction, count: int, bits: Randomness) -> Counts:
+    """So many independent Y with P[Y = y] proportional to exp(-y^2 / (2 variance)).
+
+    Claim: exactly so, for any variance above 0 that is a fraction a / b. Let t be the whole part of
+    its root, plus 1, and Y two-sided geometric of scale t, kept with probability
+    exp(-(|Y| - a / (b t))^2 b / (2 a)). Then P[Y = y] is proportional to
+    exp(-|y| / t) exp(-(|y| - a / (b t))^2 b / (2 a)), and all of the exponent but y^2 b / (2 a) is
+    constant. In whole numbers it is (|y| b t - a)^2 over 2 a b t^2.
+    """
+    a, b = variance.numerator, variance.denominator
+    t = math.isqrt(a // b) + 1
+    below_ = 2 * a * b * t * t
+    far = 60 * t  # |Y| is hardly ever larger; where it is, 64 bits may not be enough
+    if not a > 0 or (far * b * t + a) ** 2 >= 2**62 or below_ >= 2**62:
+        raise ParameterError("variance", "be above 0, and a fraction of few digits", str(variance))
+    drawn = np.zeros(count, dtype=np.int64)
+    waiting = np.arange(count)
+    scale = np.full(count, t, dtype=np.int64)
+    under = np.full(count, below_, dtype=np.int64)
+    while len(waiting):
+        y = laplace(scale[: len(waiting)], 1, bits)
+        above = (np.minimum(np.abs(y), far) * (b * t) - a) ** 2
+        whole, rest = np.divmod(above, below_)
+        for at in np.flatnonzero(np.abs(y) > far):
+            whole[at], rest[at] = divmod((abs(int(y[at])) * b * t - a) ** 2, below_)
+        good = _with_exp(rest, under[: len(waiting)], bits)
+        good &= _all_exp(whole, bits)
+        drawn[waiting[good]] = y[good]
+        waiting = waiting[~good]
+    return drawn
+
+
 def _with_exp(u: Counts, t: Counts, bits: Randomness) -> npt.NDArray[np.bool_]:
     """For each pair 0 <= u <= t a coin that is true with probability exp(-u / t), exactly.
 

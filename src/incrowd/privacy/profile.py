@@ -91,6 +91,24 @@ def worst(profiles: Sequence[Profile]) -> Profile:
     return Profile(present, absent, max(profile.reach for profile in profiles))
 
 
+def mixed(first: Profile, second: Profile, chance: float) -> Profile:
+    """The profile of a mechanism that a coin chooses, one that sees no data and may be told.
+
+    The output is (coin, what was chosen), and the coin is alike for both tables: divergences are
+    averaged. For any two tables that is at most the average of the two profiles.
+    """
+
+    def present(epsilon: Floats) -> Floats:
+        both = chance * first.present(epsilon) + (1 - chance) * second.present(epsilon)
+        return np.minimum(both * _UP, 1.0)
+
+    def absent(epsilon: Floats) -> Floats:
+        both = chance * first.absent(epsilon) + (1 - chance) * second.absent(epsilon)
+        return np.minimum(both * _UP, 1.0)
+
+    return Profile(present, absent, max(first.reach, second.reach))
+
+
 def sampled(profile: Profile, rate: float) -> Profile:
     """The profile for a population of which the table is a sample with the given rate.
 

@@ -1,0 +1,145 @@
+"""Counts with noise of at most r: what they cost, and how far off they are.
+
+**Mechanism.** The scheme depends on no single person. For every cell with n >= 1 rows draw X from
+a law on the whole numbers from -r to r that is symmetric and falls from 0 on; show the cell with
+the count n + X if n + X >= r + k, else show nothing of it.
+
+**Claim 1.** Every cell that is shown has at least k rows, for certain: X <= r, so n >= k.
+
+**Claim 2.** Write p for the law and l(j) = ln p(j) / p(j - 1). For two tables that differ by one
+row, and either of them first, the smallest delta at epsilon = x >= 0 is at most
+
+    delta(x) = p(r) + sum over -r < j <= 0 of p(j) [1 - e^(x - l(j))]_+
+
+and it is that from a cell of 2 r + k rows on. Beyond the largest l it is p(r), whatever x is.
+
+Proof. One row lies in one cell; all others are alike and drawn independently. Of that cell, with
+n rows or n + 1, what is shown is one function of n + X or of n + 1 + X. (A cell without rows is
+never looked at and shows nothing; nor would X <= r < r + k show anything, since k >= 1.) So X
+against X + 1 dominates it, and is attained where everything is shown. The sum of
+[p(j) - e^x p(j - 1)]_+ over j has the term p(-r) = p(r) for j = -r, and p(j) (1 - e^(x - l(j)))
+where l(j) > x; as p falls from 0 on, l(j) is above 0 for j <= 0 alone. Since p is symmetric,
+X + 1 against X is the same pair, mirrored.
+
+- Two-sided geometric, p(x) ~ e^(-epsilon |x|): l is epsilon for all j <= 0, so beyond epsilon
+  delta is p(r), and no smaller r has so small a delta.
+- Gaussian, p(x) ~ e^(-x^2 / (2 v)): l(j) = (1 - 2 j) / (2 v). For several tables it adds up less.
+
+The threshold must be r + k on the noisy count. Shown from r + 1 on, with true counts below k
+dropped instead, it would not be private: what is dropped would depend on n, not on n + X.
+
+Rounding: probabilities are sums of up to r terms, each off by a few units in its last place, and
+nothing is subtracted; ``_UP`` is far more than what that comes to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from incrowd.arrays import Bools, Counts, Floats
+from incrowd.privacy import noise
+from incrowd.privacy.profile import Profile
+from incrowd.privacy.randomness import Randomness
+
+_UP = 1 + 1e-12
+_AT_ONCE = 1 << 22  # so many numbers are held at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """A law of noise: p(0), p(1), ..., p(r), and the losses l(0), l(-1), ..., l(1 - r)."""
+
+    tail: Floats
+    losses: Floats
+
+    @property
+    def beyond(self) -> float:
+        """P[X = r]: the delta that no epsilon takes away; rounded up."""
+        return min(float(self.tail[-1]) * _UP, 1.0)
+
+    def profile(self) -> Profile:
+        """Delta at every epsilon, both directions alike; see the module's claim."""
+        inside, losses, beyond = self.tail[:-1] * _UP, self.losses, self.beyond
+
+        def either(x: Floats) -> Floats:
+            found = np.empty(len(x))
+            width = max(_AT_ONCE // max(len(losses), 1), 1)
+            for start in range(0, len(x), width):
+                here = x[start : start + width, None]
+                share = -np.expm1(np.minimum(here - losses * (1 + 1e-15), 0.0))
+                found[start : start + width] = beyond + share @ inside
+            return np.minimum(found, 1.0)
+
+        return Profile(either, either, float(losses.max(initial=0.0)) * (1 + 1e-14))
+
+    def within(self, share: float) -> int:
+        """The smallest t with P[|X| <= t] at least a share."""
+        both = np.cumsum(np.append(self.tail[0], 2 * self.tail[1:]))
+        return int(np.searchsorted(both, share * both[-1]))
+
+    def at_least(self, x: int) -> float:
+        """P[X >= x]: how likely a cell is to be shown that lacks so many rows."""
+        r = len(self.tail) - 1
+        if x > r:
+            return 0.0
+        if x <= -r:
+            return 1.0
+        return float(self.tail[x:].sum()) if x > 0 else 1.0 - float(self.tail[1 - x :].sum())
+
+
+def geometric_law(epsilon: float, r: int) -> Law:
+    """P[X = x] proportional to e^(-epsilon |x|), up to r either way."""
+    weights = np.exp(-epsilon * np.arange(r + 1, dtype=np.float64))
+    total = weights[0] + 2 * math.fsum(weights[1:])
+    return Law(weights / total, np.full(r, epsilon))
+
+
+def gaussian_law(variance: float, r: int) -> Law:
+    """P[X = x] proportional to e^(-x^2 / (2 variance)), up to r either way."""
+    x = np.arange(r + 1, dtype=np.float64)
+    weights = np.exp(-(x**2) / (2 * variance))
+    total = weights[0] + 2 * math.fsum(weights[1:])
+    return Law(weights / total, (1 + 2 * x[:-1]) / (2 * variance))
+
+
+def smallest_reach(epsilon: float, delta: float) -> int:
+    """The smallest r at which geometric noise is (epsilon, delta)-differentially private.
+
+    With q = e^-epsilon, p(r) = q^r (1 - q) / (1 + q - 2 q^(r + 1)) is at most delta from
+    r = (1 / epsilon) ln((1 - q + 2 q delta) / ((1 + q) delta)) on.
+    """
+    q = math.exp(-epsilon)
+    found = math.log((-math.expm1(-epsilon) + 2 * q * delta) / ((1 + q) * delta)) / epsilon
+    r = max(math.ceil(found) - 1, 0)
+    while geometric_law(epsilon, r).beyond > delta:
+        r += 1
+    return r
+
+
+def geometric_noise(count: int, epsilon: Fraction, r: int, bits: Randomness) -> Counts:
+    """So many independent X of the geometric law, exactly.
+
+    Noise without a bound is drawn exactly (:func:`incrowd.privacy.noise.laplace`); what lies
+    beyond r is drawn again, which leaves the law of the rest as it is.
+    """
+    t = np.full(count, epsilon.denominator, dtype=np.int64)
+    return _up_to(r, count, lambda some: noise.laplace(t[:some], epsilon.numerator, bits))
+
+
+def gaussian_noise(count: int, variance: Fraction, r: int, bits: Randomness) -> Counts:
+    """So many independent X of the Gaussian law, exactly; as above."""
+    return _up_to(r, count, lambda some: noise.gaussian_of(variance, some, bits))
+
+
+def _up_to(r: int, count: int, draw: Callable[[int], Counts]) -> Counts:
+    drawn = draw(count)
+    far: Bools = np.abs(drawn) > r
+    while far.any():
+        drawn[far] = draw(int(far.sum()))
+        far = np.abs(drawn) > r
+    return drawn
