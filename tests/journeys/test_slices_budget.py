@@ -102,12 +102,13 @@ def test_what_is_not_given_is_accounted_for_all_slices() -> None:
     other = settled(f"{DECLARED}, scheme: fixed, k: 20, beta: 0.25", base="epsilon: 1")
     assert one.events == other.events == [pair] * 3
     for found, true in (
-        (one._budget.epsilon, Accountant([pair] * 3).epsilon(delta=1e-6)),
-        (other._budget.delta, Accountant([pair] * 3).delta(epsilon=1.0)),
+        (one.guarantee().epsilon, Accountant([pair] * 3).epsilon(delta=1e-6)),
+        (other.guarantee().delta, Accountant([pair] * 3).delta(epsilon=1.0)),
     ):
+        assert found is not None
         assert true < found < true * (1 + 1e-5)  # rounded up, so that it holds elsewhere too
-    assert one._budget.delta == 1e-6
-    assert other._budget.epsilon == 1.0
+    assert one.guarantee().delta == 1e-6
+    assert other.guarantee().epsilon == 1.0
 
 
 def leaves(event: Event) -> list[Event]:
