@@ -13,6 +13,13 @@ settings.register_profile(
 )
 settings.load_profile("incrowd")
 
+LONG = ("test_fuzz.py", "test_crashes.py", "test_cli.py", "test_paper_b.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest come first, so that no process is left alone with them at the end."""
+    items.sort(key=lambda item: item.path.name not in LONG)
+
 
 @pytest.fixture(autouse=True)
 def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
