@@ -70,6 +70,24 @@ def test_an_independent_tool_finds_it_close(
     assert anonymity.t_closeness(loose, QUASI, [column]) > most
 
 
+@pytest.mark.parametrize(("alone", "most"), [("02.06.2021", 0.5), ("01.01.2020", 1 / 3)])
+def test_dates_are_close_in_time_however_they_are_written(
+    tmp_path: Path, alone: str, most: float
+) -> None:
+    """As text, the last of these days lies between the others, and the first is the last."""
+    days = ["31.12.2019", "01.01.2020", "02.06.2021"]
+    table = pl.DataFrame({"a": ["x" if day == alone else "y" for day in days] * 10, "s": days * 10})
+    dates = "{dates: {from: 2019-01-01, to: 2021-12-31, format: '%d.%m.%Y'}}"
+    for asked, shown in ((most + 0.01, ["x", "y"]), (most - 0.01, ["*"])):
+        columns = (
+            "columns: {a: {role: quasi, hierarchy: {flat: {values: [x, y]}}}, "
+            f"s: {{role: sensitive, hierarchy: {dates}, closeness: {{ordered: {asked}}}}}}}"
+        )
+        out = tmp_path / f"{asked:.2f}"
+        released(table, out, "k: 5, suppression: 0", columns)
+        assert sorted(read(out)["a"].unique()) == shown
+
+
 def test_no_rule_at_all_is_no_rule(tmp_path: Path) -> None:
     table = pl.DataFrame({"a": ["x"] * 10, "s": [1, 2] * 5})
     columns = "columns: {a: {role: quasi, hierarchy: flat}, s: {role: sensitive, diversity: {}}}"

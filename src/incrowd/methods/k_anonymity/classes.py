@@ -26,7 +26,6 @@ from incrowd.measure import diversity
 from incrowd.measure.diversity import Protected
 from incrowd.privacy.randomness import Randomness
 from incrowd.spec.build import build
-from incrowd.spec.hierarchies import Intervals, Order
 from incrowd.spec.model import Column
 from incrowd.spec.release import ClassesSpec
 
@@ -228,7 +227,7 @@ def _protected(rows: Rows, columns: Mapping[str, Column]) -> list[Protected]:
 def _in_declared_order(column: Column, values: Sequence[object]) -> Codes:
     """The place of each value: as declared, where the column has an ordered hierarchy."""
     places = np.arange(len(values), dtype=np.int32)
-    if column.hierarchy is None or not isinstance(column.hierarchy.declared, Intervals | Order):
+    if column.hierarchy is None or not column.hierarchy.declared.is_ordered:
         return places
     codes = build(column, folder=Path()).encode(values)
     places[np.argsort(codes, kind="stable")] = np.arange(len(values), dtype=np.int32)
