@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Processes that run side by side have a core each: threads of BLAS would wait for one another,
+# and small compositions take ten times as long. It is read when numpy is loaded.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from support.fixtures import patients, quick, settled_once, undrawn, voters
 
 __all__ = ["own_state", "patients", "quick", "settled_once", "undrawn", "voters"]
