@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Processes that run side by side have a core each: threads of BLAS would wait for one another,
+# and small compositions take ten times as long. It is read when numpy is loaded.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from support.fixtures import patients, quick, settled_once, undrawn, voters
 
 __all__ = ["own_state", "patients", "quick", "settled_once", "undrawn", "voters"]
@@ -12,6 +18,13 @@ settings.register_profile(
     "incrowd", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("incrowd")
+
+LONG = ("test_fuzz.py", "test_crashes.py", "test_cli.py", "test_paper_b.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest come first, so that no process is left alone with them at the end."""
+    items.sort(key=lambda item: item.path.name not in LONG)
 
 
 @pytest.fixture(autouse=True)

@@ -219,14 +219,12 @@ def files(whole: Whole, table: Table, folder: Path) -> dict[Output, set[bytes]]:
     """Whatever a reader gets, over all choices and coins: what it shows, and every byte of it."""
     found: dict[Output, set[bytes]] = {}
     counted = whole.counted(table)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(schemes, "evaluate", lambda *_, **__: None)
-        for coins in drawn(len(table)):
-            for product, pair, _ in whole.products(counted, partial(Coins, coins)):
-                rows = tuple(product.data.frame().rows())
-                listed = tuple(sorted(((row, rows.count(row)) for row in set(rows)), key=str))
-                levels = tuple(column.level for column in product.scheme.values())
-                found.setdefault(((pair, levels), listed), set()).add(written(product, folder))
+    for coins in drawn(len(table)):
+        for product, pair, _ in whole.products(counted, partial(Coins, coins)):
+            rows = tuple(product.data.frame().rows())
+            listed = tuple(sorted(((row, rows.count(row)) for row in set(rows)), key=str))
+            levels = tuple(column.level for column in product.scheme.values())
+            found.setdefault(((pair, levels), listed), set()).add(written(product, folder))
     return found
 
 

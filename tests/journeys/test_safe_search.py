@@ -38,7 +38,8 @@ def asked(more: str = "", base: str = BASE) -> str:
 
 @pytest.fixture(scope="module")
 def people() -> pl.DataFrame:
-    return sample("voters", rows=8_000).frame()  # type: ignore[no-any-return]
+    frame: pl.DataFrame = sample("voters", rows=8_000).frame()
+    return frame
 
 
 def published(people: pl.DataFrame, folder: Path, more: str = "", **rest: Any) -> Release:

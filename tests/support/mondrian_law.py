@@ -136,7 +136,6 @@ class Whole:
         """The pair, the levels of open columns and the cells before the sample; how likely."""
         found: dict[Any, float] = {}
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(schemes, "evaluate", lambda *_, **__: None)
             patch.setattr(schemes, "cells", lambda *_, **__: None)
             patch.setattr(schemes, "safe", self._all)
             for product, pair, share in self.products(whole):

@@ -9,8 +9,8 @@ from incrowd.tasks.sample import sample
 
 
 def frame(kind: str, rows: int, seed: int = 1) -> pl.DataFrame:
-    table = sample(kind, rows=rows, seed=seed)
-    return table.frame()  # type: ignore[no-any-return]
+    found: pl.DataFrame = sample(kind, rows=rows, seed=seed).frame()
+    return found
 
 
 @pytest.mark.parametrize("kind", ["voters", "patients", "census"])

@@ -88,6 +88,7 @@ def test_reproduce_writes_a_whole_page(tmp_path: Path, monkeypatch: pytest.Monke
         assert (folder / name).stat().st_size > 10_000
     assert len(list(folder.iterdir())) == 17
     assert page.count("<td>ratio</td>") == 3
+    assert re.findall(r'class="single">\s*<img src="([^"]+)"', page) == ["figure-8.svg"]
     # a second run replaces the first, and the figures are the same to the byte
     before = (folder / "figure-2.svg").read_bytes()
     drawn = paper_a_figures.save

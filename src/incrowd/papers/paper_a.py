@@ -19,7 +19,6 @@ from incrowd.release.folder import fill
 if TYPE_CHECKING:
     from incrowd.papers.paper_a_figures import Figure
 
-FIGURES = 8
 TABLE_1_K = 20
 TABLE_1_EPSILONS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 TABLE_1_PRINTED = {
@@ -94,13 +93,12 @@ def reproduce(folder: Path, progress: Callable[[str], None] = lambda _: None) ->
     """Write tables, figures (SVG and PNG) and ``index.html`` to a folder.
 
     The folder appears whole or not at all; one that holds an earlier reproduction is
-    replaced, one that holds anything else is left alone. ``progress`` hears of each of the
-    ``FIGURES`` figures before it is drawn.
+    replaced, one that holds anything else is left alone. ``progress`` hears of each
+    figure before it is drawn.
     """
     from incrowd.papers import paper_a_figures
 
     figures = paper_a_figures.FIGURES
-    assert len(figures) == FIGURES
     names = [f"{figure.name}.{form}" for figure in figures for form in ("svg", "png")]
     with fill(folder, replacing=[*names, "index.html"]) as draft:
         for figure in figures:

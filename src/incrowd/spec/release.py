@@ -1,13 +1,15 @@
 """What is published and with which guarantee, as a spec declares it: one model for each method.
 
 :data:`ReleaseSpec` is the spec of any of them. A field of :class:`CommonSpec` belongs to all
-methods, one of :class:`ClassesSpec` to the two that put rows into classes.
+methods, one of :class:`ClassesSpec` to the two that put rows into classes. What others ask of a
+method before it is run, its spec says itself: see :class:`CommonSpec`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import (
     BeforeValidator,
@@ -54,15 +56,29 @@ class Slicing(Model):
 Slices: TypeAlias = Slicing | tuple[SliceColumns, ...]
 
 
+@dataclass(frozen=True)
+class Budget:
+    """The epsilon and delta that a spec asks for, and what an epsilon beyond ``most`` means."""
+
+    epsilon: float | None
+    delta: float | None
+    most: float
+    beyond: str
+
+
 class CommonSpec(Model):
-    """What every method takes.
+    """What every method takes, and what is asked of every spec.
 
     A level of ``levels`` is one that is fixed, or the lowest and highest that may be chosen.
     ``formulas: escape`` puts an apostrophe before texts that a spreadsheet would run; without it
     they are written as they are.
+
+    ``keeps_sensitive`` says whether sensitive columns are shown as they are, so that they need no
+    hierarchy.
     """
 
     model_config = ConfigDict(defer_build=True)  # a run needs the model of one method
+    keeps_sensitive: ClassVar[bool] = False
 
     method: str
     k: Annotated[int, Field(ge=1)] | None = None
@@ -77,6 +93,16 @@ class CommonSpec(Model):
             raise ValueError("'formulas' belongs to 'format: csv'; Parquet holds no formulas")
         self._refuse_misfits()
         return self
+
+    @property
+    def budget(self) -> Budget | None:
+        """What is asked for of privacy or noise; None where the method has neither."""
+        return None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether labels of several levels may stand side by side in a column without levels."""
+        return False
 
     def _refuse_misfits(self) -> None:
         """Refuse what does not fit together."""
@@ -102,6 +128,17 @@ class SafeSpec(CommonSpec):
     objective: Literal["rows", "balanced", "detail"] | None = None
     search_epsilon: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
 
+    @property
+    def budget(self) -> Budget:
+        """Of differential privacy."""
+        beyond = "the odds of what is released may change by a factor of e^{:g} with one person"
+        return Budget(self.epsilon, self.delta, most=10.0, beyond=beyond)
+
+    @property
+    def is_local(self) -> bool:
+        """Where cells are cut."""
+        return self.scheme == "mondrian"
+
     def _refuse_misfits(self) -> None:
         if self.keep is not None and self.beta is not None:
             raise ValueError("'keep' and 'beta' both set the sampling rate; give one")
@@ -126,6 +163,8 @@ def _refuse_alike(slices: tuple[SliceColumns, ...]) -> None:
 class ClassesSpec(CommonSpec):
     """What the methods that put rows into classes of at least k take."""
 
+    keeps_sensitive: ClassVar[bool] = True
+
     loss: Literal["normalised", "precision", "entropy", "discernibility", "class-size"] | None = (
         None
     )
@@ -134,6 +173,11 @@ class ClassesSpec(CommonSpec):
     suppression: Annotated[float, Field(ge=0, le=1)] | None = None
     suppressed: Literal["dropped", "starred"] | None = None
     algorithm: Literal["ola", "mondrian", "cluster", "duplicate"] | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Where each class shows what covers it."""
+        return self.algorithm in ("mondrian", "cluster")
 
     def _refuse_misfits(self) -> None:
         algorithm = self.algorithm or "ola"
@@ -163,6 +207,12 @@ class KEpsilonSpec(ClassesSpec):
     bounds: Literal["class", "declared"] | None = None
     confidence: Share | None = None
     clamp: bool | None = None
+
+    @property
+    def budget(self) -> Budget:
+        """Of noise."""
+        beyond = "such noise hardly hides a value"
+        return Budget(self.epsilon, self.delta, most=20.0, beyond=beyond)
 
     def _refuse_misfits(self) -> None:
         if self.algorithm in ("cluster", "duplicate"):

@@ -19,10 +19,9 @@ from incrowd.methods.registry import method_of
 from incrowd.spec.build import build, is_open
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Column, PersonId, Spec
-from incrowd.spec.release import ClassesSpec, KAnonymitySpec, KEpsilonSpec, ReleaseSpec, SafeSpec
+from incrowd.spec.release import Budget, ReleaseSpec, SafeSpec
 
 _SHOWN = 5
-_LARGE_EPSILON = {"safe": 10.0, "k-epsilon": 20.0}
 _LARGE_DELTA = 1e-4
 
 
@@ -75,7 +74,8 @@ def _findings(file: SpecFile, table: Table) -> Iterator[Finding]:
         except (HierarchyError, TableError) as error:
             found = [Finding("wrong", name, str(error))]
         # What is kept as it is has no use for its hierarchy, so that publishing does not refuse.
-        unused = column.role == "sensitive" and isinstance(spec.release, ClassesSpec)
+        keeps = spec.release is not None and spec.release.keeps_sensitive
+        unused = column.role == "sensitive" and keeps
         for finding in found:
             yield replace(finding, kind="doubtful") if unused else finding
 
@@ -100,28 +100,18 @@ def weak_promises(
     """
     if release is None:
         return []
-    found = []
-    if not isinstance(release, KAnonymitySpec):
-        found += _weak_budget(
-            release,
-            release.epsilon if epsilon is None else epsilon,
-            release.delta if delta is None else delta,
-        )
+    found = [] if release.budget is None else _weak_budget(release.budget, epsilon, delta)
     if release.k == 1:
         found.append("k = 1 asks for no crowd: somebody alone may be shown.")
     return found
 
 
-def _weak_budget(
-    release: SafeSpec | KEpsilonSpec, epsilon: float | None, delta: float | None
-) -> list[str]:
+def _weak_budget(budget: Budget, epsilon: float | None, delta: float | None) -> list[str]:
     found = []
-    if epsilon is not None and epsilon > _LARGE_EPSILON[release.method]:
-        what = (
-            f"the odds of what is released may change by a factor of e^{epsilon:g} with one person"
-            if release.method == "safe"
-            else "such noise hardly hides a value"
-        )
+    epsilon = budget.epsilon if epsilon is None else epsilon
+    delta = budget.delta if delta is None else delta
+    if epsilon is not None and epsilon > budget.most:
+        what = budget.beyond.format(epsilon)
         found.append(f"epsilon = {epsilon:g} protects hardly anybody: {what}.")
     if delta is not None and delta > _LARGE_DELTA:
         found.append(
@@ -229,7 +219,7 @@ def _labels(
     levels = _publishable(name, hierarchy, release)
     both = [level for level in sizes if level in levels]
     grouped = [level for level in both if level < hierarchy.height - 1]
-    if _locally(name, release):
+    if release is not None and release.is_local and name not in release.levels:
         misled = "In a release by cuts both stand side by side, and nobody can tell which is meant."
     elif len(both) > 1:
         named = " and ".join(map(str, both))
@@ -265,15 +255,6 @@ def _publishable(name: str, hierarchy: Hierarchy, release: ReleaseSpec | None) -
     level = release.levels.get(name, (0, hierarchy.height - 1))
     low, high = (level, level) if isinstance(level, int) else level
     return range(low, high + 1)
-
-
-def _locally(name: str, release: ReleaseSpec | None) -> bool:
-    """Whether labels of several levels may stand in one column."""
-    if release is None:
-        return False
-    if isinstance(release, SafeSpec):
-        return release.scheme == "mondrian" and name not in release.levels
-    return release.algorithm in ("mondrian", "cluster")
 
 
 def _value_counts(tally: Tally) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -181,12 +181,13 @@ def reproduce(
     if paper == "a" and (adult is not None or quick):
         raise IncrowdError("The options --adult and --quick are for paper b.")
     if paper in ("a", "all"):
-        from incrowd.papers import paper_a
+        from incrowd.papers import paper_a, paper_a_figures
 
-        with terminal.steps(paper_a.FIGURES) as step:
+        number = len(paper_a_figures.FIGURES)
+        with terminal.steps(number) as step:
             folder = output / "a" if paper == "all" else output
             paper_a.reproduce(folder, progress=step)
-        print(f"Wrote {folder / 'index.html'} and {paper_a.FIGURES} figures, as SVG and PNG.")
+        print(f"Wrote {folder / 'index.html'} and {number} figures, as SVG and PNG.")
     if paper in ("b", "all"):
         from incrowd.papers import paper_b
 
