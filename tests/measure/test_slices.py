@@ -168,6 +168,9 @@ def test_the_report_lists_them_apart(people: pl.DataFrame, tmp_path: Path) -> No
     page = (tmp_path / "out.curator" / "report.html").read_text()
     assert "Together in a table that shows nothing of one, and so lost as well: " in page
     assert "b, c (slice 2)" in page
+    kept = sum(one.slice is not None for one in made.evaluation.associations)
+    assert (kept, len(silent), len(made.evaluation.associations)) == (2, 3, 15)
+    assert "<div>2<small>of 15 pairs of columns are shown together" in page
 
 
 def test_what_is_hidden_is_taken_to_be_anything(four: Counted) -> None:

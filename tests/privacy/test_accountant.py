@@ -22,6 +22,7 @@ from incrowd.privacy.events import (
     Composition,
     Event,
     Mechanism,
+    OneOf,
     SafeRelease,
     Sampled,
     Selection,
@@ -364,3 +365,11 @@ def test_cut_mass_is_never_lost() -> None:
     exact = pld.compose(one, one, 0.0)
     grid = np.linspace(0, 0.6, 13)
     assert np.all(cut.delta(grid) >= exact.delta(grid))
+
+
+def test_one_of_several_costs_the_worst_of_their_deltas() -> None:
+    event = OneOf([Mechanism(1.0, 1e-3), Mechanism(1.0, 1e-6)])
+    assert Accountant(event).delta(epsilon=1.0) == pytest.approx(1e-3)
+    assert Accountant(event).epsilon(delta=1e-4) == math.inf
+    assert BasicAccountant([event] * 2).epsilon(delta=1.9e-3) == math.inf
+    assert BasicAccountant([event] * 2).epsilon(delta=2e-3) == 2.0

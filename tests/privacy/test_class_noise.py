@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from incrowd.privacy import class_noise
+from incrowd.privacy.noise import gaussian_delta
 from incrowd.privacy.randomness import SeededRandomness
 
 
@@ -28,3 +29,14 @@ def test_any_two_values_of_a_class_are_alike_up_to_e_to_the_epsilon() -> None:
     y = np.arange(-100, 101)
     ratio = np.exp(-np.abs(y) * rate) / np.exp(-np.abs(y - diameter) * rate)
     assert ratio.max() == pytest.approx(math.exp(0.5), rel=1e-12)
+
+
+def test_gaussian_noise_hides_the_whole_width_of_a_class_and_no_more() -> None:
+    widths, delta = np.array([0, 1, 3, 10, 41]), 1e-4
+    for epsilon in (Fraction(1, 2), Fraction(2)):
+        sigmas = class_noise.gaussian(widths, epsilon, delta).sigma
+        assert sigmas is not None
+        assert sigmas[0] == 0
+        for width, sigma in zip(widths[1:].tolist(), sigmas[1:].tolist(), strict=True):
+            assert gaussian_delta(width, sigma, float(epsilon)) <= delta
+            assert sigma == 1 or gaussian_delta(width, sigma - 1, float(epsilon)) > delta

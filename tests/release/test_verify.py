@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from support.releases import USUAL, in_order, released, spec
 
 from incrowd.engine.source import open_table
+from incrowd.privacy.accountant import Accountant
+from incrowd.privacy.events import from_dict
 from incrowd.release.certificate import Certificate
 from incrowd.release.verify import verify
 from incrowd.spec.file import parse
@@ -64,6 +66,29 @@ def test_a_lowered_epsilon_is_named(good: Path, tmp_path: Path) -> None:
     lower = certificate.guarantee.model_copy(update={"epsilon": 0.5})
     recertified(folder, guarantee=lower)
     assert any("The guarantee is not true" in problem for problem in verify(folder))
+
+
+def test_a_delta_a_little_too_small_is_named(good: Path, tmp_path: Path) -> None:
+    folder = tampered(good, tmp_path)
+    known = certificate_of(good)
+    assert known.guarantee.epsilon is not None
+    true = Accountant([from_dict(event) for event in known.events]).delta(
+        epsilon=known.guarantee.epsilon
+    )
+    for factor, holds in ((0.999, False), (1.0, True)):
+        update = {"delta": true * factor}
+        changed = known.guarantee.model_copy(update=update)
+        stated = known.model_copy(update={"guarantee": changed}).stated()
+        recertified(folder, guarantee=stated.guarantee)
+        assert any("The guarantee is not true" in problem for problem in verify(folder)) != holds
+
+
+def test_a_smallest_class_that_is_not_so_is_named(good: Path, tmp_path: Path) -> None:
+    folder = tampered(good, tmp_path)
+    release = certificate_of(good).table.release
+    changed = release.model_copy(update={"smallest_class": release.smallest_class + 1})
+    recertified(folder, release=changed)
+    assert verify(folder)
 
 
 def test_a_dropped_row_that_leaves_k_minus_one_is_named(good: Path, tmp_path: Path) -> None:
