@@ -14,6 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.cli import command
 from support.releases import USUAL, in_order, released, spec
 
 from incrowd.engine.source import open_table
@@ -47,6 +48,15 @@ def recertified(folder: Path, **changes: Any) -> None:
 
 def test_a_signed_release_verifies(good: Path) -> None:
     assert verify(good) == []
+
+
+def test_the_command_ends_with_1_where_anything_does_not_hold(good: Path, tmp_path: Path) -> None:
+    folder = tampered(good, tmp_path)
+    (folder / "data.csv").write_bytes(b"zip\n")
+    for more in ((), ("--json",)):
+        assert command("verify", str(good), *more).returncode == 0
+        assert command("verify", str(folder), *more).returncode == 1
+    assert json.loads(command("verify", str(folder), "--json").stdout)["ok"] is False
 
 
 def test_a_changed_byte_is_named(good: Path, tmp_path: Path) -> None:
