@@ -1,8 +1,8 @@
 """All measures of a released table in one: loss, risk, utility, noise; for the curator alone.
 
-It works on any file whose labels the spec's hierarchies explain, whoever made it. How rows
-that are not shown count is said at each figure; a row that shows ``*`` in every quasi column
-is not shown.
+It works on any file whose labels the spec's hierarchies explain, whoever made it. How
+suppressed rows count is said at each figure; a row that shows ``*`` in every quasi column is
+suppressed, and so is one that was not drawn.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from incrowd.measure.risk import Risk, risk
 class Losses:
     """Other losses, the less the better.
 
-    ``precision`` is the mean of paper B's over columns and all original rows, 1 for a row
-    that is not shown; ``entropy`` is the share of bits lost (non-uniform entropy), all of
-    them for a row that is not shown; ``discernibility`` is the sum of squared class sizes
-    over the squared number of rows, a row not shown counting as if it were alike to all;
-    ``average_class_size`` leaves rows not shown out.
+    ``precision`` is the mean of paper B's over columns and all original rows, 1 for a
+    suppressed row; ``entropy`` is the share of bits lost (non-uniform entropy), all of them for
+    a suppressed row; ``discernibility`` is the sum of squared class sizes over the squared
+    number of rows, a suppressed row counting as if it were alike to all;
+    ``average_class_size`` leaves suppressed rows out.
     """
 
     precision: float

@@ -2,7 +2,7 @@
 
 Three losses are sums over rows and columns of a cost that each shown code has, so a search
 can bound them column by column; two look at the sizes of classes alone. All are scaled so
-that less is better. A row that is not shown has lost everything: it costs 1 in every column
+that less is better. A suppressed row has lost everything: it costs 1 in every column
 under the first three, and as much as the whole table's size under discernibility. The
 average class size does not see it.
 """
@@ -69,7 +69,7 @@ def entropy_scale(held: Floats) -> tuple[float, float]:
 
 
 def discernibility(sizes: Counts, suppressed: int, total: int) -> float:
-    """The sum of squared class sizes, with the total for each row not shown; over total squared."""
+    """The sum of squared class sizes, with the total for each suppressed row; over its square."""
     squares = float((sizes.astype(np.float64) ** 2).sum())
     return (squares + float(suppressed) * total) / max(float(total) ** 2, 1.0)
 

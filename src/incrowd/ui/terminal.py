@@ -175,7 +175,7 @@ def print_evaluation(found: ByLabels) -> None:
     size = losses.average_class_size
     average = "none" if size is None else f"{size:.1f}"
     lines = [
-        f"loss      {found.loss:.4f} normalised (a row not shown counts 1)",
+        f"loss      {found.loss:.4f} normalised (a suppressed row counts 1)",
         f"          {losses.precision:.4f} precision lost, {losses.entropy:.4f} entropy",
         f"          {losses.discernibility:.4g} discernibility, {average} average class",
         f"risk      {risk.highest:.4f} highest, {risk.mean:.4f} mean (prosecutor)",
