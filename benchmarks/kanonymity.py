@@ -89,7 +89,7 @@ def anonymize(job: Job, api: Any) -> Answer:
     rows = count_rows(open_table(job.table), Declared(columns), ())
     axes = rows.counted.axes
     release = KAnonymitySpec.model_validate({"method": "k-anonymity", **how})
-    found = api.classes(rows, axes, columns, release, bits=SystemRandomness())
+    found = api.classes(rows, columns, release, bits=SystemRandomness())
     counts = rows.counted.frequencies.counts[found.shown]
 
     def lost() -> float:
