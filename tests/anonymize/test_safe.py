@@ -10,9 +10,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import stats
+from support.search_law import Coins
 
 from incrowd.anonymize.safe import safe
-from incrowd.arrays import Words
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import SafeRelease
@@ -27,20 +27,6 @@ def table(*cells: int) -> Frequencies:
     codes = np.arange(len(cells), dtype=np.int32)[:, None]
     held = np.array(cells, dtype=np.int64)
     return Frequencies(codes[held > 0], held[held > 0])
-
-
-class Coins:
-    """Words that stand for drawn (0) and not drawn (the largest word)."""
-
-    private = False
-
-    def __init__(self, drawn: tuple[bool, ...]) -> None:
-        self._words = np.array([0 if x else 2**64 - 1 for x in drawn], dtype=np.uint64)
-
-    def words(self, count: int) -> Words:
-        assert count <= len(self._words), "more bits were asked for than there are rows"
-        taken, self._words = self._words[:count], self._words[count:]
-        return taken
 
 
 def distribution(frequencies: Frequencies, k: int, beta: Fraction) -> dict[Output, Fraction]:
