@@ -4,8 +4,9 @@
 
 The hand-written pipeline draws every row with numpy's random numbers, recodes, counts,
 keeps the classes that are large enough by a semi-join, and writes. Ours groups, draws the
-counts from AES-CTR bits, cuts, writes, and adds certificate, scheme and report. Each runs in
-a process of its own, in turn.
+counts from AES-CTR bits, cuts, writes, and adds certificate, scheme and report: by a sample of the
+same rate, by counts, which keep all rows, and by both in weighted form, one row for each class.
+Each runs in a process of its own, in turn.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ from pathlib import Path
 from count import Way, show, side_by_side
 
 K, BETA = 14, 0.2537
-SPEC = f"""
+SPEC = """
 columns:
-  zip: {{role: quasi, hierarchy: {{mask: {{length: 5}}}}}}
-  sex: {{role: quasi, hierarchy: {{groups: {{Person: [female, male]}}}}}}
-  birth_year: {{role: quasi, hierarchy: {{intervals: {{from: 1900, to: 2026, widths: [2, 4, 8]}}}}}}
-  race: {{role: quasi, hierarchy: {{flat: {{values: [White, Black, Hispanic, Asian, Other]}}}}}}
-  party: {{role: quasi, hierarchy: {{flat: {{values: [D, R, N]}}}}}}
-release:
-  {{k: {K}, beta: {BETA}, epsilon: 1, levels: {{zip: 2, sex: 0, birth_year: 3, race: 0, party: 0}}}}
+  zip: {role: quasi, hierarchy: {mask: {length: 5}}}
+  sex: {role: quasi, hierarchy: {groups: {Person: [female, male]}}}
+  birth_year: {role: quasi, hierarchy: {intervals: {from: 1900, to: 2026, widths: [2, 4, 8]}}}
+  race: {role: quasi, hierarchy: {flat: {values: [White, Black, Hispanic, Asian, Other]}}}
+  party: {role: quasi, hierarchy: {flat: {values: [D, R, N]}}}
 """
+LEVELS = "levels: {zip: 2, sex: 0, birth_year: 3, race: 0, party: 0}"
+SAMPLE = f"k: {K}, beta: {BETA}, epsilon: 1, {LEVELS}"
+COUNTS = f"epsilon: 1, delta: 1.0e-6, draw: counts, {LEVELS}"
 
 
 def by_hand(path: Path, folder: Path) -> int:
@@ -51,14 +53,25 @@ def by_hand(path: Path, folder: Path) -> int:
     return pl.scan_parquet(folder / "data.parquet").select(pl.len()).collect().item()  # type: ignore[no-any-return]
 
 
-def ours(path: Path, folder: Path) -> int:
+def published(release: str) -> Way:
     """The whole of `publish`."""
-    from incrowd.spec.file import parse
-    from incrowd.tasks.publish import publish
 
-    return publish(path, parse(SPEC), output=folder / "release").certificate.table.release.rows
+    def ours(path: Path, folder: Path) -> int:
+        from incrowd.spec.file import parse
+        from incrowd.tasks.publish import publish
+
+        spec = parse(f"{SPEC}release: {{{release}}}\n")
+        return publish(path, spec, output=folder / "release").certificate.table.release.rows
+
+    return ours
 
 
 if __name__ == "__main__":
-    ways: dict[str, Way] = {"hand-written Polars": by_hand, "incrowd publish": ours}
+    ways: dict[str, Way] = {
+        "hand-written Polars": by_hand,
+        "incrowd, sample": published(SAMPLE),
+        "incrowd, counts": published(COUNTS),
+        "incrowd, sample, weighted": published(f"{SAMPLE}, rows: weighted"),
+        "incrowd, counts, weighted": published(f"{COUNTS}, rows: weighted"),
+    }
     show(side_by_side(__file__, ways, 30_000_000), "rows written")

@@ -76,7 +76,8 @@ def made(rows: int, sizes: Sequence[int], seed: int = 0) -> Counted:
 
 def timed(name: str, counted: Counted) -> None:
     """The time of one search, beside counting the tuples of one scheme."""
-    pairs = paired(epsilon=1.0, delta=1e-6, selections=[0.05]).pairs
+    split = paired(epsilon=1.0, delta=1e-6, selections=[0.05])
+    pairs = [draw for draw in split.draws if isinstance(draw, SafeRelease)]
     rollups, lattice = Rollups(counted.hierarchies, counted.frequencies), whole(counted)
     start = time.perf_counter()
     rollups.cells(tuple(level // 2 for level in lattice.high))

@@ -31,18 +31,19 @@ from incrowd.release.ledger import BudgetError, Ledger
 from incrowd.release.verify import verify
 
 
-def ledger(path: Path, epsilon: float = 1.5) -> Ledger:
+def ledger(path: Path, epsilon: float = 1.5, delta: float = 1e-6) -> Ledger:
     book = Ledger(path)
-    book.set_budget(epsilon=epsilon, delta=1e-6)
+    book.set_budget(epsilon=epsilon, delta=delta)
     return book
 
 
 def test_a_ledger_lets_through_what_the_budget_allows(voters: pl.DataFrame, tmp_path: Path) -> None:
     book = ledger(tmp_path / "table.ledger", epsilon=1.05)
-    released(voters, tmp_path / "one", ledger=book)
+    usual = USUAL.replace("}}", "}, draw: sample}")
+    released(voters, tmp_path / "one", usual, ledger=book)
     assert book.spent() == pytest.approx(1.0, abs=0.01)
     with pytest.raises(BudgetError, match="1.05 is allowed. .* is spent by 1 release.s."):
-        released(voters, tmp_path / "two", ledger=book)
+        released(voters, tmp_path / "two", usual, ledger=book)
     assert not (tmp_path / "two").exists()
     assert len(book.spends()) == 1
     small = "release: {k: 20, beta: 0.05, delta: 1.0e-6}"
@@ -83,7 +84,7 @@ def test_a_folder_that_appears_meanwhile_is_not_destroyed(tmp_path: Path) -> Non
 
 
 def test_a_changed_table_is_noticed(voters: pl.DataFrame, tmp_path: Path) -> None:
-    book = ledger(tmp_path / "table.ledger", epsilon=9)
+    book = ledger(tmp_path / "table.ledger", epsilon=9, delta=1e-5)
     assert released(voters, tmp_path / "one", ledger=book).warnings == ()
     assert released(voters, tmp_path / "two", ledger=book).warnings == ()
     changed = released(voters.head(19_999), tmp_path / "three", ledger=book)
@@ -122,7 +123,7 @@ def as_process(on_disk: Path, output: Path, *more: str) -> list[str]:
 def test_a_kill_at_any_step_leaves_nothing_half_done(
     on_disk: Path, tmp_path: Path, step: str
 ) -> None:
-    book = ledger(tmp_path / "table.ledger", epsilon=3)
+    book = ledger(tmp_path / "table.ledger", epsilon=3, delta=1e-5)
     ledger_option = ("--ledger", str(book.path))
     environment = {**os.environ, "INCROWD_PAUSE_AT": step}
     output = tmp_path / "out"

@@ -15,7 +15,7 @@ from support.fuzzed import case
 
 from incrowd.errors import IncrowdError
 from incrowd.methods.safe import method as safely
-from incrowd.privacy.events import SafeRelease
+from incrowd.privacy.events import Coin, Event, GeometricCounts, OneOf, SafeRelease
 from incrowd.privacy.split import Split
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
@@ -78,19 +78,22 @@ def test_many_more_without_the_accountant(
     def unsettled(
         release: SafeSpec, *, selections: Any = (), choices: Any = (), tables: int = 1
     ) -> Split:
-        pairs = (
-            (SafeRelease(6, 0.5), SafeRelease(14, 0.9)) if selections else (SafeRelease(6, 0.5),)
-        )
+        event: Event = SafeRelease(6, 0.5)
+        if release.draw == "counts":
+            event = Coin(GeometricCounts(3, 0.5), GeometricCounts(4, 0.5), 0.5)
+        elif selections:
+            event = OneOf([SafeRelease(6, 0.5), SafeRelease(14, 0.9)])
         if release.epsilon is None or release.k is not None:
             raise IncrowdError("such a budget is settled by the accountant alone")
         return Split(
-            release.epsilon, 0.999, pairs, tuple(selections), tuple(choices), tables,
+            release.epsilon, 0.999, event, tuple(selections), tuple(choices), tables,
             release.already_sampled,
         )  # fmt: skip
 
     monkeypatch.setattr(*NOTHING_DRAWN)
     monkeypatch.setattr(safely, "searched", unsettled)
     monkeypatch.setattr(safely, "fixed", unsettled)
+    monkeypatch.setattr(safely, "by_counts", unsettled)
     made = 0
     for number in range(start, start + 4 * BATCH):
         folder = tmp_path / str(number)

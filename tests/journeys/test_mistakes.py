@@ -126,7 +126,7 @@ FRACTION = "must lie strictly between 0 and 1. Got"
             "The 'k' parameter must be a single number. Got [14.0, 15.0] instead.",
         ),
         (
-            lambda: ic.plan(epsilon=[1, 2], delta=1e-6),  # type: ignore[arg-type]
+            lambda: ic.plan(epsilon=[1, 2], delta=1e-6),  # type: ignore[call-overload]
             "The 'epsilon' parameter must be a single number. Got [1.0, 2.0] instead.",
         ),
         (

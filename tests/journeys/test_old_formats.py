@@ -23,6 +23,7 @@ FALSE = {
     "1/already-sampled": ["the events give delta = 0.", "people know their own"],
     "1/seeded": ["NOT private", "holds 'curator', which is private"],
     "2/seeded": ["NOT private"],
+    "3/seeded": ["NOT private"],
 }
 
 

@@ -230,7 +230,7 @@ def test_an_empty_release_is_said_to_be_one(tmp_path: Path) -> None:
         "epsilon": 1, "delta": 1e-6, "levels": {"x": 0}}}  # fmt: skip
     (tmp_path / "spec.json").write_text(json.dumps(spec))
     book = Ledger(tmp_path / "ledger")
-    book.set_budget(epsilon=3, delta=1e-6)
+    book.set_budget(epsilon=3, delta=1e-5)
     publishing = ["publish", str(tmp_path / "spec.json"), "--ledger", str(book.path), "-o"]
     done = command(*publishing, str(tmp_path / "out"))
     assert done.returncode == 1
@@ -249,11 +249,12 @@ def test_an_empty_release_is_said_to_be_one(tmp_path: Path) -> None:
     assert alone.stdout.startswith("Published, but empty: do not repeat")  # nothing is booked
 
 
-def test_advice_holds(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("draw", "rows"), [("counts", 1000), ("sample", 4000)])
+def test_advice_holds(tmp_path: Path, draw: str, rows: int) -> None:
     """A coarser level is named only where it would bring rows above the crowd."""
 
     def advised(values: list[str], levels: int) -> str:
-        from incrowd.ui.terminal import published
+        from incrowd.ui.results import published
 
         column = {"role": "quasi", "hierarchy": {"csv": str(tmp_path / "h.csv")}}
         (tmp_path / "h.csv").write_text("\n".join(f"v{i};g{i // levels};*" for i in range(40)))
@@ -261,12 +262,12 @@ def test_advice_holds(tmp_path: Path) -> None:
         flat = {"role": "quasi", "hierarchy": {"flat": {"values": ["0", "1", "2"]}}}
         release = publish(
             table, {"columns": {"x": column, "y": flat}, "release": {
-                "epsilon": 1, "delta": 1e-6, "levels": {"x": 0, "y": 0}}},
+                "epsilon": 1, "delta": 1e-6, "draw": draw, "levels": {"x": 0, "y": 0}}},
             output=tmp_path / f"out{len(values)}",
         )  # fmt: skip
         return " ".join(published(release))
 
-    helps = advised([f"v{i % 40}" for i in range(4000)], levels=20)
+    helps = advised([f"v{i % 40}" for i in range(rows)], levels=20)
     assert "A coarser level of 'x' or 'y' would change that" in helps
     hopeless = advised([f"v{i % 40}" for i in range(80)], levels=20)
     assert "One coarser level of a single column would not change that" in hopeless
@@ -279,7 +280,7 @@ def test_an_empty_release_by_chance_is_called_so(tmp_path: Path) -> None:
         def words(self, count: int) -> Any:
             return super().words(count) | np.uint64(1 << 63)  # no coin of a rate below a half
 
-    from incrowd.ui.terminal import published
+    from incrowd.ui.results import published
 
     table = pl.DataFrame({"x": ["a"] * 60})
     usual = {"k": 14, "beta": 0.2537, "epsilon": 1.0, "delta": None}

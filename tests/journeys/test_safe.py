@@ -16,6 +16,8 @@ from support.releases import LEVELS, USUAL, files, released, spec
 
 import incrowd as ic
 from incrowd.errors import IncrowdError
+from incrowd.privacy.accountant import Accountant
+from incrowd.privacy.events import from_dict
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
@@ -23,8 +25,9 @@ from incrowd.spec.file import parse
 from incrowd.tasks.publish import publish
 
 
-def test_a_release_holds_together(voters: pl.DataFrame, tmp_path: Path) -> None:
-    result = released(voters, tmp_path / "out")
+@pytest.mark.parametrize("draw", ["counts", "sample"])
+def test_a_release_holds_together(voters: pl.DataFrame, tmp_path: Path, draw: str) -> None:
+    result = released(voters, tmp_path / "out", USUAL.replace("}}", f"}}, draw: {draw}}}"))
     assert verify(tmp_path / "out") == []
     assert files(tmp_path / "out") == [
         "certificate.json", "data.parquet",
@@ -33,15 +36,22 @@ def test_a_release_holds_together(voters: pl.DataFrame, tmp_path: Path) -> None:
     data = pl.read_parquet(tmp_path / "out" / "data.parquet")
     assert data.columns == ["zip", "sex", "birth_year", "race"]
     assert len(data) == result.certificate.table.release.rows > 2000
-    k = int(result.certificate.parameters["k"])
-    assert data.group_by(data.columns).len()["len"].min() >= k  # type: ignore[operator]
+    known = result.certificate.parameters
+    least = int(known["k"]) + (int(known["r"]) if draw == "counts" else 0)
+    assert data.group_by(data.columns).len()["len"].min() >= least  # type: ignore[operator]
     guarantee = result.certificate.guarantee
     assert guarantee.epsilon is not None
     assert guarantee.delta is not None
     assert guarantee.epsilon == 1.0
-    beta = result.certificate.parameters["beta"]
-    true = float(ic.delta(k=k, beta=beta, epsilon=1.0))
-    assert true <= guarantee.delta <= min(true * (1 + 1e-5), 1e-6)  # rounded up, to six digits
+    if draw == "counts":
+        (event,) = (from_dict(event) for event in result.certificate.events)
+        true = Accountant(event).delta(epsilon=1.0)
+        assert 0.99e-6 < true <= guarantee.delta == 1e-6  # a coin uses delta up
+        assert guarantee.kind == "differential privacy and k-anonymity"
+    else:
+        true = float(ic.delta(k=least, beta=known["beta"], epsilon=1.0))
+        assert true <= guarantee.delta <= min(true * (1 + 1e-5), 1e-6)  # rounded up, to six digits
+        assert guarantee.kind == "differential privacy"
     assert (tmp_path / "out" / "scheme" / "sex.csv").read_text() == "female;Person\nmale;Person\n"
     assert result.evaluation.rows_original == 20_000
     assert "Private: do not publish" in (tmp_path / "out.curator/report.html").read_text()
@@ -83,12 +93,13 @@ def test_nulls_and_strangers_are_published_as_the_docs_say(tmp_path: Path) -> No
     assert set(data.iter_rows()) == {("x", "5"), (None, None), ("*", "beyond")}
 
 
-def test_what_is_suppressed_leaves_no_trace_in_any_public_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("draw", ["counts", "sample"])
+def test_what_is_suppressed_leaves_no_trace_in_any_public_file(tmp_path: Path, draw: str) -> None:
     """Rare ZIP codes must not linger in a dictionary, in metadata or in the scheme."""
     table = pl.DataFrame({"zip": ["11111"] * 4000 + ["98765", "43210"] * 3})
     file = parse(
         "columns: {zip: {role: quasi, hierarchy: {mask: {length: 5}}}}\n"
-        "release: {epsilon: 1, delta: 1.0e-6, levels: {zip: 0}}"
+        f"release: {{epsilon: 1, delta: 1.0e-6, draw: {draw}, levels: {{zip: 0}}}}"
     )
     publish(table, file, output=tmp_path / "out")
     for path in (tmp_path / "out").rglob("*"):
@@ -97,8 +108,10 @@ def test_what_is_suppressed_leaves_no_trace_in_any_public_file(tmp_path: Path) -
             assert b"98765" not in content
             assert b"43210" not in content
     text = (tmp_path / "out" / "certificate.json").read_text()
-    for figure in ("4006", "4000", str(tmp_path)):  # table size, cell size, a path of ours
-        assert figure not in text
+    assert str(tmp_path) not in text
+    if draw == "sample":  # counts with noise may happen to be the true ones
+        for figure in ("4006", "4000"):  # table size, cell size
+            assert figure not in text
 
 
 @pytest.mark.parametrize(
@@ -236,7 +249,9 @@ def test_a_table_that_is_a_sample_itself(voters: pl.DataFrame, tmp_path: Path) -
     assert certificate.k == ic.crowd_size(beta=0.5, epsilon=inside.epsilon, delta=inside.delta)
     assert "The curator asserts that everybody" in certificate.guarantee.statement
     free = released(
-        voters, tmp_path / "free", USUAL.replace("delta", "already_sampled: 0.1, delta")
+        voters,
+        tmp_path / "free",
+        USUAL.replace("delta", "draw: sample, already_sampled: 0.1, delta"),
     )
     crowd = free.certificate.k / float(free.certificate.parameters["beta"])
     smallest = ic.plan(epsilon=inside.epsilon, delta=inside.delta).crowd
@@ -252,7 +267,7 @@ def test_a_table_that_is_a_sample_itself(voters: pl.DataFrame, tmp_path: Path) -
         ("k: 20, beta: 0.1, delta: 1.0e-6", 20, 0.1),
         ("beta: 0.2, epsilon: 1, delta: 1.0e-6", 12, 0.2),
         ("keep: 0.6, epsilon: 1, delta: 1.0e-6", 51, 0.6),
-        ("epsilon: 1, delta: 1.0e-6", 14, 0.2537),
+        ("epsilon: 1, delta: 1.0e-6, draw: sample", 14, 0.2537),
     ],
 )
 def test_k_and_beta_are_given_or_solved(
@@ -351,10 +366,12 @@ def test_seeded_releases_repeat_and_say_so(voters: pl.DataFrame, tmp_path: Path)
     assert other.certificate.table.release.sha256 != one.certificate.table.release.sha256
 
 
-def test_nothing_survives_is_said_and_verifies(tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", ["draw: sample", "draw: counts, levels: {x: 0}"])
+def test_nothing_survives_is_said_and_verifies(tmp_path: Path, more: str) -> None:
     table = pl.DataFrame({"x": [str(i) for i in range(40)]})
     file = parse(
-        "columns: {x: {role: quasi, hierarchy: flat}}\nrelease: {epsilon: 1, delta: 1.0e-6}"
+        "columns: {x: {role: quasi, hierarchy: flat}}\n"
+        f"release: {{epsilon: 1, delta: 1.0e-6, {more}}}"
     )
     for ending in ("parquet", "csv"):
         result = publish(

@@ -19,9 +19,10 @@ from incrowd.anonymize.safe import safe
 from incrowd.anonymize.safe_search import search
 from incrowd.codes.frequency import Frequencies
 from incrowd.errors import IncrowdError
+from incrowd.methods.safe import draw as drawing
 from incrowd.methods.safe import scheme as schemes
 from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.events import Composition, OneOf, SafeRelease, Selection, from_dict
+from incrowd.privacy.events import Coin, Composition, OneOf, SafeRelease, Selection, from_dict
 from incrowd.release.certificate import Certificate
 from incrowd.release.ledger import BudgetError, Ledger
 from incrowd.release.verify import verify
@@ -30,6 +31,7 @@ from incrowd.tasks.publish import Release, publish
 from incrowd.tasks.sample import sample
 
 BASE = "method: safe, epsilon: 1, delta: 1.0e-6, scheme: search"
+SAMPLE = "draw: sample"
 
 
 def asked(more: str = "", base: str = BASE) -> str:
@@ -49,7 +51,7 @@ def published(people: pl.DataFrame, folder: Path, more: str = "", **rest: Any) -
 @pytest.fixture(scope="module")
 def good(people: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("searched") / "out"
-    published(people, folder, "format: csv", bits=PinnedRandomness(7))
+    published(people, folder, f"{SAMPLE}, format: csv", bits=PinnedRandomness(7))
     return folder
 
 
@@ -198,7 +200,7 @@ def test_a_lie_about_the_search_is_found_though_its_seal_fits(
 @pytest.mark.parametrize(
     ("more", "base", "message"),
     [
-        ("k: 20", BASE, "finds k itself; leave 'k' out"),
+        (f"{SAMPLE}, k: 20", BASE, "finds k itself; leave 'k' out"),
         ("search_epsilon: 1", BASE, "leaves nothing for the release. Use a smaller"),
         ("search_epsilon: 2.5", BASE, "spend epsilon = 2.5 of 1"),
         ("levels: {sex: 7}", BASE, "Level 7 is asked for column 'sex', but its highest is 1"),
@@ -264,26 +266,32 @@ def test_a_given_rate_is_the_only_one(people: pl.DataFrame, tmp_path: Path) -> N
         assert verify(tmp_path / name) == []
 
 
-def test_a_table_that_is_a_sample_says_so(people: pl.DataFrame, tmp_path: Path) -> None:
-    made = published(people, tmp_path / "out", "already_sampled: 0.2")
+@pytest.mark.parametrize(("draw", "drawn"), [("counts", "coin"), ("sample", "one of")])
+def test_a_table_that_is_a_sample_says_so(
+    people: pl.DataFrame, tmp_path: Path, draw: str, drawn: str
+) -> None:
+    made = published(people, tmp_path / "out", f"already_sampled: 0.2, draw: {draw}")
     (event,) = made.certificate.events
     assert event["kind"] == "sampled"
-    assert [part["kind"] for part in event["event"]["events"]] == ["selection", "one of"]
+    assert [part["kind"] for part in event["event"]["events"]] == ["selection", drawn]
     assert made.certificate.parameters["already_sampled"] == 0.2
     assert verify(tmp_path / "out") == []
 
 
-def test_the_ledger_books_the_search_and_the_release(people: pl.DataFrame, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("draw", "drawn"), [("counts", Coin), ("sample", OneOf)])
+def test_the_ledger_books_the_search_and_the_release(
+    people: pl.DataFrame, tmp_path: Path, draw: str, drawn: type
+) -> None:
     book = Ledger(tmp_path / "ledger")
     book.set_budget(epsilon=1.2, delta=1e-6)
-    made = published(people, tmp_path / "out", ledger=book)
+    made = published(people, tmp_path / "out", f"draw: {draw}", ledger=book)
     (booked,) = [spend.event for spend in book.spends()]
     assert isinstance(booked, Composition)  # one release is one entry
     assert list(booked.events) == [from_dict(event) for event in made.certificate.events]
-    assert [type(event) for event in booked.events] == [Selection, OneOf]
+    assert [type(event) for event in booked.events] == [Selection, drawn]
     assert 0.9 < book.spent() <= 1.0 + 1e-6
     with pytest.raises(BudgetError):
-        published(people, tmp_path / "again", ledger=book)
+        published(people, tmp_path / "again", f"draw: {draw}", ledger=book)
     assert len(book.spends()) == 1
 
 
@@ -341,18 +349,19 @@ def test_the_search_sees_the_whole_table_and_spends_what_is_certified(
         return safe(frequencies, **more)
 
     monkeypatch.setattr(schemes, "search", watched_search)
-    monkeypatch.setattr(schemes, "safe", watched_safe)
-    made = published(people, tmp_path / "out", "search_epsilon: 0.0314, objective: balanced")
-    ((rows, ramps, more),) = seen
+    monkeypatch.setattr(drawing, "safe", watched_safe)
+    more = f"{SAMPLE}, search_epsilon: 0.0314, objective: balanced"
+    made = published(people, tmp_path / "out", more)
+    ((rows, ramps, given),) = seen
     assert order == ["search", "safe"]
     assert rows == len(people)
     selection, choice = (from_dict(event) for event in made.certificate.events)
     assert selection == Selection(0.0314)
-    assert more["epsilon"] == Fraction("0.0314")
+    assert given["epsilon"] == Fraction("0.0314")
     assert isinstance(choice, OneOf)
     assert tuple(SafeRelease(one.k, one.beta) for one in ramps) == choice.events
-    assert more["power"] == 2
-    assert more["weights"].tolist() == [1.0] * 4
+    assert given["power"] == 2
+    assert given["weights"].tolist() == [1.0] * 4
 
 
 def test_the_choice_and_the_sample_use_bits_of_their_own(

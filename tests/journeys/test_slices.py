@@ -32,7 +32,7 @@ from incrowd.anonymize.safe_slices import slices
 from incrowd.arrays import Words
 from incrowd.codes.frequency import Frequencies
 from incrowd.errors import IncrowdError
-from incrowd.methods.safe import scheme as schemes
+from incrowd.methods.safe import draw as drawing
 from incrowd.methods.safe.slices import Slicer
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import (
@@ -248,7 +248,7 @@ def test_slices_are_chosen_from_the_whole_table_before_any_sample_is_drawn(
 
     monkeypatch.setattr(slicing, "select", watched_select)
     monkeypatch.setattr(slicing, "slices", watched_slices)
-    monkeypatch.setattr(schemes, "safe", watched_safe)
+    monkeypatch.setattr(drawing, "safe", watched_safe)
     made = released(people, tmp_path / "out", f"{CHOSEN}, scheme: fixed, beta: 0.25")
     assert order == ["slices", *["select"] * 3, *["safe"] * 4]
     events = [from_dict(event) for event in made.certificate.events]
@@ -286,7 +286,7 @@ def test_each_slice_draws_a_sample_of_its_own_from_the_whole_table(
         drawn.append((frequencies.total, k, beta))
         return safe(frequencies, k=k, beta=beta, bits=bits)
 
-    monkeypatch.setattr(schemes, "safe", watched)
+    monkeypatch.setattr(drawing, "safe", watched)
     more = {"fixed": f"k: 2, {LEVELS}, ", "search": "delta: 0.3, levels: {b: 0}, "}
     bits = Recorded(3)
     made = released(
@@ -321,9 +321,12 @@ REFUSED = [
     ("slices: 6", "there are 6 columns in all"),
     ("slices: 7, scheme: mondrian", "there are 6 columns in all"),
     ("slices: {columns: 2, tables: 2}", "need at least 3 tables of 2"),
-    (f"{CHOSEN}, k: 20, scheme: fixed", "leave 'k' out"),
-    (f"{DECLARED}, k: 20, scheme: search", "finds k itself"),
-    (f"{DECLARED}, k: 20, already_sampled: 0.5, scheme: fixed", "leave 'k' out"),
+    (f"{CHOSEN}, draw: sample, k: 20, scheme: fixed", "leave 'k' out"),
+    (f"{DECLARED}, draw: sample, k: 20, scheme: search", "finds k itself"),
+    (
+        f"{DECLARED}, draw: sample, k: 20, already_sampled: 0.5, scheme: fixed",
+        "leave 'k' out",
+    ),
     (f"{DECLARED}, k: 2, beta: 0.25, scheme: fixed", "more than the 1e-06 of the spec"),
     (f"{COVERING}, search_epsilon: 0.3", "leaves nothing for the release"),
     (f"{DECLARED}, scheme: fixed, levels: {{a: [0, 1]}}", "takes one level of column 'a'"),

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 from support.cli import run
+from support.releases import pairs_of
 from support.sliced import (
     BASE,
     CHOSEN,
@@ -63,7 +64,7 @@ def settled(more: str, base: str = BASE, columns: str = COLUMNS) -> Safe:
 
 def test_fixed_slices_are_planned_as_so_many_releases(people: pl.DataFrame, tmp_path: Path) -> None:
     """And searched ones have their rate: that of the smallest crowd."""
-    made = released(people, tmp_path / "out", f"{DECLARED}, scheme: fixed")
+    made = released(people, tmp_path / "out", f"{DECLARED}, draw: sample, scheme: fixed")
     planned = plan(epsilon=1, delta=1e-6, releases=3)
     events = [from_dict(event) for event in made.certificate.events]
     assert events == [SafeRelease(planned.k, realised(planned.beta))] * 3
@@ -78,7 +79,7 @@ def test_fixed_slices_are_planned_as_so_many_releases(people: pl.DataFrame, tmp_
     asked = ["plan", "--epsilon", "1", "--delta", "1e-6", "--releases", "3", "--json"]
     said = json.loads(run(*asked))
     assert (said["k"], said["beta"]) == (planned.k, planned.beta)
-    pair = leaves(settled(f"{DECLARED}, scheme: search").events[-1])[-1]
+    pair = leaves(settled(f"{DECLARED}, draw: sample, scheme: search").events[-1])[-1]
     assert isinstance(pair, SafeRelease)
     assert pair.beta == realised(planned.beta)
 
@@ -164,8 +165,8 @@ def test_several_tables_and_choices_are_paid_from_one_budget() -> None:
             rates=(0.2, 0.5), tables=3, population=population,
         )  # fmt: skip
         assert isinstance(budget, Split)
-        assert [pair.beta for pair in budget.pairs] == [0.2, 0.5]
-        own = Composition([Selection(0.04), Selection(0.02), OneOf(budget.pairs)])
+        assert [pair.beta for pair in pairs_of(budget)] == [0.2, 0.5]
+        own = Composition([Selection(0.04), Selection(0.02), OneOf(pairs_of(budget))])
         inside: list[Event] = [Selection(0.03), Selection(0.05), own, own, own]
         assert budget.events == (
             [Sampled(Composition(inside), population)] if population else inside
@@ -281,7 +282,7 @@ def test_other_events_are_not_those_of_slices(events: list[Event]) -> None:
 
 
 def test_the_largest_rate_for_a_k_is_within_the_budget() -> None:
-    (pair, *_) = settled(f"{DECLARED}, scheme: fixed, k: 20").events
+    (pair, *_) = settled(f"{DECLARED}, draw: sample, scheme: fixed, k: 20").events
     assert pair == SafeRelease(20, plan(epsilon=1, delta=1e-6, k=20, releases=3).beta)
 
 

@@ -15,8 +15,9 @@ import polars as pl
 import pytest
 from support.releases import files
 
-from incrowd.anonymize import safe
+from incrowd.anonymize import counts, safe
 from incrowd.anonymize import safe_search as search
+from incrowd.methods.safe import draw as drawing
 from incrowd.privacy import class_noise
 from incrowd.release.verify import verify
 from incrowd.tasks.publish import publish
@@ -27,6 +28,10 @@ METHODS = {
     "safe": f"epsilon: 1, delta: 1.0e-6, scheme: fixed, keep: 0.5, {LEVELS}",
     "safe, searched": f"epsilon: 1, delta: 1.0e-6, scheme: search, keep: 0.5, {FIXED}",
     "safe, sliced": f"epsilon: 1, delta: 1.0e-6, scheme: fixed, keep: 0.5, {LEVELS}, "
+    "slices: [[zip, kind], [zip, age, tail]]",
+    "safe, counts": f"epsilon: 1, delta: 1.0e-6, scheme: fixed, draw: counts, {LEVELS}",
+    "safe, counts, searched": f"epsilon: 1, delta: 1.0e-6, scheme: search, draw: counts, {FIXED}",
+    "safe, counts, sliced": f"epsilon: 1, delta: 1.0e-6, scheme: fixed, draw: counts, {LEVELS}, "
     "slices: [[zip, kind], [zip, age, tail]]",
     "safe, sampled before": f"epsilon: 1, delta: 1.0e-6, scheme: fixed, already_sampled: 0.5, "
     f"keep: 0.5, {LEVELS}",
@@ -62,7 +67,13 @@ def centred(monkeypatch: pytest.MonkeyPatch) -> None:
     def noiseless(count: int, **_: object) -> Any:
         return np.zeros(count, dtype=np.int64)
 
+    def still(cells: int, _law: object, _r: int, _bits: object) -> Any:
+        return np.zeros(cells, dtype=np.int64)
+
     monkeypatch.setattr(safe, "thinned", thinned)
+    monkeypatch.setattr(drawing, "thinned", thinned)  # the coin between two bounds
+    for name in ("geometric_noise", "gaussian_noise"):
+        monkeypatch.setattr(counts, name, still)
     monkeypatch.setattr(search, "one_sided_noise", noiseless)
     monkeypatch.setattr(
         class_noise.Noise, "draw", lambda _self, members, _bits: np.zeros(len(members), np.int64)

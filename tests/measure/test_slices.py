@@ -26,7 +26,7 @@ from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.slices import together
 from incrowd.spec.build import Declared
 from incrowd.spec.file import parse
-from incrowd.ui.terminal import survivals
+from incrowd.ui.results import survivals
 
 
 @pytest.fixture(scope="module")

@@ -22,14 +22,9 @@ from support.pairs import (
 
 from incrowd.arrays import Floats
 from incrowd.codes.frequency import Frequencies
-from incrowd.measure import utility
-from incrowd.measure.utility import (
-    Association,
-    Pair,
-    associations,
-    distances,
-    mean_error,
-)
+from incrowd.measure import association
+from incrowd.measure.association import Association, associations, mean_error
+from incrowd.measure.utility import Pair, distances
 
 
 def test_a_distance_by_hand() -> None:
@@ -140,8 +135,8 @@ def test_labels_too_many_for_a_grid_give_the_same(
     shares = rng.dirichlet(np.ones(4), (3, 6))
     pair = pair_of(random_table(50, 4, 4, 4), released, *shares)
     grid = associations(pair)
-    monkeypatch.setattr(utility, "_GRID", 0)
-    monkeypatch.setattr(utility, "_CHUNK", chunk)
+    monkeypatch.setattr(association, "_GRID", 0)
+    monkeypatch.setattr(association, "_CHUNK", chunk)
     for one, two in zip(associations(pair), grid, strict=True):
         assert one.original == pytest.approx(two.original)
         assert one.released == pytest.approx(two.released)

@@ -11,11 +11,8 @@ from support.pairs import identity, pair_of, random_table, table, uniform
 from incrowd.arrays import Floats
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.errors import IncrowdError, ParameterError
-from incrowd.measure import utility
-from incrowd.measure.utility import (
-    Accuracy,
-    accuracy,
-)
+from incrowd.measure import prediction
+from incrowd.measure.prediction import Accuracy, accuracy
 
 
 def planted(rows: int, seed: int = 2) -> Frequencies:
@@ -73,7 +70,7 @@ def test_the_majority_is_that_of_the_original() -> None:
     original = table([(0, 0, 50), (1, 1, 30)])
     held_out = table([(0, 0, 1), (1, 1, 3)])
     got = accuracy(identity(original, 2, 2), target="b", held_out=held_out)
-    assert got == Accuracy("b", 1.0, 1.0, 0.25)
+    assert got == Accuracy("b", 1.0, 1.0, 0.25, 1.0, 1.0)
 
 
 @pytest.mark.parametrize(("likely", "right"), [(1, 13 / 20), (2, 17 / 20)])
@@ -103,19 +100,19 @@ def test_counts_weigh_in_learning_and_testing() -> None:
 def test_one_class_left_is_always_said() -> None:
     original = table([(0, 0, 6), (1, 1, 4)])
     pair = pair_of(original, table([(0, 1, 3), (1, 1, 3)]), np.eye(2), np.eye(2))
-    assert accuracy(pair, target="b", held_out=original) == Accuracy("b", 1.0, 0.4, 0.6)
+    assert accuracy(pair, target="b", held_out=original) == Accuracy("b", 1.0, 0.4, 0.6, 1.0, 0.5)
 
 
 def test_without_other_columns_the_most_frequent_is_said() -> None:
     original = table([(0, 6), (1, 4)])
     pair = pair_of(original, table([(0, 1), (1, 2)]), np.eye(2))
-    assert accuracy(pair, target="a", held_out=original) == Accuracy("a", 0.6, 0.4, 0.6)
+    assert accuracy(pair, target="a", held_out=original) == Accuracy("a", 0.6, 0.4, 0.6, 0.5, 0.5)
 
 
 def test_nothing_is_learnt_from_nothing() -> None:
     original, empty = table([(0, 0, 6), (1, 1, 4)]), table([], 2)
     pair = pair_of(original, empty, np.eye(2), np.eye(2))
-    assert accuracy(pair, target="b", held_out=original) == Accuracy("b", 1.0, 0.0, 0.6)
+    assert accuracy(pair, target="b", held_out=original) == Accuracy("b", 1.0, 0.0, 0.6, 1.0, 0.5)
     assert accuracy(pair, target="b", held_out=empty) == Accuracy("b", 0.0, 0.0, 0.0)
     pair = pair_of(empty, empty, np.eye(2), np.eye(2))
     assert accuracy(pair, target="b") == Accuracy("b", 0.0, 0.0, 0.0)
@@ -123,7 +120,7 @@ def test_nothing_is_learnt_from_nothing() -> None:
 
 def test_rows_are_split_one_by_one() -> None:
     original = table([(0, 50_000), (1, 50_000), (2, 1)])
-    known, test = utility._split(original, 4)
+    known, test = prediction._split(original, 4)
     assert known.total + test.total == original.total
     for at in (0, 1):  # Binomial(50,000, 1/5), at 5 standard deviations
         assert abs(test.counts[at] - 10_000) < 5 * 8000**0.5
@@ -134,7 +131,7 @@ def test_rows_are_split_one_by_one() -> None:
 def test_examples_are_limited_and_keep_their_weight(most: int) -> None:
     original = random_table(400, 10, 10, 2)
     target = np.array([[0.25, 0.75], [1.0, 0.0]])
-    codes, bins, weights = utility._examples(original, target, 2, most, 0)
+    codes, bins, weights = prediction._examples(original, target, 2, most, 0)
     assert len(codes) == len(bins) == len(weights) <= most
     assert codes.shape[1] == 2
     assert weights.sum() == pytest.approx(original.total)
@@ -147,14 +144,14 @@ def test_examples_are_limited_and_keep_their_weight(most: int) -> None:
 def test_a_model_that_is_stopped_early_is_used_without_a_warning(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(utility, "_ITERATIONS", 1)
+    monkeypatch.setattr(prediction, "_ITERATIONS", 1)
     assert accuracy(identity(planted(500), 6, 5, 3), target="c").original > 0.4
 
 
 def test_chunks_of_test_rows_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     pair = identity(random_table(400, 8, 6, 3), 8, 6, 3)
     whole = accuracy(pair, target="c")
-    monkeypatch.setattr(utility, "_CHUNK", 7)
+    monkeypatch.setattr(prediction, "_CHUNK", 7)
     assert accuracy(pair, target="c") == whole
 
 
@@ -188,3 +185,33 @@ def test_without_scikit_learn_the_way_out_is_named(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
     with pytest.raises(IncrowdError, match="needs scikit-learn: pip install 'incrowd.utility.'"):
         accuracy(identity(planted(50), 6, 5, 3), target="c")
+
+
+def test_the_area_under_the_curve_is_that_of_all_pairs() -> None:
+    rng = np.random.default_rng(3)
+    scores, second = rng.integers(0, 6, 60).astype(float), rng.random(60) < 0.4
+    counts = rng.integers(1, 5, 60)
+    test = Frequencies(np.zeros((60, 1), dtype=np.int32), counts)
+    won = total = 0.0
+    for one in np.flatnonzero(second):
+        for other in np.flatnonzero(~second):
+            weight = float(counts[one] * counts[other])
+            total += weight
+            won += weight * ((scores[one] > scores[other]) + 0.5 * (scores[one] == scores[other]))
+    assert prediction._auc(scores, test, second) == pytest.approx(won / total)
+
+
+def test_the_area_tells_a_useful_release_from_a_useless_one() -> None:
+    rng = np.random.default_rng(4)
+    first = rng.integers(0, 6, 4000)
+    target = (rng.random(4000) < 0.1 + 0.1 * first).astype(int)
+    codes = np.column_stack([first, target]).astype(np.int32)
+    original = merged(codes, np.ones(4000, dtype=np.int64))
+    hidden = original.rolled([np.zeros(6, np.int32), np.arange(2, dtype=np.int32)])
+    useless = accuracy(pair_of(original, hidden, uniform(range(6), bins=6), np.eye(2)), target="b")
+    assert useless.auc_original is not None
+    assert useless.auc_original > 0.65
+    assert useless.auc_released == 0.5
+    three = accuracy(identity(planted(500), 6, 5, 3), target="c")
+    assert three.auc_original is None
+    assert three.auc_released is None

@@ -136,14 +136,14 @@ def test_too_many_tuples_are_sampled_by_weight(monkeypatch: pytest.MonkeyPatch) 
     codes = np.arange(3000, dtype=np.int32)[:, None]
     heavy = np.where(codes[:, 0] < 1500, 9, 1).astype(np.int64)
     original = Frequencies(codes, heavy)
-    limited = utility._limited(original, 2000, 5)
+    limited = utility.limited(original, 2000, 5)
     assert limited.total == 2000
     assert len(limited) < 2000
     assert set(limited.codes[:, 0].tolist()) <= set(range(3000))
     # Binomial(2000, 0.9): more than 5 standard deviations away less than once in a million.
     share = limited.counts[limited.codes[:, 0] < 1500].sum() / 2000
     assert abs(share - 0.9) < 5 * (0.09 / 2000) ** 0.5
-    assert utility._limited(original, 3000, 5) is original
+    assert utility.limited(original, 3000, 5) is original
     monkeypatch.setattr(utility, "_TUPLES", 50)
     same = identity(random_table(500, 9, 9), 9, 9)
     assert queries(same, count=50) == Queries(50, 0.0, 0.0)

@@ -1,4 +1,4 @@
-"""What 'scheme: auto', the default, decides; from the spec alone."""
+"""What 'scheme: auto' and 'draw: auto', the defaults, decide; from the spec alone."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from incrowd.tasks.sample import SPECS, sample
 
 pytestmark = pytest.mark.usefixtures("settled_once")
 BUDGET = "epsilon: 1, delta: 1.0e-6"
+SAMPLE = f"{BUDGET}, draw: sample"
 ALL = "levels: {zip: 3, sex: 0, birth_year: 4, race: 0}"
 
 
@@ -32,23 +33,34 @@ def decision(file: SpecFile) -> tuple[type, str]:
 @pytest.mark.parametrize(
     ("release", "scheme", "reason"),
     [
-        (BUDGET, Searched, "so levels, k and beta were chosen privately."),
+        (BUDGET, Searched, "so levels were chosen privately."),
+        (BUDGET, Searched, "made of counts with noise: "),
+        (SAMPLE, Searched, "so levels, k and beta were chosen privately."),
+        (SAMPLE, Searched, "asks for a sample"),
+        (f"{BUDGET}, draw: counts", Searched, "asks for counts with noise"),
+        (f"{BUDGET}, draw: auto", Searched, "made of counts with noise"),
         (f"{BUDGET}, scheme: auto", Searched, "leaves the scheme open"),
         (f"{BUDGET}, keep: 0.5, levels: {{sex: 0}}", Searched, "so levels were chosen privately."),
+        (f"{BUDGET}, keep: 0.5", Searched, "made of a sample: the spec names 'keep'"),
+        (f"{BUDGET}, beta: 0.5", Searched, "made of a sample: the spec names 'beta'"),
+        (f"{BUDGET}, levels: {{race: 0}}", Searched, "so levels were chosen privately."),
         (
-            f"{BUDGET}, levels: {{race: 0}}",
+            f"{SAMPLE}, levels: {{race: 0}}",
             Searched,
             "so levels, k and beta were chosen privately.",
         ),
         (f"{BUDGET}, {ALL}", Fixed, "names the level of every column"),
-        (f"{BUDGET}, k: 20", Fixed, "names k, which a search would find itself"),
+        (f"{SAMPLE}, k: 20", Fixed, "names k, which a search would find itself"),
+        (f"{BUDGET}, k: 20", Searched, "Of counts, k = 20 is the least number of rows"),
         ("epsilon: 1, k: 20, beta: 0.2", Fixed, "names k"),
         ("epsilon: 1, beta: 0.2", Fixed, "does not give both epsilon and delta"),
+        ("epsilon: 1, k: 20", Fixed, "made of a sample: counts need both epsilon and delta"),
         (f"{BUDGET}, slices: 2", Searched, "for each slice by itself"),
         (f"{BUDGET}, levels: {{sex: [0, 1], race: [0, 1], birth_year: 3}}", Searched, "privately."),
         (f"{BUDGET}, scheme: fixed", Fixed, "asks for a fixed scheme"),
         (f"{BUDGET}, scheme: search", Searched, "asks for a search"),
         (f"{BUDGET}, scheme: mondrian", Cut, "asks for safe Mondrian"),
+        (f"{BUDGET}, scheme: mondrian", Cut, "made of a sample: the spec asks for cuts"),
     ],
 )
 def test_each_decision_has_its_reason(release: str, scheme: type, reason: str) -> None:
@@ -65,7 +77,8 @@ def test_columns_that_list_nothing_are_searched() -> None:
 @pytest.mark.parametrize("more", ["objective: detail", "search_epsilon: 0.1"])
 def test_what_only_a_choice_needs_is_refused_where_nothing_is_chosen(more: str) -> None:
     with pytest.raises(IncrowdError, match="is for a scheme that is chosen, but the spec names k"):
-        decision(spec(f"release: {{{BUDGET}, k: 20, {more}}}"))
+        decision(spec(f"release: {{{SAMPLE}, k: 20, {more}}}"))
+    assert decision(spec(f"release: {{{BUDGET}, k: 20, {more}}}"))[0] is Searched  # of counts
 
 
 def wide(columns: int, **release: Any) -> SpecFile:
@@ -84,12 +97,16 @@ def test_of_very_many_schemes_the_finest_are_left_out_unseen() -> None:
     assert max(lattice.low) - min(lattice.low) <= 1  # every column keeps a choice
     assert f"Of {6**12:,} schemes the finest were left out, without a look" in reasons[1]
     assert "'c0' from level 4" in reasons[1]
-    few = wide(4)
-    scheme, reasons = decided_by(few, "quasi")
-    assert type(scheme) is Searched
-    assert scheme.lattice(tuple(few.spec.columns)).size == 6**4
-    assert len(reasons) == 2  # what was decided, and what else could be asked for
-    assert "'objective: detail' with 'keep: 0.25'" in reasons[1]
+    for draw, hint in (
+        ("sample", "'objective: detail' with 'keep: 0.25'."),
+        ("counts", "'objective: detail'."),
+    ):
+        few = wide(4, draw=draw)
+        scheme, reasons = decided_by(few, "quasi")
+        assert type(scheme) is Searched
+        assert scheme.lattice(tuple(few.spec.columns)).size == 6**4
+        assert len(reasons) == 3  # what was decided, what else could be asked for, and the draw
+        assert reasons[1].endswith(hint)
 
 
 def test_limits_of_the_spec_stay_when_schemes_are_left_out() -> None:

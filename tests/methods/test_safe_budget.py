@@ -11,6 +11,7 @@ from typing import Any
 import mpmath
 import pytest
 from support.exact import Pair, neighbours
+from support.releases import pairs_of
 
 from incrowd.errors import IncrowdError, UnsolvableError
 from incrowd.methods.safe.budget import fixed, searched
@@ -52,7 +53,7 @@ def test_the_settled_pair_holds_although_everybody_else_is_known(
     rate: float, epsilon: float
 ) -> None:
     budget = settled(epsilon=epsilon, delta=1e-6, already_sampled=rate)
-    (pair,) = budget.pairs
+    (pair,) = pairs_of(budget)
     true = enumerated(pair, rate, epsilon, range(1, 3 * math.ceil(pair.k / pair.beta)))
     assert budget.events == [Sampled(pair, rate)]
     found = Accountant(budget.events).delta(epsilon=epsilon)
@@ -77,7 +78,7 @@ def largest_rate(k: int, rate: float, epsilon: float, delta: float) -> float:
 @pytest.mark.parametrize("rate", [0.01, 0.1, 0.3, 0.95])
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 1e-6), (1.0, 1e-6), (2.0, 1e-4)])
 def test_no_crowd_is_smaller(rate: float, epsilon: float, delta: float) -> None:
-    (pair,) = settled(epsilon=epsilon, delta=delta, already_sampled=rate).pairs
+    (pair,) = pairs_of(settled(epsilon=epsilon, delta=delta, already_sampled=rate))
     assert delta_of(pair, rate, epsilon) <= delta
     crowd = pair.k / pair.beta
     for k in range(max(1, pair.k - 8), pair.k + 9):
@@ -91,7 +92,7 @@ def test_no_crowd_is_smaller(rate: float, epsilon: float, delta: float) -> None:
 @pytest.mark.parametrize("beta", [0.05, 0.5, 0.95])
 def test_with_a_rate_k_is_the_smallest(rate: float, beta: float) -> None:
     for word in ("beta", "keep"):
-        (pair,) = settled(epsilon=0.5, delta=1e-5, already_sampled=rate, **{word: beta}).pairs
+        (pair,) = pairs_of(settled(epsilon=0.5, delta=1e-5, already_sampled=rate, **{word: beta}))
         assert pair.beta == realised(beta)
         assert delta_of(pair, rate, 0.5) <= 1e-5
         assert pair.k == 1 or delta_of(SafeRelease(pair.k - 1, beta), rate, 0.5) > 1e-5
@@ -100,7 +101,7 @@ def test_with_a_rate_k_is_the_smallest(rate: float, beta: float) -> None:
 @pytest.mark.parametrize("rate", [0.02, 0.1, 0.5, 0.99])
 @pytest.mark.parametrize("k", [1, 7, 60])
 def test_with_a_k_the_rate_is_the_largest(rate: float, k: int) -> None:
-    (pair,) = settled(epsilon=0.5, delta=1e-5, already_sampled=rate, k=k).pairs
+    (pair,) = pairs_of(settled(epsilon=0.5, delta=1e-5, already_sampled=rate, k=k))
     assert pair.k == k
     assert delta_of(pair, rate, 0.5) <= 1e-5
     assert delta_of(SafeRelease(k, pair.beta * (1 + 1e-6)), rate, 0.5) > 1e-5
@@ -109,7 +110,7 @@ def test_with_a_k_the_rate_is_the_largest(rate: float, k: int) -> None:
 def test_the_direction_of_the_absent_counts_too() -> None:
     """At a large beta and a small epsilon it decides, and the smallest k is that of both."""
     rate, epsilon, delta, beta = 0.9, 0.05, 1e-2, 0.95
-    (pair,) = settled(epsilon=epsilon, delta=delta, already_sampled=rate, beta=beta).pairs
+    (pair,) = pairs_of(settled(epsilon=epsilon, delta=delta, already_sampled=rate, beta=beta))
     one_less = SafeRelease(pair.k - 1, beta)
     assert delta_of(pair, rate, epsilon) <= delta < delta_of(one_less, rate, epsilon)
 
@@ -135,10 +136,10 @@ def test_a_sample_that_cannot_be_settled_says_what_is_missing() -> None:
 
 def test_a_sample_rarer_than_delta_has_an_answer() -> None:
     """Then membership itself is unlikelier than delta, whatever is shown."""
-    (pair,) = settled(epsilon=0.5, delta=1e-3, already_sampled=1e-4).pairs
+    (pair,) = pairs_of(settled(epsilon=0.5, delta=1e-3, already_sampled=1e-4))
     assert pair.k == 1
     assert 0.99 < pair.beta < 1
-    assert settled(epsilon=0.5, delta=1e-3, already_sampled=1e-4, beta=0.5).pairs[0].k == 1
+    assert pairs_of(settled(epsilon=0.5, delta=1e-3, already_sampled=1e-4, beta=0.5))[0].k == 1
     slices = fixed(SafeSpec(epsilon=0.5, delta=1e-3, already_sampled=1e-4), tables=3)
     assert Accountant(slices.events).delta(epsilon=0.5) <= 1e-3
 
@@ -146,14 +147,14 @@ def test_a_sample_rarer_than_delta_has_an_answer() -> None:
 def test_several_tables_have_the_rate_of_the_smallest_crowd() -> None:
     release = SafeSpec(epsilon=1.0, delta=1e-6, already_sampled=0.1)
     found = fixed(release, tables=3)
-    (pair,) = found.pairs
+    (pair,) = pairs_of(found)
     assert found.events == [Sampled(Composition([pair] * 3), 0.1)]
     assert Accountant(found.events).delta(epsilon=1.0) <= 1e-6
     for beta in (0.1, 0.2, 0.3, 0.5, 0.7, 0.9):
         given = SafeSpec(epsilon=1.0, delta=1e-6, already_sampled=0.1, beta=beta)
-        (other,) = fixed(given, tables=3).pairs
+        (other,) = pairs_of(fixed(given, tables=3))
         assert pair.k / pair.beta <= other.k / other.beta * 1.03
-    (chosen,) = searched(release, selections=(0.02,), tables=3).pairs
+    (chosen,) = pairs_of(searched(release, selections=(0.02,), tables=3))
     assert chosen.beta == pair.beta
 
 

@@ -51,9 +51,9 @@ def test_any_one_from_the_other_three(
     if delta < 1e-200 or delta > 0.99:
         return
     budget = {"delta": delta * (1 + 1e-9), "definition": definition}
-    assert ic.plan(k=k, beta=beta, **budget).epsilon <= epsilon * (1 + 1e-9)  # type: ignore[arg-type]
-    assert ic.plan(beta=beta, epsilon=epsilon, **budget).k <= k  # type: ignore[arg-type]
-    assert ic.plan(k=k, epsilon=epsilon, **budget).beta >= beta * (1 - 1e-9)  # type: ignore[arg-type]
+    assert ic.plan(k=k, beta=beta, **budget).epsilon <= epsilon * (1 + 1e-9)  # type: ignore[call-overload]
+    assert ic.plan(beta=beta, epsilon=epsilon, **budget).k <= k  # type: ignore[call-overload]
+    assert ic.plan(k=k, epsilon=epsilon, **budget).beta >= beta * (1 - 1e-9)  # type: ignore[call-overload]
 
 
 @settings(max_examples=8)

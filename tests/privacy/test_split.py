@@ -13,6 +13,7 @@ from dp_accounting.pld import pld_pmf
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from support.releases import pairs_of
 
 from incrowd.errors import IncrowdError, ParameterError, UnsolvableError
 from incrowd.privacy.accountant import Accountant, BasicAccountant
@@ -215,7 +216,7 @@ def test_pairs_are_within_the_budget_and_no_larger_than_they_must_be(
     epsilon: float, delta: float, searches: list[float]
 ) -> None:
     budget = paired(epsilon=epsilon, delta=delta, selections=searches)
-    pairs, spent = budget.pairs, budget.events
+    pairs, spent = pairs_of(budget), budget.events
     assert [pair.beta for pair in pairs] == [realised(rate) for rate in RATES]
     assert spent == [*map(Selection, searches), OneOf(pairs)]
     assert Accountant(spent).delta(epsilon=epsilon) <= delta
@@ -232,7 +233,7 @@ def test_pairs_are_within_the_budget_and_no_larger_than_they_must_be(
 def test_all_pairs_together_are_accounted_not_the_chosen_one() -> None:
     """Each pair by itself leaves something; at the epsilons between, another is the worst."""
     budget = paired(epsilon=1.0, delta=1e-6, selections=[0.05])
-    pairs, spent = budget.pairs, budget.events
+    pairs, spent = pairs_of(budget), budget.events
     together = Accountant(spent).delta(epsilon=1.0)
     each = [Accountant([Selection(0.05), pair]).delta(epsilon=1.0) for pair in pairs]
     assert max(each) <= together <= 1e-6
@@ -251,10 +252,10 @@ def test_a_search_that_leaves_next_to_nothing_ends_in_a_refusal_or_a_pair() -> N
 
 def test_one_rate_gives_one_pair() -> None:
     budget = paired(epsilon=1.0, delta=1e-6, selections=[0.05], rates=(0.25,))
-    pairs, spent = budget.pairs, budget.events
+    pairs, spent = pairs_of(budget), budget.events
     assert len(pairs) == 1
     assert spent == [Selection(0.05), OneOf(pairs)]
-    free = paired(epsilon=1.0, delta=1e-6, selections=[1e-6], rates=(0.25,)).pairs
+    free = pairs_of(paired(epsilon=1.0, delta=1e-6, selections=[1e-6], rates=(0.25,)))
     assert free == (SafeRelease(14, 0.25),)  # what a release without a search needs
     assert pairs[0].k >= free[0].k
 
@@ -263,11 +264,11 @@ def test_one_rate_gives_one_pair() -> None:
 def test_a_table_that_is_a_sample_needs_smaller_crowds(population: float) -> None:
     asked = {"epsilon": 1.0, "delta": 1e-6, "selections": [0.05]}
     budget = paired(**asked, population=population)  # type: ignore[arg-type]
-    pairs, spent = budget.pairs, budget.events
+    pairs, spent = pairs_of(budget), budget.events
     (event,) = spent
     assert event == Sampled(Composition([Selection(0.05), OneOf(pairs)]), population)
     assert Accountant(spent).delta(epsilon=1.0) <= 1e-6
-    whole = paired(**asked).pairs  # type: ignore[arg-type]
+    whole = pairs_of(paired(**asked))  # type: ignore[arg-type]
     assert all(one.k <= other.k for one, other in zip(pairs, whole, strict=True))
     assert sum(one.k for one in pairs) < sum(other.k for other in whole)
     # By a bound that needs no grid: the inside amplified, present'(x) = rate present(y).

@@ -26,10 +26,14 @@ from incrowd.spec.file import parse
 from incrowd.tasks.publish import publish
 
 
-@pytest.fixture(scope="module")
-def good(voters: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=["counts", "sample"])
+def good(
+    voters: pl.DataFrame,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+) -> Path:
     folder = tmp_path_factory.mktemp("good") / "out"
-    settings_ = USUAL.replace("}}", "}, format: csv}")
+    settings_ = USUAL.replace("}}", f"}}, format: csv, draw: {request.param}}}")
     publish(voters, spec(settings_), output=folder, key=Ed25519PrivateKey.generate())
     return folder
 
@@ -101,13 +105,17 @@ def test_a_smallest_class_that_is_not_so_is_named(good: Path, tmp_path: Path) ->
     assert verify(folder)
 
 
-def test_a_dropped_row_that_leaves_k_minus_one_is_named(good: Path, tmp_path: Path) -> None:
+def test_a_dropped_row_that_leaves_one_too_few_is_named(good: Path, tmp_path: Path) -> None:
+    """Of a sample k - 1 alike are too few; of counts r + k - 1."""
     folder = tampered(good, tmp_path)
     certificate = Certificate.model_validate_json((good / "certificate.json").read_bytes())
     data = pl.read_csv(folder / "data.csv", infer_schema=False)
-    k = int(certificate.parameters["k"])
+    known = certificate.parameters
+    least, what = int(known["k"]), "k"
+    if "r" in known:
+        least, what = least + int(known["r"]), "r + k"
     sizes = data.group_by(data.columns).len().sort("len")
-    drop = int(sizes["len"][0]) - k + 1
+    drop = int(sizes["len"][0]) - least + 1
     smallest = sizes.head(1).drop("len")
     kept = data.join(smallest, on=data.columns, how="anti", nulls_equal=True)
     left = data.join(smallest, on=data.columns, how="semi", nulls_equal=True).slice(drop)
@@ -116,11 +124,11 @@ def test_a_dropped_row_that_leaves_k_minus_one_is_named(good: Path, tmp_path: Pa
     recertified(
         folder,
         release=certificate.table.release.model_copy(
-            update={"sha256": digest, "rows": len(data) - drop, "smallest_class": k - 1}
+            update={"sha256": digest, "rows": len(data) - drop, "smallest_class": least - 1}
         ),
     )
     assert verify(folder) == [
-        f"1 class(es) are smaller than k = {k}; the smallest has {k - 1} row(s)."
+        f"1 class(es) are smaller than {what} = {least}; the smallest has {least - 1} row(s)."
     ]
 
 
@@ -164,7 +172,8 @@ def certificate_of(folder: Path) -> Certificate:
 
 def lies(certificate: Certificate) -> list[dict[str, Any]]:
     """Changes that a liar would make, each with a seal that fits."""
-    real = certificate.events[0]
+    real, known = certificate.events[0], certificate.parameters
+    fewer = {"r": 1.0} if "r" in known else {"k": 2.0}
     weak = {"kind": "safe release", "k": 2, "beta": 1e-9}
     choice = {"kind": "selection", "epsilon": 0.1}
     column = certificate.table.scheme["sex"]
@@ -174,7 +183,7 @@ def lies(certificate: Certificate) -> list[dict[str, Any]]:
         {"events": [choice]},
         {"events": []},
         {"events": [{"kind": "composition", "events": []}]},
-        {"parameters": {"k": 2.0, "beta": certificate.parameters["beta"]}},
+        {"parameters": {**known, **fewer}},
         {"date": "n=800"},
         {"incrowd": "alice is in it"},
         {"scheme": {**certificate.table.scheme, "sex": column.model_copy(update={"level": 7})}},

@@ -29,10 +29,12 @@ FIELDS = {
     "delta": ("1.0e-6", BUDGET),
     "beta": ("0.5", "safe"),
     "keep": ("0.5", "safe"),
+    "draw": ("auto", "safe"),
     "scheme": ("auto", "safe"),
     "slices": ("2", "safe"),
     "already_sampled": ("0.1", "safe"),
     "objective": ("rows", "safe"),
+    "target": ("a", "safe"),
     "search_epsilon": ("0.1", "safe"),
     "loss": ("entropy", CLASSES),
     "candidates": ("all", CLASSES),
@@ -55,11 +57,13 @@ FOREIGN = {
         "noise", "bounds", "confidence", "clamp",
     ),
     "k-epsilon": (
-        "beta", "keep", "scheme", "slices", "already_sampled", "objective", "search_epsilon",
+        "beta", "keep", "draw", "scheme", "slices", "already_sampled", "objective",
+        "target", "search_epsilon",
     ),
     "k-anonymity": (
         "epsilon", "delta",
-        "beta", "keep", "scheme", "slices", "already_sampled", "objective", "search_epsilon",
+        "beta", "keep", "draw", "scheme", "slices", "already_sampled", "objective",
+        "target", "search_epsilon",
         "noise", "bounds", "confidence", "clamp",
     ),
 }  # fmt: skip

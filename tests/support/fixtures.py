@@ -14,6 +14,7 @@ from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Event
 from incrowd.privacy.plan import plan
 from incrowd.privacy.split import paired
+from incrowd.privacy.split_counts import counted
 from incrowd.release import certificate, ledger
 from incrowd.release import report as curator
 from incrowd.tasks.sample import sample
@@ -77,7 +78,7 @@ def _delta(events: tuple[Event, ...], step: float | None, epsilon: float) -> flo
     return Accountant(events, step=step).delta(epsilon=epsilon)
 
 
-PLAN, PAIRED = cache(plan), cache(paired)
+PLAN, PAIRED, COUNTED = cache(plan), cache(paired), cache(counted)
 
 
 @pytest.fixture
@@ -89,5 +90,6 @@ def settled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     monkeypatch.setattr(budget, "plan", PLAN)
     monkeypatch.setattr(budget, "paired", PAIRED)
+    monkeypatch.setattr(budget, "counted", COUNTED)
     for module in (budget, certificate, ledger):
         monkeypatch.setattr(module, "Accountant", Remembering)

@@ -86,6 +86,8 @@ def _safe(draw: random.Random, names: list[str]) -> dict[str, Any]:
         release["already_sampled"] = 0.5
     if scheme == "fixed" and draw.random() < 0.4:
         release = {"k": 20, "beta": 0.2, "epsilon": 1, "scheme": "fixed"}
+    elif "keep" not in release and scheme != "mondrian" and draw.random() < 0.5:
+        release["draw"] = "sample"  # which is counts otherwise
     return release
 
 

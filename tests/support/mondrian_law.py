@@ -33,6 +33,7 @@ from incrowd.codes.counted import Counted
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.engine.source import local_engine, open_table
 from incrowd.methods.base import Walk, published
+from incrowd.methods.safe import draw as drawing
 from incrowd.methods.safe import scheme as schemes
 from incrowd.methods.safe.scheme import Cut
 from incrowd.privacy.accountant import Accountant
@@ -77,7 +78,9 @@ class Problem:
 
     @property
     def split(self) -> Split:
-        return Split(3.0, 0.01, self.pairs, tuple(float(epsilon) for epsilon in self.epsilons))
+        return Split(
+            3.0, 0.01, OneOf(self.pairs), tuple(float(epsilon) for epsilon in self.epsilons)
+        )
 
     @property
     def file(self) -> SpecFile:
@@ -137,7 +140,7 @@ class Whole:
         found: dict[Any, float] = {}
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(schemes, "cells", lambda *_, **__: None)
-            patch.setattr(schemes, "safe", self._all)
+            patch.setattr(drawing, "safe", self._all)
             for product, pair, share in self.products(whole):
                 one = self._round._ramp
                 assert pair == self._drawn == SafeRelease(one.k, one.beta)
@@ -160,7 +163,7 @@ class Whole:
         """Every way that the choices can go, with its probability."""
         with pytest.MonkeyPatch.context() as patch:
             numbers = {(one.k, one.beta): one for one in self.problem.ramps}
-            patch.setattr(schemes, "ramp", lambda k, beta: numbers[k, beta])
+            patch.setattr(drawing, "ramp", lambda k, beta: numbers[k, beta])
             patch.setattr(searching, "one_sided_noise", self._winner)
             patch.setattr(cutting, "one_sided_noise", self._none)
             patch.setattr(np, "argmax", self._scripted)

@@ -9,8 +9,10 @@ import polars as pl
 
 from incrowd.codes.values import reading_order
 from incrowd.methods.base import published
-from incrowd.methods.safe.auto import decided
+from incrowd.methods.safe.auto import decided, drawn
 from incrowd.methods.safe.scheme import Scheme
+from incrowd.privacy.events import SafeRelease
+from incrowd.privacy.split import Split
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, parse
 from incrowd.spec.release import SafeSpec
@@ -37,7 +39,16 @@ def spec(release: str = USUAL, columns: str = COLUMNS, more: str = "") -> SpecFi
 
 def decided_by(file: SpecFile, *roles: str) -> tuple[Scheme, tuple[str, ...]]:
     assert isinstance(file.spec.release, SafeSpec)
-    return decided(file.spec.release, Declared(published(file.spec, *roles)))
+    release, draw_reasons = drawn(file.spec.release)
+    scheme, reasons = decided(release, Declared(published(file.spec, *roles)))
+    return scheme, (*reasons, *draw_reasons)
+
+
+def pairs_of(split: Split) -> tuple[SafeRelease, ...]:
+    """What a table may be drawn with, all of it samples."""
+    found = tuple(draw for draw in split.draws if isinstance(draw, SafeRelease))
+    assert found == split.draws
+    return found
 
 
 def released(voters: pl.DataFrame, folder: Path, release: str = USUAL, **more: Any) -> Release:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -23,7 +23,7 @@ from incrowd.arrays import Counts, Floats, Words
 from incrowd.codes.frequency import Frequencies, between, merged
 from incrowd.codes.hierarchy import Hierarchy, from_rows
 from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.events import OneOf, SafeRelease, Selection
+from incrowd.privacy.events import Event, OneOf, SafeRelease, Selection
 from incrowd.privacy.randomness import Randomness, SeededRandomness
 
 Row = tuple[int, ...]
@@ -39,6 +39,7 @@ class Problem:
     ramps: tuple[Ramp, ...]
     power: int = 1
     weights: tuple[float, ...] = ()
+    target: int | None = None
 
     @property
     def shares(self) -> Floats:
@@ -54,7 +55,10 @@ class Problem:
         return Rollups(self.hierarchies, merged(codes, np.ones(len(codes), dtype=np.int64)))
 
     def detail(self, table: Table) -> _Detail:
-        return _Detail(self.rollups(table), self.lattice, self.power, self.shares)
+        weights = self.shares
+        if self.target is not None:
+            weights[self.target] = 0.0
+        return _Detail(self.rollups(table), self.lattice, self.power, weights, self.target)
 
     def state(self, table: Table) -> _State:
         noise = np.zeros((len(self.ramps), *self.lattice.shape), dtype=np.int64)
@@ -63,7 +67,7 @@ class Problem:
     def search(self, table: Table, epsilon: Fraction, bits: Randomness) -> Chosen:
         return search(
             self.rollups(table), self.lattice, self.ramps,
-            epsilon=epsilon, power=self.power, weights=self.shares, bits=bits,
+            epsilon=epsilon, power=self.power, weights=self.shares, bits=bits, target=self.target,
         )  # fmt: skip
 
 
@@ -72,9 +76,7 @@ def scores(problem: Problem, table: Table) -> list[int]:
     found = []
     for one in problem.ramps:
         for node in problem.nodes:
-            alone = Problem(
-                problem.hierarchies, Lattice(node, node), (one,), problem.power, problem.weights
-            )
+            alone = replace(problem, lattice=Lattice(node, node), ramps=(one,))
             state = alone.state(table)
             state.score(node)
             assert state._best is not None
@@ -84,7 +86,10 @@ def scores(problem: Problem, table: Table) -> list[int]:
 
 def by_definition(problem: Problem, table: Table) -> list[int]:
     """The same from the docstring, row by row: each row has its cell's share of w psi."""
-    total = float(problem.shares.sum())
+    shares, target = problem.shares, problem.target
+    if target is not None:
+        shares[target] = 0.0
+    total = float(shares.sum())
     found = []
     for one in problem.ramps:
         for node in problem.nodes:
@@ -96,6 +101,7 @@ def by_definition(problem: Problem, table: Table) -> list[int]:
                 )
                 cells[cell] = cells.get(cell, 0) + 1
             score = 0
+            told: dict[Row, list[tuple[int, int]]] = {}
             for cell, rows in cells.items():
                 detail = 0.0
                 for at, (hierarchy, level) in enumerate(
@@ -103,10 +109,17 @@ def by_definition(problem: Problem, table: Table) -> list[int]:
                 ):
                     covered = float(hierarchy.covered(level)[cell[at]])
                     lost = (covered - 1) / max(hierarchy.size - 1, 1)
-                    detail += float(problem.shares[at]) / total * (1 - lost)
+                    detail += float(shares[at]) / total * (1 - lost)
                 weight = math.floor(min(max(detail, 0.0), 1.0) ** problem.power * W)
-                rising = max(0, one.d * (rows - one.a))
-                score += weight * min(rising, one.b * rows)
+                psi = min(max(0, one.d * (rows - one.a)), one.b * rows)
+                if target is None:
+                    score += weight * psi
+                else:
+                    region = cell[:target] + cell[target + 1 :]
+                    told.setdefault(region, []).append((weight, psi))
+            for parts in told.values():
+                values = [psi for _, psi in parts]
+                score += (parts[0][0] + 2 * W) * max(0, 2 * max(values) - sum(values))
             found.append(score)
     return found
 
@@ -187,6 +200,10 @@ class Whole:
     def chosen(self, table: Table) -> list[float]:
         return law(scores(self.problem, table), self.rate)
 
+    def drawn_with(self) -> Event:
+        """What is accounted after the choice."""
+        return OneOf(SafeRelease(one.k, one.beta) for one in self.problem.ramps)
+
     def candidates(self) -> list[tuple[Node, Ramp]]:
         return [(node, one) for one in self.problem.ramps for node in self.problem.nodes]
 
@@ -224,8 +241,7 @@ def used_up(
     whole: Whole, epsilon: Fraction, pairs: Iterable[tuple[Table, Table]]
 ) -> tuple[float, float]:
     """The largest divergence over the claimed delta: of row present, and of row absent."""
-    releases = [SafeRelease(one.k, one.beta) for one in whole.problem.ramps]
-    accountant = Accountant([Selection(float(epsilon)), OneOf(releases)])
+    accountant = Accountant([Selection(float(epsilon)), whole.drawn_with()])
     listed = list(pairs)
     present = absent = 0.0
     for more in (-0.75, -0.5, -0.1, 0.0, 0.1, 0.3, 0.7, 1.2):

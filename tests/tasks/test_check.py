@@ -93,7 +93,9 @@ def test_check_says_what_publishing_would_refuse(tmp_path: Path) -> None:
     text = f"table: t.csv\ncolumns: {{a: {flat}, b: {flat}}}\nrelease: {release}\n"
     file.write_text(text)
     assert "The spec fits the table." in run("check", str(file))
-    file.write_text(text.replace("epsilon: 1, ", "epsilon: 1, scheme: search, k: 20, "))
+    file.write_text(
+        text.replace("epsilon: 1, ", "epsilon: 1, draw: sample, scheme: search, k: 20, ")
+    )
     done = CliRunner().invoke(app, ["check", str(file), "--json"], standalone_mode=False)
     assert done.return_value == 1
     (found,) = json.loads(done.output)["findings"]

@@ -9,6 +9,18 @@ So it is close to the number of rows that will be released, but never jumps.
 **Sensitivity.** Adding a row raises one cell by one, hence its psi by 0 to D, D the ramp's
 slope, and the score by 0 to W D. All are whole numbers, so nothing is lost to rounding.
 
+**Target.** Where the relation of one column to the others is to be kept, a region is all cells that
+are alike in the others, and the scheme scores the sum over its regions of
+
+    (w(region) + 2 W) max(0, 2 max over y of psi_y - sum over y of psi_y),
+
+psi_y what the ramp gives to its cell of the target's value y: how many more rows a region shows of
+its most frequent value than of all others, so what it tells of the target; w is the detail of the
+other columns, and 2 W was settled on the sample tables. Adding a row raises one psi_y by 0 to D,
+which moves the difference by D at most, up or down, and the score by 3 W D. As it may fall, the
+choice takes twice that for its sensitivity (see :mod:`incrowd.privacy.selection`). The bounds below
+hold with w + 2 W for w, since the difference is at most the sum of the psi_y.
+
 **Search.** The noise of every candidate is drawn first; the candidate with the largest noisy
 score is then found exactly, without scoring those that cannot be it. For x finer than y a row's
 cell is no larger at x than at y, and psi(c) / c never falls as c grows; so the score of x is at
@@ -30,6 +42,7 @@ import numpy.typing as npt
 
 from incrowd.anonymize.lattice import Lattice, Node, Rollups
 from incrowd.arrays import Codes, Counts, Floats
+from incrowd.codes.frequency import keys
 from incrowd.measure.loss import normalised
 from incrowd.privacy.randomness import Randomness
 from incrowd.privacy.selection import one_sided_noise
@@ -40,11 +53,15 @@ _FROM, _TO = 0.7, 1.7  # the ramp begins and ends at these multiples of the crow
 _FEW = 16  # so many open candidates are rather scored than bounded more closely
 _BATCH = 32  # so many nodes are scored before it is looked again which may still win
 _SLACK = 1 + 1e-6  # bounds are sums of floats; they must not fall below the truth
+_TOLD = 2  # what a region tells of the target counts so often the detail of all other columns
 
 
 @dataclass(frozen=True)
 class Ramp:
-    """psi(c) = min(max(0, D (c - a)), B c) for a crowd size and a sampling rate."""
+    """psi(c) = min(max(0, D (c - a)), B c) for a crowd size and a sampling rate.
+
+    Of counts k is the noisy count that cells are shown from, and the rate is 1.
+    """
 
     k: int
     beta: float
@@ -58,7 +75,7 @@ class Ramp:
 
 
 def ramp(k: int, beta: float) -> Ramp:
-    """The ramp of a crowd size and a sampling rate."""
+    """The ramp of a crowd size and a sampling rate; of counts, of r + k and 1."""
     level = max(round(beta * _UNIT), 1)
     steep = int(np.ceil(level * _TO / (_TO - _FROM)))
     return Ramp(k, beta, int(_FROM * k / beta), level, steep)
@@ -82,19 +99,24 @@ def search(
     power: int,
     weights: Floats,
     bits: Randomness,
+    target: int | None = None,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Chosen:
     """A scheme of the lattice with one of the ramps, by report noisy max: epsilon-private.
 
     ``power`` raises the detail that counts: 1 weighs rows by their detail, so that the score
-    is what normalised loss leaves; more prefers fewer rows of more detail.
+    is what normalised loss leaves; more prefers fewer rows of more detail. ``target`` is the
+    place of a column whose relation to the others is to be kept.
     """
     sensitivity = W * max(one.d for one in ramps)
+    if target is not None:
+        sensitivity *= 2 * (1 + _TOLD)
+        weights = np.where(np.arange(len(weights)) == target, 0.0, weights)
     drawn = one_sided_noise(
         len(ramps) * lattice.size, sensitivity=sensitivity, epsilon=epsilon, bits=bits
     )
     noise = drawn.reshape(len(ramps), *lattice.shape)
-    state = _State(_Detail(rollups, lattice, power, weights), lattice, ramps, noise)
+    state = _State(_Detail(rollups, lattice, power, weights, target), lattice, ramps, noise)
     state.climb()
     while nodes := state.open_nodes(progress):
         for node in nodes:
@@ -118,10 +140,22 @@ def weighed(detail: Floats, power: int) -> Counts:
 
 
 class _Detail:
-    """The detail that cells keep, and sums of it over rows."""
+    """The detail that cells keep, sums of it over rows, and bounds of such sums.
 
-    def __init__(self, rollups: Rollups, lattice: Lattice, power: int, weights: Floats) -> None:
+    With a target, what regions tell of it counts besides.
+    """
+
+    def __init__(
+        self,
+        rollups: Rollups,
+        lattice: Lattice,
+        power: int,
+        weights: Floats,
+        target: int | None = None,
+    ) -> None:
         self.rollups, self._lattice, self._power = rollups, lattice, power
+        self._target, self._told = target, 0 if target is None else _TOLD
+        self.close = target is None  # what is told of a target is bounded too loosely to gain by it
         shares = weights / weights.sum()
         self._kept = [
             [share * (1 - cost) for cost in normalised(hierarchy)]
@@ -148,9 +182,21 @@ class _Detail:
             detail += self._kept[at][level][codes[:, at]]
         return weighed(detail, self._power)
 
+    def scored(self, codes: Codes, weights: Counts, psi: Counts) -> int:
+        """The score of a node, from the codes of its cells, their weights and psi."""
+        if self._target is None or not len(psi):
+            return int((weights * psi).sum())
+        regions = keys(np.delete(codes, self._target, axis=1))
+        order = np.argsort(regions, kind="stable")
+        first = np.flatnonzero(np.append(True, np.diff(regions[order]) > 0))
+        most = np.maximum.reduceat(psi[order], first)
+        lead = np.maximum(2 * most - np.add.reduceat(psi[order], first), 0)
+        return int(((weights[order[first]] + self._told * W) * lead).sum())
+
     def rough_bounds(self, node: Node, total: int) -> Floats:
         """Upper bounds of the scores of all finer nodes, whose psi add up to so much at most."""
-        return self._best[self._lattice.finer(node)] * (float(total) * W * _SLACK)
+        most = float(total) * W * _SLACK
+        return (self._best[self._lattice.finer(node)] + self._told) * most
 
     def bounds(self, codes: Codes, node: Node, psi: Counts) -> Floats:
         """Closer ones, from psi of each cell: detail by detail, column by column."""
@@ -159,7 +205,8 @@ class _Detail:
             parts = self._best_parts(at, level)
             held = np.bincount(codes[:, at], weights=psi, minlength=len(parts[0]))
             sums.append([float((best * held).sum()) for best in parts])
-        return self._lattice.summed(sums) * self._most[self._lattice.finer(node)] * (W * _SLACK)
+        detail = self._lattice.summed(sums) * self._most[self._lattice.finer(node)]
+        return (detail + self._told * float(psi.sum())) * (W * _SLACK)
 
     def _best_parts(self, at: int, level: int) -> list[Floats]:
         """For each finer level, the most that a part of each group of this level keeps."""
@@ -182,6 +229,7 @@ class _State:
         self, detail: _Detail, lattice: Lattice, ramps: Sequence[Ramp], noise: npt.NDArray[np.int64]
     ) -> None:
         self._detail, self._lattice, self._ramps, self._noise = detail, lattice, ramps, noise
+        self._least = min(one.a for one in ramps)
         self._bound = np.full(noise.shape, np.inf)
         self._closed = np.zeros(noise.shape, dtype=bool)
         self._best: tuple[int, Node, Ramp] | None = None
@@ -223,7 +271,9 @@ class _State:
     def score(self, node: Node) -> None:
         """Score a node for every ramp that may win with it, and bound what is finer."""
         self._scored += 1
-        keys, sizes = self._detail.rollups.cells(node)
+        named, sizes = self._detail.rollups.cells(node)
+        counting = np.flatnonzero(sizes > self._least)  # psi of the rest is 0
+        named, sizes = named[counting], sizes[counting]
         place, finer = self._lattice.place(node), self._lattice.finer(node)
         psis = [one.of(sizes) for one in self._ramps]
         cells: tuple[Codes, Counts] | None = None
@@ -231,20 +281,21 @@ class _State:
             here = self._bound[number][finer]
             np.minimum(here, self._detail.rough_bounds(node, int(psi.sum())), out=here)
             if self._open_at((number, *place)):
-                cells = cells or self._cells(node, keys)
-                total = int((cells[1] * psi).sum()) + int(self._noise[(number, *place)])
+                cells = cells or self._cells(node, named)
+                scored = self._detail.scored(*cells, psi)
+                total = scored + int(self._noise[(number, *place)])
                 if self._best is None or self._wins(total, number, node):
                     self._best = (total, node, one)
             self._closed[(number, *place)] = True
         for number, psi in enumerate(psis):
-            if int(self._open_at((number, *finer)).sum()) > _FEW:
-                cells = cells or self._cells(node, keys)
+            if self._detail.close and int(self._open_at((number, *finer)).sum()) > _FEW:
+                cells = cells or self._cells(node, named)
                 here = self._bound[number][finer]
                 np.minimum(here, self._detail.bounds(cells[0], node, psi), out=here)
 
-    def _cells(self, node: Node, keys: npt.NDArray[np.int64]) -> tuple[Codes, Counts]:
+    def _cells(self, node: Node, named: npt.NDArray[np.int64]) -> tuple[Codes, Counts]:
         """The codes of the cells of a node, and what they keep."""
-        codes = self._detail.rollups.codes(node, keys)
+        codes = self._detail.rollups.codes(node, named)
         return codes, self._detail.weights(codes, node)
 
     def _wins(self, total: int, number: int, node: Node) -> bool:

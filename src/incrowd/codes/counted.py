@@ -66,17 +66,31 @@ class Rows:
     kept: dict[str, list[object]]
 
 
+@dataclass(frozen=True)
+class CountNoise:
+    """What is known of the noise in numbers of rows that are shown.
+
+    Each has noise of its own, of a ``variance``; cells are shown as often as not from a ``crowd``
+    of so many rows on.
+    """
+
+    variance: float
+    crowd: float
+
+
 @dataclass(frozen=True, eq=False)
 class Shown:
     """A released table as its readers see it: the labels of each column, and how many rows.
 
     ``levels`` are those that the labels of each column belong to, None where that is open (as in
-    local recoding, and in files of which nothing is known); empty if it is for all columns.
+    local recoding, and in files of which nothing is known); empty if it is for all columns. Where
+    the numbers of rows have noise, ``noise`` says what is known of it.
     """
 
     labels: tuple[Sequence[object], ...]
     frequencies: Frequencies
     levels: tuple[int | None, ...] = ()
+    noise: CountNoise | None = None
 
     @property
     def local(self) -> bool:

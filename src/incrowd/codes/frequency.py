@@ -47,6 +47,16 @@ def merged(codes: Codes, counts: Counts) -> Frequencies:
     return Frequencies(codes[order[first]], np.add.reduceat(counts[order], first))
 
 
+def compared(original: Frequencies, released: Frequencies) -> tuple[Frequencies, int, int]:
+    """The rows that both have, tuple by tuple; how many are missing, how many too many."""
+    codes = np.concatenate([original.codes, released.codes])
+    nothing = [np.zeros(len(one), dtype=np.int64) for one in (original, released)]
+    before = merged(codes, np.concatenate([original.counts, nothing[1]]))
+    after = merged(codes, np.concatenate([nothing[0], released.counts]))
+    both = Frequencies(before.codes, np.minimum(before.counts, after.counts))
+    return both, before.total - both.total, after.total - both.total
+
+
 def joined(parts: Iterable[Frequencies]) -> Frequencies:
     """Frequencies of several parts of a table, together."""
     listed = list(parts)

@@ -16,11 +16,12 @@ import numpy as np
 from incrowd.arrays import Codes, Floats
 from incrowd.codes.axis import Axis
 from incrowd.codes.counted import Counted, Shown
-from incrowd.codes.frequency import Frequencies, merged
+from incrowd.codes.frequency import Frequencies, compared, merged
 from incrowd.codes.hierarchy import ROOT
 from incrowd.codes.values import canonical
 from incrowd.errors import check_choice
-from incrowd.measure import utility
+from incrowd.measure import prediction, utility
+from incrowd.measure.association import Association, associations, mean_error
 from incrowd.measure.fineness import selected
 from incrowd.measure.labels import Cover, bins_of, cover, read_level
 from incrowd.measure.loss import average_class_size, discernibility, entropy_scale
@@ -55,11 +56,11 @@ class Utility:
     """
 
     distance_by_column: dict[str, float]
-    associations: list[utility.Association]
+    associations: list[Association]
     association_error: float
     query_error: float
     query_error_mean: float
-    accuracy: utility.Accuracy | None
+    accuracy: prediction.Accuracy | None
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,15 @@ class Advice:
     def helps(self, found: Evaluation) -> bool:
         """Whether it would bring a good part of the rows into cells that likely survive."""
         return self.likely_share >= (found.likely_share or 0.0) + 0.1
+
+
+@dataclass(frozen=True)
+class Shift:
+    """How many rows have a label of the target in the table, and how many are shown with it."""
+
+    label: str | None
+    original: int
+    released: int
 
 
 @dataclass(frozen=True)
@@ -96,16 +106,18 @@ class Survival:
 class Evaluation:
     """What a release keeps, loses and risks. What was not measured is None, or empty.
 
-    ``loss`` is the normalised loss, comparable with ARX's; a suppressed row counts 1. Of slices it
-    is the mean, each by its number of columns, and rows and classes are those of all slices.
+    ``loss`` is the normalised loss, comparable with ARX's; a suppressed row counts 1, and so does
+    one too many. A row is suppressed that is missing in its cell, for whatever reason; ``surplus``
+    are the rows that cells have too many, as counts with noise may. Of slices the loss is the mean,
+    each by its number of columns, and rows and classes are those of all slices.
 
     By labels, of any table: ``precision_by_column`` over the rows shown, ``losses``, ``risk``,
     ``utility``, and ``noise`` where there is any; ``readings`` say how labels were read that mean
     different things at different levels of their hierarchy.
 
     By the levels of a safe release: its cells, the share of rows in cells that likely survive, how
-    many rows lie in cells of which size (entry i: from 2**i rows), and what coarser levels would
-    change.
+    many rows lie in cells of which size (entry i: from 2**i rows), what coarser levels would
+    change, and what became of each label of a ``target``.
 
     Of ``slices``: each by itself, their ``columns``, and what becomes of the associations of every
     two columns; ``association_error`` is the mean difference of V.
@@ -117,6 +129,7 @@ class Evaluation:
     classes: int
     smallest_class: int
     loss: float
+    surplus: int = 0
     loss_by_column: dict[str, float] = field(default_factory=dict)
 
     precision_by_column: dict[str, float] = field(default_factory=dict)
@@ -134,6 +147,8 @@ class Evaluation:
     sizes_original: list[int] = field(default_factory=list)
     sizes_released: list[int] = field(default_factory=list)
     advice: list[Advice] = field(default_factory=list)
+    target: str | None = None
+    shifts: list[Shift] = field(default_factory=list)
 
     slices: tuple[Evaluation, ...] = ()
     columns: tuple[tuple[str, ...], ...] = ()
@@ -184,13 +199,13 @@ def by_labels(
     whole = _without_stars(shown.frequencies, covers[:quasi]) if stars else shown.frequencies
     released = merged(whole.codes[:, :quasi], whole.counts)
     rows = original.frequencies.total
-    pair = _pair(original, axes, points, covers, whole)
+    pair = _pair(original, axes, points, covers, replace(shown, frequencies=whole))
     points_ = np.column_stack(points[:quasi]).astype(np.int32)
     fitting = merged(points_, original.frequencies.counts)
-    missing = max(rows - released.total, 0)
     names, covers, held = original.names[:quasi], covers[:quasi], held[:quasi]
+    both, missing, surplus = _compared(original, shown, released)
     by_column = {
-        name: (_summed(released, at, found.loss) + missing) / max(rows, released.total, 1)
+        name: (_summed(both, at, found.loss) + missing + surplus) / max(both.total + missing, 1)
         for at, (name, found) in enumerate(zip(names, covers, strict=True))
     }
     precisions = [_summed(released, at, found.precision) for at, found in enumerate(covers)]
@@ -198,6 +213,7 @@ def by_labels(
         rows_original=rows,
         rows_released=released.total,
         suppressed=missing,
+        surplus=surplus,
         classes=len(released),
         smallest_class=int(released.counts.min()) if len(released) else 0,
         loss=float(np.mean(list(by_column.values()))),
@@ -214,10 +230,41 @@ def by_labels(
     )
 
 
+def _compared(
+    original: Counted, shown: Shown, released: Frequencies
+) -> tuple[Frequencies, int, int]:
+    """The rows that are shown rightly, how many are missing, how many too many: cell by cell.
+
+    Of rows that were not counted with noise none is too many, and their number alone tells how
+    many are missing. So it is where labels of several levels stand side by side.
+    """
+    quasi = released.codes.shape[1]
+    if shown.noise is None or shown.local:
+        return released, max(original.frequencies.total - released.total, 0), 0
+    before, after = [], []
+    for hierarchy, labels, level in zip(
+        original.hierarchies[:quasi], shown.labels[:quasi], shown.levels[:quasi], strict=True
+    ):
+        assert level is not None
+        texts = [x if isinstance(x, str) else canonical(x) for x in labels]
+        places = {text: at for at, text in reversed([*enumerate(texts)])}
+        groups = [
+            places.get(label, len(texts) + at)  # beyond: labels of which nothing is shown
+            for at, label in enumerate(hierarchy.labels[level])
+        ]
+        before.append(np.array(groups, dtype=np.int32)[hierarchy.groups[level]])
+        after.append(np.array([places[text] for text in texts], dtype=np.int32))
+    codes = original.frequencies.codes[:, :quasi]
+    every = Frequencies(codes, original.frequencies.counts).rolled(before)
+    both, missing, surplus = compared(every, released.rolled(after))
+    seen = np.flatnonzero(both.counts)
+    return Frequencies(both.codes[seen], both.counts[seen]), missing, surplus
+
+
 def pair_of(original: Counted, axes: Sequence[Axis], shown: Shown) -> utility.Pair:
     """The original and what is shown of it, as the measures of utility take them."""
     points, _, covers = covered(original, axes, shown)
-    return _pair(original, axes, points, covers, shown.frequencies)
+    return _pair(original, axes, points, covers, shown)
 
 
 def invented(original: Counted, axes: Sequence[Axis], shown: Shown) -> tuple[str, ...]:
@@ -239,14 +286,15 @@ def _pair(
     axes: Sequence[Axis],
     points: list[Codes],
     covers: list[Cover],
-    released: Frequencies,
+    shown: Shown,
 ) -> utility.Pair:
     return utility.Pair(
         original.names,
         merged(_binned(axes, points), original.frequencies.counts),
-        released,
+        shown.frequencies,
         tuple(found.shares for found in covers),
         tuple(axis.ordered for axis in axes),
+        shown.noise,
     )
 
 
@@ -332,18 +380,19 @@ def _utility(
         merged(whole.released.codes[:, :quasi], whole.released.counts),
         whole.shares[:quasi],
         whole.ordered[:quasi],
+        whole.noise,
     )
-    associations = utility.associations(pair)
+    found = associations(pair)
     queries = utility.queries(pair)
     return Utility(
         distance_by_column=utility.distances(pair),
-        associations=associations,
-        association_error=utility.mean_error(associations),
+        associations=found,
+        association_error=mean_error(found),
         query_error=queries.median_error,
         query_error_mean=queries.mean_error,
         accuracy=None
         if target is None
-        else utility.accuracy(whole, target=target, held_out=held_out),
+        else prediction.accuracy(whole, target=target, held_out=held_out),
     )
 
 

@@ -8,30 +8,34 @@ from __future__ import annotations
 import numpy as np
 
 from incrowd.codes.counted import Counted
-from incrowd.codes.frequency import Frequencies, between
+from incrowd.codes.frequency import Frequencies, between, compared
 from incrowd.codes.hierarchy import Hierarchy
-from incrowd.measure.evaluation import Advice, Evaluation
+from incrowd.measure.evaluation import Advice, Evaluation, Shift
 from incrowd.measure.loss import normalised
 
 
-def outcome(counted: Counted, released: Frequencies, *, crowd: float) -> Evaluation:
+def outcome(
+    counted: Counted, released: Frequencies, *, crowd: float, target: str | None = None
+) -> Evaluation:
     """Hold a release against the table it was made from, both at the levels of the release.
 
-    Cells of ``crowd`` rows survive as often as not.
+    Cells of ``crowd`` rows survive as often as not. Rare labels of a ``target`` lie in smaller
+    cells, so that fewer of their rows are shown: how many is said for each.
     """
     rows = counted.frequencies.total
-    kept = released.total / max(rows, 1)
-    inner = {
-        name: _loss(hierarchy, level, released, at)
-        for at, (name, hierarchy, level) in enumerate(
-            zip(counted.names, counted.hierarchies, counted.levels, strict=True)
-        )
-    }
-    losses = {name: kept * loss + (1 - kept) for name, loss in inner.items()}
+    kept, missing, surplus = compared(counted.frequencies, released)
+    inner, losses = {}, {}
+    for at, (name, hierarchy, level) in enumerate(
+        zip(counted.names, counted.hierarchies, counted.levels, strict=True)
+    ):
+        inner[name] = _loss(hierarchy, level, released, at)
+        own = _loss(hierarchy, level, kept, at)
+        losses[name] = (kept.total * own + missing + surplus) / max(rows, 1) if rows else 1.0
     return Evaluation(
         rows_original=rows,
         rows_released=released.total,
-        suppressed=rows - released.total,
+        suppressed=missing,
+        surplus=surplus,
         classes=len(released),
         smallest_class=int(released.counts.min()) if len(released) else 0,
         loss=float(np.mean(list(losses.values()))),
@@ -43,12 +47,28 @@ def outcome(counted: Counted, released: Frequencies, *, crowd: float) -> Evaluat
         sizes_original=_histogram(counted.frequencies),
         sizes_released=_histogram(released),
         advice=_advice(counted, crowd),
+        target=target,
+        shifts=[] if target is None else _shifts(counted, released, counted.names.index(target)),
     )
+
+
+def _shifts(counted: Counted, released: Frequencies, at: int) -> list[Shift]:
+    """The rows of each label of a column, before and after."""
+    labels = counted.hierarchies[at].labels[counted.levels[at]]
+    before, after = (
+        np.bincount(one.codes[:, at], weights=one.counts, minlength=len(labels)).astype(int)
+        for one in (counted.frequencies, released)
+    )
+    return [
+        Shift(label, int(original), int(shown))
+        for label, original, shown in zip(labels, before, after, strict=True)
+        if original
+    ]
 
 
 def _loss(hierarchy: Hierarchy, level: int, released: Frequencies, at: int) -> float:
     """The mean of (a - 1) / (m - 1) over the rows shown, a leaves covered of m; 1 if none is."""
-    if not len(released):
+    if not released.total:
         return 1.0
     lost = normalised(hierarchy)[level]
     return float(np.average(lost[released.codes[:, at]], weights=released.counts))

@@ -2,7 +2,8 @@
 
 A reader of slices sees the association of two columns in a slice that has both and shows something
 of both: more than one label each. Of all other pairs the reader knows nothing, and takes their
-columns to be independent.
+columns to be independent. Where numbers of rows have noise, the reader allows for it as
+:mod:`incrowd.measure.association` says.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from incrowd.codes.counted import Counted, Shown
 from incrowd.codes.hierarchy import ROOT
-from incrowd.measure import utility
+from incrowd.measure.association import associations
 from incrowd.measure.evaluation import Evaluation, Survival, pair_of
 
 
@@ -32,7 +33,7 @@ def together(
         inside = whole.part(names)
         telling = _telling(inside, shown)
         pair = pair_of(inside, [by_name[name] for name in names], shown)
-        for found in utility.associations(pair):
+        for found in associations(pair):
             both = frozenset((found.first, found.second))
             tells = both <= telling
             if (tells, own.rows_released) > best.get(both, (False, -1)):
@@ -43,13 +44,14 @@ def together(
             known.first, known.second, known.original,
             *seen.get(frozenset((known.first, known.second)), (0.0, None, None)),
         )
-        for known in utility.associations(pair_of(whole, axes, _nothing(whole)))
+        for known in associations(pair_of(whole, axes, _nothing(whole)))
     ]  # fmt: skip
     columns = tuple(tuple(names) for names, _ in parts)
     return Evaluation(
         rows_original=whole.frequencies.total,
         rows_released=sum(own.rows_released for own in each),
         suppressed=sum(own.suppressed for own in each),
+        surplus=sum(own.surplus for own in each),
         classes=sum(own.classes for own in each),
         smallest_class=min((own.smallest_class for own in each if own.classes), default=0),
         loss=float(np.average([own.loss for own in each], weights=[*map(len, columns)])),

@@ -23,7 +23,7 @@ from incrowd.errors import ParameterError, check_at_least_zero, check_fraction
 from incrowd.privacy import pld
 from incrowd.privacy.amplification import amplified
 from incrowd.privacy.binomial import SMALLEST
-from incrowd.privacy.counts import gaussian_law, geometric_law
+from incrowd.privacy.counts import law_of
 from incrowd.privacy.events import (
     Coin,
     Composition,
@@ -206,10 +206,8 @@ def profile_of(event: Event, *, tail: float) -> Profile:
     match event:
         case SafeRelease(k, beta):
             return of_safe_release(k, beta)
-        case GeometricCounts(r, epsilon):
-            return geometric_law(epsilon, r).profile()
-        case GaussianCounts(r, variance):
-            return gaussian_law(variance, r).profile()
+        case GeometricCounts() | GaussianCounts():
+            return law_of(event).profile()
         case Coin(first, second, chance):
             both = (profile_of(first, tail=tail), profile_of(second, tail=tail))
             return mixed(*both, chance)
@@ -278,10 +276,8 @@ def _own_delta(event: Event) -> float:
     match event:
         case Mechanism(_, delta):
             return delta
-        case GeometricCounts(r, epsilon):
-            return geometric_law(epsilon, r).beyond
-        case GaussianCounts(r, variance):
-            return gaussian_law(variance, r).beyond
+        case GeometricCounts() | GaussianCounts():
+            return law_of(event).beyond
         case Coin(first, second, chance):
             heads = Fraction(chance)
             own = heads * Fraction(_own_delta(first)) + (1 - heads) * Fraction(_own_delta(second))
@@ -316,9 +312,9 @@ def _epsilon_at(event: Event, share: float) -> float:
     match event:
         case Selection(epsilon) | Mechanism(epsilon, _) | GeometricCounts(_, epsilon):
             return epsilon
-        case GaussianCounts(r, variance):
+        case GaussianCounts():
             # What it has of its own is part of its profile.
-            profile = gaussian_law(variance, r).profile()
+            profile = law_of(event).profile()
             return _smallest_epsilon(profile, _own_delta(event) + share)
         case Coin(first, second, _):
             return max(_epsilon_at(first, share), _epsilon_at(second, share))

@@ -43,6 +43,7 @@ import numpy as np
 
 from incrowd.arrays import Bools, Counts, Floats
 from incrowd.privacy import noise
+from incrowd.privacy.events import GaussianCounts, GeometricCounts
 from incrowd.privacy.profile import Profile
 from incrowd.privacy.randomness import Randomness
 
@@ -82,9 +83,20 @@ class Law:
         both = np.cumsum(np.append(self.tail[0], 2 * self.tail[1:]))
         return int(np.searchsorted(both, share * both[-1]))
 
+    @property
+    def reach(self) -> int:
+        """r, the most that X can be."""
+        return len(self.tail) - 1
+
+    @property
+    def variance(self) -> float:
+        """The variance of X."""
+        x = np.arange(len(self.tail), dtype=np.float64)
+        return float(2 * (x**2 * self.tail).sum())
+
     def at_least(self, x: int) -> float:
         """P[X >= x]: how likely a cell is to be shown that lacks so many rows."""
-        r = len(self.tail) - 1
+        r = self.reach
         if x > r:
             return 0.0
         if x <= -r:
@@ -105,6 +117,13 @@ def gaussian_law(variance: float, r: int) -> Law:
     weights = np.exp(-(x**2) / (2 * variance))
     total = weights[0] + 2 * math.fsum(weights[1:])
     return Law(weights / total, (1 + 2 * x[:-1]) / (2 * variance))
+
+
+def law_of(event: GeometricCounts | GaussianCounts) -> Law:
+    """The law of the noise of an event."""
+    if isinstance(event, GeometricCounts):
+        return geometric_law(event.epsilon, event.r)
+    return gaussian_law(event.variance, event.r)
 
 
 def smallest_reach(epsilon: float, delta: float) -> int:

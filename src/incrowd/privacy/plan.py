@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, Literal, overload
 
 from incrowd.errors import (
     IncrowdError,
@@ -20,6 +20,7 @@ from incrowd.errors import (
 )
 from incrowd.privacy.binomial import Definition
 from incrowd.privacy.events import LARGEST_K
+from incrowd.privacy.plan_counts import CountsPlan, plan_counts
 from incrowd.privacy.rounded import rounded
 from incrowd.privacy.solver import solver_for
 
@@ -89,17 +90,47 @@ class Plan:
         ]
 
 
+@overload
 def plan(
     *,
+    draw: Literal["counts"],
+    epsilon: float | None = None,
+    delta: float | None = None,
+    k: int | None = None,
+    beta: None = None,
+    keep: None = None,
+    crowd: int | None = None,
+    releases: int = 1,
+    definition: Definition = "tight",
+) -> CountsPlan: ...
+@overload
+def plan(
+    *,
+    draw: Literal["sample"] | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
     k: int | None = None,
     beta: float | None = None,
     keep: float | None = None,
+    crowd: None = None,
     releases: int = 1,
     definition: Definition = "tight",
-) -> Plan:
-    """Solve for what is not given.
+) -> Plan: ...
+def plan(
+    *,
+    draw: str | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    k: int | None = None,
+    beta: float | None = None,
+    keep: float | None = None,
+    crowd: int | None = None,
+    releases: int = 1,
+    definition: Definition = "tight",
+) -> Plan | CountsPlan:
+    """Solve for what is not given, for a sample or, with ``draw="counts"``, for counts.
+
+    Of a sample:
 
     - Three of k, beta, epsilon and delta: the best value of the fourth (smallest k,
       epsilon and delta, largest beta).
@@ -109,12 +140,28 @@ def plan(
     With ``releases`` the budget is for that many releases, all with the same k and beta;
     the tight definition composes them by the accountant, the paper's by adding up.
 
+    Of counts, two of epsilon, delta and the crowd (see
+    :func:`incrowd.privacy.plan_counts.plan_counts`).
+
+    >>> plan(draw="counts", epsilon=1, delta=1e-6).crowd
+    19
     >>> plan(epsilon=1, delta=1e-6, beta=0.2).k
     12
     >>> plan(epsilon=1, delta=1e-6).crowd < 56
     True
     """
     check_choice("definition", definition, ("tight", "paper"))
+    if draw is not None:
+        check_choice("draw", draw, ("sample", "counts"))
+    if draw == "counts":
+        for name, value in (("beta", beta), ("keep", keep)):
+            if value is not None:
+                raise ParameterError(name, "be left out: counts keep all rows", value)
+        if definition == "paper":
+            raise ParameterError("definition", "be tight: the paper's is of samples", definition)
+        return plan_counts(epsilon=epsilon, delta=delta, k=k, crowd=crowd, releases=releases)
+    if crowd is not None:
+        raise ParameterError("crowd", "be left out, or go with draw='counts'", crowd)
     if keep is not None:
         if beta is not None or k is not None:
             raise ParameterError("keep", "stand without beta and k, which it decides", keep)

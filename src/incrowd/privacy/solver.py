@@ -157,7 +157,7 @@ class Composed:
         guess = self._one.k(beta, epsilon / math.sqrt(self.releases), delta / self.releases)
         if math.isinf(guess):
             return guess
-        k = _smallest_whole(lambda k: self.epsilon(k, beta, delta) <= epsilon, int(guess))
+        k = smallest_whole(lambda k: self.epsilon(k, beta, delta) <= epsilon, int(guess))
         # Asked for delta, the accountant's grid is another one: the answer must hold there too.
         while k < LARGEST_K and self.delta(int(k), beta, epsilon) > delta:
             k += 1
@@ -249,13 +249,16 @@ def _largest(cost: Callable[[float], float], most: float, guess: float, within: 
     return low
 
 
-def _smallest_whole(holds: Callable[[int], bool], guess: int) -> float:
-    """The smallest whole number from which on ``holds`` is true, looked for near a guess."""
+def smallest_whole(holds: Callable[[int], bool], guess: int, most: int = LARGEST_K) -> float:
+    """The smallest whole number from which on ``holds`` is true, looked for near a guess.
+
+    Inf where it would be above ``most``.
+    """
     low, high, width = 0, guess, max(guess // 8, 1)
     while not holds(high):
-        if high >= LARGEST_K:
+        if high >= most:
             return math.inf
-        low, high, width = high, min(high + width, LARGEST_K), width * 2
+        low, high, width = high, min(high + width, most), width * 2
     if low == 0:
         low = max(high - width, 0)
         while low > 0 and holds(low):

@@ -1,4 +1,4 @@
-"""A budget split between private choices and releases: pairs of k and beta that cost the same.
+"""A budget split between private choices and releases; pairs of k and beta that cost the same.
 
 A budget is spent on choices that satisfy epsilon_1, epsilon_2, ..., and on one safe release or
 several. Against the worst choices, randomised response, all together have
@@ -25,8 +25,11 @@ from incrowd.errors import IncrowdError, UnsolvableError
 from incrowd.privacy.accountant import Accountant, profile_of
 from incrowd.privacy.events import (
     LARGEST_K,
+    Coin,
     Composition,
     Event,
+    GaussianCounts,
+    GeometricCounts,
     OneOf,
     SafeRelease,
     Sampled,
@@ -39,6 +42,8 @@ RATES = (0.3, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9)
 LAST_DIGITS = 1e-9  # what sums of floats may differ by on another machine, and far more
 _TRIES = 12
 Side: TypeAlias = Callable[[Floats], Floats]
+Counted: TypeAlias = GeometricCounts | GaussianCounts
+Draw: TypeAlias = SafeRelease | Counted
 
 
 @dataclass(frozen=True)
@@ -46,13 +51,14 @@ class Split:
     """What is spent, settled before the table is seen; ``epsilon`` and ``delta`` hold for all.
 
     First come ``choices``, of what goes into which table. Then, for each of ``tables``, come
-    ``selections``, and a release with one of ``pairs``. Without selections there is one pair.
-    ``population`` is the rate at which the table itself was sampled, if it was.
+    ``selections``, and what is drawn: ``event``, a sample (one of several, where selections choose
+    among them) or counts. ``population`` is the rate at which the table itself was sampled, if it
+    was.
     """
 
     epsilon: float
     delta: float
-    pairs: tuple[SafeRelease, ...]
+    event: Event
     selections: tuple[float, ...] = ()
     choices: tuple[float, ...] = ()
     tables: int = 1
@@ -68,9 +74,24 @@ class Split:
             known["already_sampled"] = self.population
         return known
 
-    def parameters(self, pair: SafeRelease) -> dict[str, float | str]:
-        """What certificates say of a table that was drawn with one of the pairs."""
-        known: dict[str, float | str] = {"k": float(pair.k), "beta": pair.beta}
+    @property
+    def draws(self) -> tuple[Draw, ...]:
+        """What a table may be drawn with: of a coin, first the side that it names first."""
+        match self.event:
+            case OneOf(events):
+                return tuple(part for part in events if isinstance(part, Draw))
+            case Coin(first, second, _):
+                return tuple(part for part in (first, second) if isinstance(part, Draw))
+            case SafeRelease() | GeometricCounts() | GaussianCounts():
+                return (self.event,)
+        raise AssertionError(self.event)
+
+    def parameters(self, draw: Draw) -> dict[str, float | str]:
+        """What certificates say of a table that was drawn with one of the draws.
+
+        Counts have a k besides, which no event knows: whatever it is, they cost the same.
+        """
+        known = parameters_of(draw)
         if self.selections:
             known["search_epsilon"] = _in_millionths(self.selections)
         if self.tables == 1 and self.population is not None:
@@ -80,15 +101,25 @@ class Split:
     @property
     def events(self) -> list[Event]:
         """All of it as events: one for each slice, where there are several tables."""
-        each: list[Event] = list(self.pairs)
-        if self.selections:
-            each = [*(Selection(epsilon) for epsilon in self.selections), OneOf(self.pairs)]
-            each = [Composition(each)] if self.tables > 1 else each
+        each: list[Event] = [*(Selection(epsilon) for epsilon in self.selections), self.event]
+        if self.selections and self.tables > 1:
+            each = [Composition(each)]
         events = [*(Selection(epsilon) for epsilon in self.choices), *each * self.tables]
         if self.population is None:
             return events
         inside = events[0] if len(events) == 1 else Composition(events)
         return [Sampled(inside, self.population)]
+
+
+def parameters_of(draw: Draw) -> dict[str, float | str]:
+    """What certificates say of how a table was drawn."""
+    match draw:
+        case SafeRelease(k, beta):
+            return {"k": float(k), "beta": beta}
+        case GeometricCounts(r, epsilon):
+            return {"noise": "geometric", "r": float(r), "noise_epsilon": epsilon}
+        case GaussianCounts(r, variance):
+            return {"noise": "gaussian", "r": float(r), "noise_variance": variance}
 
 
 def _in_millionths(epsilons: Sequence[float]) -> float:
@@ -108,24 +139,31 @@ def paired(
 ) -> Split:
     """A budget with the smallest k for each rate: within (epsilon, delta), all together."""
     chosen = (*choices, *tuple(selections) * tables)
+    refuse_if_spent(chosen, epsilon=epsilon, delta=delta, population=population)
+    empty = Split(
+        epsilon, delta, Composition(()), tuple(selections), tuple(choices), tables, population
+    )  # fmt: skip
+    target, sums = delta, signs(chosen)
+    for _ in range(_TRIES):
+        pairs = tuple(_smallest(rate, empty, target, sums) for rate in rates)
+        split = replace(empty, event=OneOf(pairs) if selections else pairs[0])
+        found = Accountant(split.events).delta(epsilon=epsilon)
+        if found * (1 + LAST_DIGITS) <= delta:
+            return split
+        target *= 0.98 * delta / found
+    raise UnsolvableError(f"No pairs of k and beta fit epsilon = {epsilon:g}, delta = {delta:g}.")
+
+
+def refuse_if_spent(
+    chosen: Sequence[float], *, epsilon: float, delta: float, population: float | None
+) -> None:
+    """Refuse choices that leave nothing for a release."""
     spent = math.fsum(chosen)
     if spent >= epsilon and _alone(chosen, delta, population) > 0.999 * epsilon:
         raise IncrowdError(
             f"The search would spend epsilon = {spent:g} of {epsilon:g}, which leaves nothing for "
             "the release. Use a smaller 'search_epsilon'."
         )
-    empty = Split(
-        epsilon, delta, (), tuple(selections), tuple(choices), tables, population
-    )  # fmt: skip
-    target, signs = delta, _signs(chosen)
-    for _ in range(_TRIES):
-        pairs = tuple(_smallest(rate, empty, target, signs) for rate in rates)
-        split = replace(empty, pairs=pairs)
-        found = Accountant(split.events).delta(epsilon=epsilon)
-        if found * (1 + LAST_DIGITS) <= delta:
-            return split
-        target *= 0.98 * delta / found
-    raise UnsolvableError(f"No pairs of k and beta fit epsilon = {epsilon:g}, delta = {delta:g}.")
 
 
 def _alone(epsilons: Sequence[float], delta: float, population: float | None) -> float:
@@ -136,11 +174,11 @@ def _alone(epsilons: Sequence[float], delta: float, population: float | None) ->
     return Accountant(event).epsilon(delta=delta)
 
 
-def _smallest(rate: float, split: Split, delta: float, signs: tuple[Floats, Floats]) -> SafeRelease:
+def _smallest(rate: float, split: Split, delta: float, sums: tuple[Floats, Floats]) -> SafeRelease:
     """The smallest k at a rate, by bisection; delta falls as k grows."""
     beta = realised(rate)
     low, high = 0, 1
-    while _delta(SafeRelease(high, beta), split, delta, signs) > delta:
+    while _delta(SafeRelease(high, beta), split, delta, sums) > delta:
         low, high = high, 2 * high
         if high > LARGEST_K:
             raise UnsolvableError(
@@ -149,12 +187,12 @@ def _smallest(rate: float, split: Split, delta: float, signs: tuple[Floats, Floa
             )
     while high - low > 1:
         middle = (low + high) // 2
-        fits = _delta(SafeRelease(middle, beta), split, delta, signs) <= delta
+        fits = _delta(SafeRelease(middle, beta), split, delta, sums) <= delta
         low, high = (low, middle) if fits else (middle, high)
     return SafeRelease(high, beta)
 
 
-def _signs(epsilons: Sequence[float]) -> tuple[Floats, Floats]:
+def signs(epsilons: Sequence[float]) -> tuple[Floats, Floats]:
     """The sums of signed epsilons, equal ones together, and how likely each is."""
     sums, shares = np.zeros(1), np.ones(1)
     for epsilon in epsilons:
@@ -166,18 +204,18 @@ def _signs(epsilons: Sequence[float]) -> tuple[Floats, Floats]:
     return sums, shares
 
 
-def _delta(pair: SafeRelease, split: Split, target: float, signs: tuple[Floats, Floats]) -> float:
+def _delta(pair: SafeRelease, split: Split, target: float, sums: tuple[Floats, Floats]) -> float:
     """Delta if each release had this pair, near the target or above it."""
     event = pair if split.tables == 1 else Composition([pair] * split.tables)
-    profile = _after(signs, profile_of(event, tail=target * 1e-5 / split.tables))
+    profile = _after(sums, profile_of(event, tail=target * 1e-5 / split.tables))
     if split.population is not None:
         profile = sampled(profile, split.population)
     return float(profile.delta(np.array([split.epsilon]))[0])
 
 
-def _after(signs: tuple[Floats, Floats], profile: Profile) -> Profile:
+def _after(chosen: tuple[Floats, Floats], profile: Profile) -> Profile:
     """A profile after randomised responses; each side below zero follows from the other."""
-    sums, shares = signs
+    sums, shares = chosen
 
     def side(one: Side, other: Side) -> Side:
         def mixed(epsilon: Floats) -> Floats:

@@ -30,11 +30,21 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from incrowd.errors import IncrowdError
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import from_dict
-from incrowd.release.statements import Facts, Wording, check_parameters, format_1, format_2, told
+from incrowd.release.statements import (
+    Facts,
+    Parameters,
+    Wording,
+    check_parameters,
+    check_whole_k,
+    format_1,
+    format_2,
+    format_3,
+    told,
+)
 
 FILE = "certificate.json"
 _MOST_CHOICES = 100  # a search chooses among seven pairs; to account for many takes long
-FORMAT: Literal[2] = 2
+FORMAT: Literal[3] = 3
 SYSTEM: Literal["system"] = "system"
 SEEDED: Literal["seeded: not private"] = "seeded: not private"
 
@@ -136,10 +146,11 @@ class Certificate(_Part):
     """All of it. ``seal`` is the SHA-256 of the rest, but for the signature.
 
     Where several tables are released, ``slices`` holds what is each one's own; the parameters,
-    at the top, are those of all together. ``format`` is missing in those of format 1.
+    at the top, are those of all together. ``format`` is missing in those of format 1; counts
+    belong to format 3.
     """
 
-    format: Literal[2] | None = None
+    format: Literal[2, 3] | None = None
     incrowd: Annotated[str, Field(pattern=r"^[0-9]{1,4}\.[0-9]{1,4}\.[0-9]{1,4}[a-z0-9.]{0,12}$")]
     method: str
     date: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
@@ -166,7 +177,7 @@ class Certificate(_Part):
             if table.release.file != f"{name}.{ending}":
                 raise ValueError(f"'{table.release.file}' is not called as it should be")
             if table.release.formulas and (self.format is None or ending != "csv"):
-                raise ValueError("'formulas' belongs to CSV files of format 2")
+                raise ValueError("'formulas' belongs to CSV files of format 2 on")
         return self
 
     @model_validator(mode="after")
@@ -176,14 +187,27 @@ class Certificate(_Part):
             raise ValueError(f"'{self.method}' is no method that certificates of this format know")
         of_people = self.format is not None and self.guarantee.unit == "one person"
         if self.guarantee.without_id and not of_people:
-            raise ValueError("'without_id' belongs to the unit 'one person' of format 2")
+            raise ValueError("'without_id' belongs to the unit 'one person' of format 2 on")
         return self
 
     @property
     def k(self) -> int:
-        """The smallest number of rows that are alike; 0 if the certificate names none."""
-        named = [table.parameters.get("k", 0) for table in self.tables]
-        return min((int(k) if isinstance(k, float) else 0 for k in named), default=0)
+        """The smallest number of rows that are alike; 0 if the certificate names none.
+
+        Of counts, in the original table.
+        """
+        return min((_whole(table.parameters, "k") for table in self.tables), default=0)
+
+    @property
+    def least(self) -> int:
+        """The smallest number of rows that are shown alike: k or, of counts, r + k."""
+        known = [table.parameters for table in self.tables]
+        return min((_whole(one, "k") + _whole(one, "r") for one in known), default=0)
+
+    @property
+    def by_counts(self) -> bool:
+        """Whether the numbers of rows are counts with noise."""
+        return bool(self.tables) and all("r" in table.parameters for table in self.tables)
 
     @property
     def table(self) -> Slice:
@@ -272,12 +296,12 @@ class Certificate(_Part):
 
     @property
     def _words(self) -> ModuleType:
-        return format_1 if self.format is None else format_2
+        return {None: format_1, 2: format_2, 3: format_3}[self.format]
 
     @property
     def _wording(self) -> Wording:
         found: Wording = self._words.METHODS[self.method]
-        return found
+        return found.of([table.parameters for table in self.tables])
 
     def stated(self) -> Certificate:
         """The certificate with its statement."""
@@ -297,6 +321,7 @@ class Certificate(_Part):
             or self.kept
             or self.noisy
             or len(known_by_events.tables) != len(tables)
+            or any("r" in one[0] for one in known_by_events.tables) != self._counts_known
             or (self.slices is None) != (len(tables) == 1)
         ):
             what = "one safe release" if self.slices is None else "these slices"
@@ -310,13 +335,18 @@ class Certificate(_Part):
                 f"{known.epsilon:g}, not {known.delta:.3g}.{self._counted_twice()}"
             )
         if any(
-            table not in possible
+            not _is_one_of(table, possible)
             for table, possible in zip(tables, known_by_events.tables, strict=True)
         ) or (self.slices is not None and self.parameters != known_by_events.shared):
             found.append("The parameters are not those of the events.")
         elif known.statement != self.statement():
             found.append("The statement does not say what the events guarantee.")
         return found
+
+    @property
+    def _counts_known(self) -> bool:
+        """Whether these are counts, in a format that has words for them."""
+        return self.by_counts and self.format == FORMAT
 
     def _counted_twice(self) -> str:
         """Why a release of format 1 from a sampled table claims too much."""
@@ -356,6 +386,19 @@ class Certificate(_Part):
         except (InvalidSignature, ValueError):
             return False
         return True
+
+
+def _whole(parameters: Parameters, name: str) -> int:
+    value = parameters.get(name, 0)
+    return int(value) if isinstance(value, float) else 0
+
+
+def _is_one_of(table: Parameters, possible: list[Parameters]) -> bool:
+    """Whether a table has parameters that the events allow for; of counts, with any k."""
+    if "r" not in table:
+        return table in possible
+    check_whole_k(table)
+    return {name: value for name, value in table.items() if name != "k"} in possible
 
 
 def _longest(event: object) -> int:

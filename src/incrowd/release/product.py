@@ -40,8 +40,9 @@ class Product:
     """One table: its rows, the tuples that they were made from, and how they look to a reader.
 
     ``shown`` has the generalised columns alone; ``stars`` more rows show nothing in any of them.
-    A safe release by levels names the ``crowd`` that survives as often as not, one with noise how
-    its ``noise`` is measured. ``warnings`` are what the method itself has to say.
+    A safe release by levels names the ``crowd`` that survives as often as not, and the ``target``
+    if it has one; one with noisy columns says how its ``noise`` is measured. ``warnings`` are what
+    the method itself has to say.
     """
 
     data: Table
@@ -54,6 +55,7 @@ class Product:
     kept: tuple[str, ...] = ()
     noisy: dict[str, NoisyColumn] = field(default_factory=dict)
     crowd: float | None = None
+    target: str | None = None
     noise: Callable[[], Noisiness] | None = None
     warnings: tuple[str, ...] = ()
 
@@ -88,7 +90,8 @@ class Product:
     def measured(self) -> Evaluation:
         """What the table keeps, loses and risks."""
         if self.crowd is not None:
-            return outcome(self.original, self.shown.frequencies, crowd=self.crowd)
+            shown = self.shown.frequencies
+            return outcome(self.original, shown, crowd=self.crowd, target=self.target)
         found = by_labels(self.original, self.axes, self.shown, stars=False)
         return found if self.noise is None else replace(found, noise=self.noise())
 

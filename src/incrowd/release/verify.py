@@ -185,11 +185,12 @@ def _data(folder: Path, certificate: Certificate) -> list[str]:
         if off:
             found.append(f"'{off[0]}' in column '{name}' is no multiple of its step {grid.step}.")
     sizes, stars = _sizes(table, certificate)
-    k = certificate.k
-    small = int((sizes < k).sum())
+    least, what = certificate.least, "r + k" if certificate.by_counts else "k"
+    small = int((sizes < least).sum())
     if small:
         found.append(
-            f"{small} class(es) are smaller than k = {k}; the smallest has {sizes.min()} row(s)."
+            f"{small} class(es) are smaller than {what} = {least}; the smallest has {sizes.min()} "
+            "row(s)."
         )
     found += _broken_rules(table, certificate)
     if certificate.format is not None:

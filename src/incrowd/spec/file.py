@@ -202,6 +202,8 @@ def across(plain: Any) -> list[tuple[tuple[str, ...], str]]:
     if isinstance(release.get("levels"), dict):
         for name in release["levels"]:
             missing(name, "release", "levels", name)
+    if isinstance(release.get("target"), str):
+        missing(release["target"], "release", "target")
     slices = release.get("slices")
     for part in slices if isinstance(slices, list) else ():
         for name in part if isinstance(part, list) else ():

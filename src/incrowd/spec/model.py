@@ -111,7 +111,8 @@ class Spec(Model):
             return self
         slices = release.slices if isinstance(release, SafeSpec) else ()
         parts = () if isinstance(slices, Slicing) else slices
-        for name in [*release.levels, *(name for part in parts for name in part)]:
+        target = (release.target,) if isinstance(release, SafeSpec) and release.target else ()
+        for name in [*release.levels, *target, *(name for part in parts for name in part)]:
             if name not in self.columns:
                 raise ValueError(f"'release' names the column '{name}', which has no entry")
         noisy = self.with_role("noisy")

@@ -66,6 +66,13 @@ class Budget:
     beyond: str
 
 
+NO_CUTS = (
+    "'scheme: mondrian' is for 'draw: sample'. Of counts, cutting cells further costs more than it "
+    "shows: each round is paid for by more noise in every count, and what is fine in one place and "
+    "coarse in another tells of associations that are not there. Use 'scheme: search'"
+)
+
+
 class CommonSpec(Model):
     """What every method takes, and what is asked of every spec.
 
@@ -112,9 +119,10 @@ class CommonSpec(Model):
 
 
 class SafeSpec(CommonSpec):
-    """A safe release: differentially private, by sampling and crowds of at least k.
+    """A safe release: differentially private, by a sample or by noisy counts, of crowds alone.
 
-    ``slices`` lists the columns of each table, or says how many columns a table may have.
+    Of a sample ``k`` is the least number of rows that are alike in it; of counts, of the table
+    itself. ``slices`` lists the columns of each table, or says how many columns a table may have.
     """
 
     method: Literal["safe"] = "safe"
@@ -122,10 +130,12 @@ class SafeSpec(CommonSpec):
     delta: Share | None = None
     beta: Share | None = None
     keep: Share | None = None
+    draw: Literal["auto", "sample", "counts"] | None = None
     scheme: Literal["auto", "fixed", "search", "mondrian"] | None = None
     slices: Slices = ()
     already_sampled: Share | None = None
     objective: Literal["rows", "balanced", "detail"] | None = None
+    target: Text | None = None
     search_epsilon: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
 
     @property
@@ -142,9 +152,22 @@ class SafeSpec(CommonSpec):
     def _refuse_misfits(self) -> None:
         if self.keep is not None and self.beta is not None:
             raise ValueError("'keep' and 'beta' both set the sampling rate; give one")
+        if self.draw == "counts":
+            for name in ("beta", "keep"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"'{name}' is for 'draw: sample'; counts keep all rows")
+            if self.scheme == "mondrian":
+                raise ValueError(NO_CUTS)
         for name in ("objective", "search_epsilon"):
             if getattr(self, name) is not None and self.scheme == "fixed":
                 raise ValueError(f"'{name}' belongs to 'scheme: search' or 'scheme: mondrian'")
+        if self.target is not None and self.scheme == "mondrian":
+            raise ValueError(
+                "'target' does not go with 'scheme: mondrian': all values of a target must share "
+                "the labels of the other columns. Use 'scheme: search'"
+            )
+        if self.target is not None and self.slices:
+            raise ValueError("'target' is for one table, and 'slices' asks for several; drop one")
         if not isinstance(self.slices, Slicing):
             _refuse_alike(self.slices)
         super()._refuse_misfits()

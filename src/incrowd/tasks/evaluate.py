@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from incrowd.codes.counted import COUNT
+from incrowd.codes.counted import COUNT, CountNoise
 from incrowd.engine.count import count, read_shown
 from incrowd.engine.source import open_table
 from incrowd.engine.table import Table, TableError
@@ -16,6 +16,7 @@ from incrowd.measure.evaluation import ByLabels, by_labels, leveled
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.certificate import FILE, Certificate, Slice, sha256_of
 from incrowd.release.formulas import unescaped
+from incrowd.release.statements.format_3 import noise_in
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import Column, PersonId, Spec
@@ -47,7 +48,7 @@ def evaluate(
     """
     file = taken(spec)
     before = open_table(original)
-    after, levels = _opened(released)
+    after, known = _opened(released)
     found = evaluate_tables(
         before,
         after,
@@ -55,7 +56,7 @@ def evaluate(
         folder=file.folder,
         target=target,
         held_out=None if holdout is None else open_table(holdout),
-        levels=levels,
+        known=known,
     )
     if file.spec.release is None or file.spec.release.method != "k-epsilon":
         if identity is not None:
@@ -63,7 +64,7 @@ def evaluate(
         return found
     if identity is not None:
         return replace(found, noise=relinked(file, before, after, identity))
-    noise = measured(file, before, after, levels)
+    noise = measured(file, before, after, known.levels)
     fresh = simulated(file, before, bits=bits or SystemRandomness())
     return replace(found, noise=replace(noise, simulated=fresh))
 
@@ -73,10 +74,8 @@ def information_loss(
 ) -> dict[str, float | None]:
     """Every loss of a release by name; an unreleased row counts as :class:`Losses` says."""
     file = taken(spec)
-    after, levels = _opened(released)
-    found = evaluate_tables(
-        open_table(original), after, file.spec, folder=file.folder, levels=levels
-    )
+    after, known = _opened(released)
+    found = evaluate_tables(open_table(original), after, file.spec, folder=file.folder, known=known)
     return {"normalised": found.loss, **vars(found.losses)}
 
 
@@ -88,12 +87,12 @@ def evaluate_tables(
     folder: Path = Path(),
     target: str | None = None,
     held_out: Table | None = None,
-    levels: Mapping[str, int] | None = None,
+    known: Known | None = None,
     step: Callable[[str], None] = lambda _: None,
 ) -> ByLabels:
     """Hold one table against another by the quasi columns of a spec.
 
-    ``levels`` are those that columns are known to be published at.
+    ``known`` is what a certificate tells of the release.
     """
     columns = quasi_columns(spec)
     quasi = len(columns)
@@ -116,7 +115,8 @@ def evaluate_tables(
     step("read the release")
     weighted = COUNT in released.columns and COUNT not in spec.columns
     shown = read_shown(released, tuple(columns), weighted=weighted)
-    shown, readings = leveled(counted, shown, levels or {})
+    told = known or Known()
+    shown, readings = leveled(counted, replace(shown, noise=told.noise), told.levels)
     unseen = None
     if held_out is not None:
         # Codes of an open domain come from the original; what only the other has is outside.
@@ -149,17 +149,26 @@ def _safe(spec: Spec) -> bool:
     return spec.release is not None and spec.release.method == "safe"
 
 
-def _opened(released: Any) -> tuple[Table, dict[str, int]]:
-    """A released table, and the level of each column where the certificate beside it tells.
+@dataclass(frozen=True)
+class Known:
+    """What the certificate beside a released file tells: levels of columns, noise of counts."""
+
+    levels: Mapping[str, int] = field(default_factory=dict)
+    noise: CountNoise | None = None
+
+
+def _opened(released: Any) -> tuple[Table, Known]:
+    """A released table, and what the certificate beside it tells.
 
     What was escaped for spreadsheets is read back.
     """
-    table, known = open_table(released, empty=True), _certified(released)
-    if known is None:
-        return table, {}
-    levels = {name: column.level for name, column in known.scheme.items()}
-    plain = table.respelled(unescaped) if known.release.formulas else table
-    return plain, {name: level for name, level in levels.items() if level is not None}
+    table, found = open_table(released, empty=True), _certified(released)
+    if found is None:
+        return table, Known()
+    levels = {name: column.level for name, column in found.scheme.items()}
+    plain = table.respelled(unescaped) if found.release.formulas else table
+    known = {name: level for name, level in levels.items() if level is not None}
+    return plain, Known(known, noise_in(found.parameters))
 
 
 def _certified(released: Any) -> Slice | None:

@@ -16,11 +16,10 @@ import typer
 from incrowd import __version__
 from incrowd.arrays import Step
 from incrowd.errors import IncrowdError, Refusal, check_choice, check_whole
-from incrowd.privacy.plan import plan as planned
-from incrowd.privacy.plan import plan_grid
-from incrowd.ui import terminal
+from incrowd.ui import results, terminal
 from incrowd.ui.groups import hierarchies, ledgers
 from incrowd.ui.options import number, parsed
+from incrowd.ui.plan import plan
 from incrowd.ui.terminal import say as print  # noqa: A004 - names and values come from anywhere
 
 app = typer.Typer(
@@ -96,6 +95,7 @@ def _show_version(wanted: bool) -> None:
 
 app.add_typer(ledgers, name="ledger")
 app.add_typer(hierarchies, name="hierarchy")
+app.command()(plan)
 
 
 @app.callback()
@@ -106,65 +106,6 @@ def _options(
     ] = False,
 ) -> None:
     """Publish tables about people so that each person hides in a crowd, provably."""
-
-
-@app.command()
-def plan(
-    epsilon: Annotated[str | None, number("Privacy budget epsilon.")] = None,
-    delta: Annotated[str | None, number("Privacy budget delta.")] = None,
-    k: Annotated[str | None, number("Smallest number of alike rows kept.")] = None,
-    beta: Annotated[str | None, number("Share of rows drawn at random.")] = None,
-    keep: Annotated[str | None, number("Share of rows wanted; sets beta.")] = None,
-    releases: Annotated[str, number("How many releases share the budget.")] = "1",
-    definition: Annotated[
-        str, typer.Option(help="tight: the smallest true delta; paper: Theorem 1 as printed.")
-    ] = "tight",
-    table: Annotated[
-        str | None, typer.Option(help="Print a grid of k, beta or epsilon to choose from.")
-    ] = None,
-    spec: Annotated[
-        Path | None, typer.Option(help="A k-epsilon spec: error and risk for k against epsilon.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Solve for k, beta, epsilon or delta: give three of them, or just epsilon and delta."""
-    if spec is not None:
-        given = (epsilon, delta, k, beta, keep, table)
-        if any(option is not None for option in given) or releases != "1":
-            raise IncrowdError("The option --spec stands alone: the spec says everything else.")
-        _plan_from(spec, as_json)
-        return
-    known: dict[str, Any] = {
-        "epsilon": parsed("epsilon", epsilon),
-        "delta": parsed("delta", delta),
-        "k": parsed("k", k),
-        "beta": parsed("beta", beta),
-        "releases": parsed("releases", releases),
-        "definition": definition,
-    }
-    if table is not None:
-        if keep is not None:
-            raise IncrowdError("The options --keep and --table exclude each other; drop one.")
-        grid = plan_grid(table, **known)
-        terminal.print_json(grid.as_dict()) if as_json else terminal.print_grid(grid)
-        return
-    answer = planned(keep=parsed("keep", keep), **known)
-    terminal.print_json(answer.as_dict()) if as_json else terminal.print_plan(answer)
-
-
-def _plan_from(path: Path, as_json: bool) -> None:
-    from incrowd.engine.source import open_table
-    from incrowd.privacy.randomness import SystemRandomness
-    from incrowd.spec.file import load
-    from incrowd.tasks.tradeoff import choices
-
-    file = load(path)
-    if file.spec.table is None:
-        raise IncrowdError("The spec names no table. Add 'table: FILE'.")
-    table = open_table(file.spec.table, folder=file.folder)
-    with terminal.progress("trying k") as (_, tell):
-        found = choices(file, table, bits=SystemRandomness(), progress=tell)
-    terminal.print_json(found.as_dict()) if as_json else terminal.print_choices(found)
 
 
 @app.command()
@@ -306,7 +247,7 @@ def publish(
         known = certificate.model_dump(exclude_none=True)
         terminal.print_json({**known, "booked": release.booked, "empty": release.empty})
         return int(release.empty)
-    for line in terminal.published(release):
+    for line in results.published(release):
         print(line)
     return int(release.empty)
 
@@ -359,7 +300,7 @@ def verify(
     certificate = read_certificate(folder)
     signed = certificate.signature
     print("The release holds: hash, values, classes and guarantee are as certified.")
-    print(f"It satisfies {terminal.promise(certificate)}")
+    print(f"It satisfies {results.promise(certificate)}")
     if certificate.format is None:
         print("It is of format 1: hidden bytes and the order of rows were not checked.")
     print(f"Signed by {signed.public_key}." if signed else "It is not signed.")
@@ -388,7 +329,7 @@ def evaluate(
     from incrowd.tasks.evaluate import evaluate as compare
 
     found = compare(original, released, spec, target=target, holdout=holdout, identity=identity)
-    terminal.print_json(found.as_dict()) if as_json else terminal.print_evaluation(found)
+    terminal.print_json(found.as_dict()) if as_json else results.print_evaluation(found)
 
 
 @app.command()

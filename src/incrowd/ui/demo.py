@@ -1,4 +1,4 @@
-"""The demo: a sample table, its spec, a release, its verification, in one go."""
+"""The demo: a sample table, its spec, a release by counts and one by sample, both verified."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from pathlib import Path
 from textwrap import fill
 
 from incrowd.errors import IncrowdError
-from incrowd.privacy.rounded import rounded
 from incrowd.release.verify import verify
-from incrowd.tasks.publish import publish
+from incrowd.spec.file import load
+from incrowd.tasks.publish import Release, publish
 from incrowd.tasks.sample import SPECS, sample
+from incrowd.ui.results import promise
 
 
 def demo(output: Path) -> int:
@@ -22,29 +23,51 @@ def demo(output: Path) -> int:
     (output / "spec.yaml").write_text(SPECS["voters"], encoding="utf-8")
     print(f"1. Made {table.rows():,} voters who do not exist: {output / 'voters.parquet'}")
     print(f"2. Said what every column is: {output / 'spec.yaml'}")
-    folder = output / "release"
-    release = publish(None, output / "spec.yaml", output=folder)
-    certificate, evaluation = release.certificate, release.evaluation
-    k, beta = certificate.k, float(certificate.parameters["beta"])
-    shown = certificate.table.release
-    print(f"3. Published {shown.rows:,} rows: {folder / shown.file}")
-    print(f"   Each was drawn with probability {beta:g} and stands among at least {k} alike.")
-    first = release.data.row(0, named=True)
-    print(f"   One of them: {', '.join(f'{name} {value}' for name, value in first.items())}")
-    for reason in release.reasons:
-        print(fill(reason, 96, initial_indent="   ", subsequent_indent="   "))
-    epsilon, delta = (
-        rounded(name, float(getattr(certificate.guarantee, name)), 3)
-        for name in ("epsilon", "delta")
+    release = publish(None, output / "spec.yaml", output=output / "release")
+    certificate = release.certificate
+    shown, known = certificate.table.release, certificate.parameters
+    print(f"3. Published {shown.rows:,} rows: {release.folder / shown.file}")
+    _say(
+        f"How many rows are alike is off by at most {known['r']:g}, and at least {certificate.k} "
+        "rows of the table stand behind each."
     )
-    print(f"   That is ({epsilon}, {delta})-differential privacy, as its certificate states.")
-    problems = verify(folder)
-    for problem in problems:
-        print(f"   WRONG {problem}")
-    if problems:
-        return 1
-    print("4. Verified it from its folder alone, as anyone can: incrowd verify", folder)
-    share = evaluation.rows_released / evaluation.rows_original
-    report = folder.with_name(release.curator.name) / "report.html"
-    print(f"5. For the curator alone: {share:.0%} of the rows are shown; see {report}")
+    first = release.data.row(0, named=True)
+    _say(f"One of them: {', '.join(f'{name} {value}' for name, value in first.items())}")
+    for reason in release.reasons:
+        _say(reason)
+    _say(f"That is {promise(certificate)}")
+    asked = load(output / "spec.yaml").changed(("release", "draw"), "sample")
+    other = publish(None, asked, output=output / "sample")
+    k, beta = other.certificate.k, float(other.certificate.parameters["beta"])
+    rows = other.certificate.table.release.rows
+    print(f"4. Published the same table as a sample, {rows:,} rows: {other.folder}")
+    _say(
+        f"Each was drawn with probability {beta:g} and stands among at least {k} alike. (Who hands "
+        "out both spends both budgets; a ledger adds them up.)"
+    )
+    for folder in (release.folder, other.folder):
+        problems = verify(folder)
+        for problem in problems:
+            _say(f"WRONG {problem}")
+        if problems:
+            return 1
+    print("5. Verified both from their folders alone, as anyone can: incrowd verify FOLDER")
+    print("6. For the curator alone, what each kept (less lost is better):")
+    for name, one in (("counts", release), ("sample", other)):
+        report = one.folder.with_name(one.curator.name) / "report.html"
+        print(f"   {name}: {_kept(one)}; see {report}")
     return 0
+
+
+def _say(words: str) -> None:
+    print(fill(words, 96, initial_indent="   ", subsequent_indent="   "))
+
+
+def _kept(release: Release) -> str:
+    """What a release kept, in short."""
+    found = release.evaluation
+    missing = found.suppressed / max(found.rows_original, 1)
+    return (
+        f"{1 - missing:.1%} of the rows in {found.classes:,} kinds, {found.surplus:,} rows too "
+        f"many, loss {found.loss:.3f}"
+    )

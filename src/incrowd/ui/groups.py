@@ -10,7 +10,7 @@ import typer
 
 from incrowd.errors import IncrowdError
 from incrowd.privacy.rounded import rounded
-from incrowd.ui import terminal
+from incrowd.ui import results, terminal
 from incrowd.ui.options import number, parsed
 from incrowd.ui.terminal import say as print  # noqa: A004 - names and values come from anywhere
 
@@ -120,7 +120,7 @@ def preview(
     from incrowd.tasks.preview import preview as look
 
     shown = look(load(spec), column, counted=counts)
-    terminal.print_json(shown.as_dict()) if as_json else terminal.print_preview(shown, counts, most)
+    terminal.print_json(shown.as_dict()) if as_json else results.print_preview(shown, counts, most)
 
 
 @hierarchies.command()

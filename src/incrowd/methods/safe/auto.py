@@ -1,8 +1,9 @@
-"""Which scheme to use where the spec leaves it open, from facts that depend on no data."""
+"""Which draw and scheme to use where the spec leaves it open, from facts that depend on no data."""
 
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 from incrowd.errors import IncrowdError
 from incrowd.methods.safe.scheme import Cut, Fixed, Scheme, Searched
@@ -10,6 +11,41 @@ from incrowd.spec.build import Declared
 from incrowd.spec.release import SafeSpec
 
 MANY_SCHEMES = 300_000
+
+
+def drawn(release: SafeSpec) -> tuple[SafeSpec, tuple[str, ...]]:
+    """The spec with the draw that it names, or that an expert would take; and why, in sentences.
+
+    Counts show far smaller crowds for the same budget. A sample is taken where the spec asks for
+    what only a sample has: a rate, a k without a whole budget, or cuts.
+    """
+    if release.draw in ("sample", "counts"):
+        return release, (f"The spec asks for {_DRAWS[release.draw]}.",)
+    draw, reason = _fitting(release)
+    words = f"The release is made of {_DRAWS[draw]}: {reason}."
+    if draw == "counts" and release.k is not None:
+        words += (
+            f" Of counts, k = {release.k} is the least number of rows of the table behind each row "
+            "that is shown; of a sample ('draw: sample') it is the least number of rows drawn."
+        )
+    return release.model_copy(update={"draw": draw}), (words,)
+
+
+_DRAWS = {"sample": "a sample", "counts": "counts with noise"}
+
+
+def _fitting(release: SafeSpec) -> tuple[Literal["sample", "counts"], str]:
+    for name in ("beta", "keep"):
+        if getattr(release, name) is not None:
+            return "sample", f"the spec names '{name}', the rate of a sample"
+    if release.epsilon is None or release.delta is None:
+        return "sample", "counts need both epsilon and delta, and the spec does not give them"
+    if release.scheme == "mondrian":
+        return "sample", "the spec asks for cuts, which cost counts more than they show"
+    return "counts", (
+        "for the same budget they show far smaller crowds, and all of their rows; in turn, how "
+        "many rows are alike is off by a few"
+    )
 
 
 def decided(release: SafeSpec, declared: Declared) -> tuple[Scheme, tuple[str, ...]]:
@@ -30,7 +66,7 @@ def decided(release: SafeSpec, declared: Declared) -> tuple[Scheme, tuple[str, .
     if settled:
         _refuse_orphans(release, settled)
         return Fixed(release, declared), (f"The scheme is fixed: {settled}.",)
-    given = release.keep or release.beta
+    given = release.keep or release.beta or release.draw == "counts"
     if release.slices:
         reason = (
             "The spec leaves the scheme open, so levels were chosen privately, for each slice by "
@@ -52,9 +88,10 @@ def _hint(release: SafeSpec) -> tuple[str, ...]:
     """What was optimised where nobody said it, and how to have something else."""
     if release.objective is not None or release.keep is not None or release.beta is not None:
         return ()
+    how = "'objective: detail'" + ("" if release.draw == "counts" else " with 'keep: 0.25'")
     words = (
         "What was aimed for is much detail in as many rows as possible. Fewer rows that say more, "
-        "for models or small groups: 'objective: detail' with 'keep: 0.25'."
+        f"for models or small groups: {how}."
     )
     return (words,)
 
@@ -63,7 +100,7 @@ def _nothing_to_choose(release: SafeSpec, declared: Declared) -> str:
     """Why no scheme can be chosen; nothing if one can."""
     if all(isinstance(release.levels.get(name), int) for name in declared.names):
         return "the spec names the level of every column"
-    if release.k is not None:
+    if release.k is not None and release.draw != "counts":
         return "the spec names k, which a search would find itself"
     if release.epsilon is None or release.delta is None:
         return "a choice needs a budget, and the spec does not give both epsilon and delta"

@@ -23,6 +23,7 @@ from incrowd.privacy.rounded import rounded
 from incrowd.privacy.selection import payable
 from incrowd.privacy.solver import OnSample
 from incrowd.privacy.split import RATES, Split, paired
+from incrowd.privacy.split_counts import counted
 from incrowd.spec.release import SafeSpec
 
 _ROOM = 4  # a release of a sample may need a quarter of delta whatever epsilon is, no more
@@ -72,6 +73,29 @@ def _best_rate(release: SafeSpec, tables: int) -> float:
     if inside.delta >= 1:  # whoever is drawn so rarely needs no crowd
         return RATES[-1]
     return plan(epsilon=inside.epsilon, delta=inside.delta, releases=tables).beta
+
+
+def by_counts(
+    release: SafeSpec,
+    *,
+    selections: Sequence[float] = (),
+    choices: Sequence[float] = (),
+    tables: int = 1,
+) -> Split:
+    """The budget of tables of counts, whatever their schemes depend on."""
+    if release.epsilon is None or release.delta is None:
+        raise IncrowdError(
+            "'draw: counts' needs both 'epsilon' and 'delta' under 'release'; 'draw: sample' does "
+            "with one of them, k and beta."
+        )
+    return counted(
+        epsilon=release.epsilon,
+        delta=release.delta,
+        selections=_payable(selections),
+        choices=_payable(choices),
+        tables=tables,
+        population=release.already_sampled,
+    )
 
 
 def _payable(epsilons: Sequence[float]) -> tuple[float, ...]:
@@ -137,7 +161,7 @@ def _accounted(release: SafeSpec, pair: SafeRelease, tables: int) -> Split:
     What is found is rounded up to six digits, so that it also holds where whoever verifies it
     adds up in another order.
     """
-    split = Split(0.0, 0.0, (pair,), tables=tables, population=release.already_sampled)
+    split = Split(0.0, 0.0, pair, tables=tables, population=release.already_sampled)
     accountant = Accountant(split.events)
     k, rate = pair.k, pair.beta
     if release.epsilon is not None:
@@ -158,7 +182,7 @@ def _accounted(release: SafeSpec, pair: SafeRelease, tables: int) -> Split:
         raise IncrowdError(
             f"No epsilon reaches delta = {delta:g} with k = {k} and beta = {rate:g}."
         )
-    return Split(epsilon, delta, (pair,), tables=tables, population=release.already_sampled)
+    return Split(epsilon, delta, pair, tables=tables, population=release.already_sampled)
 
 
 def _beside_choices(release: SafeSpec, choices: Sequence[float], tables: int) -> Split:

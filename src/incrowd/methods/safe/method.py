@@ -10,12 +10,14 @@ from incrowd.engine.count import count
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.methods.base import Walk, protection, published
-from incrowd.methods.safe.auto import decided
-from incrowd.methods.safe.budget import fixed, searched
+from incrowd.methods.safe.auto import decided, drawn
+from incrowd.methods.safe.budget import by_counts, fixed, searched
+from incrowd.methods.safe.draw import possible
 from incrowd.methods.safe.slices import Slicer
 from incrowd.privacy.split import Split
 from incrowd.release.certificate import Promise
 from incrowd.release.product import Made
+from incrowd.release.statements.format_3 import BOTH
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Column, Spec
@@ -25,19 +27,21 @@ SLICES_SHARE = 0.05
 
 
 class Safe:
-    """Sample, generalise by a scheme that depends on no single person, drop what is rare."""
+    """Generalise by a scheme that depends on no single person, draw, drop what is rare."""
 
     def __init__(self, file: SpecFile) -> None:
         columns = _generalised(file.spec)
         assert isinstance(file.spec.release, SafeSpec)
-        self._release = file.spec.release
+        self._release, draw_reasons = drawn(file.spec.release)
         self._declared = Declared(columns, file.folder)
+        _refuse_target(self._release.target, self._declared.names)
         self._slicing = Slicer(self._release.slices, self._declared.names)
-        self._scheme, self._reasons = decided(self._release, self._declared)
+        self._scheme, scheme_reasons = decided(self._release, self._declared)
+        self._reasons = (*scheme_reasons, *draw_reasons)
         self._split = self._settled()
         self.events = self._split.events
         self.promise = Promise(
-            kind="differential privacy",
+            kind=BOTH if self._release.draw == "counts" else "differential privacy",
             epsilon=self._split.epsilon,
             delta=self._split.delta,
             **protection(file.spec),
@@ -53,12 +57,15 @@ class Safe:
         epsilon = release.epsilon or 0.0
         chosen = [SLICES_SHARE * epsilon / math.sqrt(steps)] * steps if steps else []
         shares = self._scheme.shares()
+        if not shares and release.draw == "counts":
+            return by_counts(release, choices=chosen, tables=tables)
         if not shares:
             return fixed(release, choices=chosen, tables=tables)
         own = [share * epsilon / math.sqrt(tables) for share in shares]
         if release.search_epsilon is not None:
             own = [release.search_epsilon / len(own)] * len(own)
-        return searched(release, selections=own, choices=chosen, tables=tables)
+        settled = by_counts if release.draw == "counts" else searched
+        return settled(release, selections=own, choices=chosen, tables=tables)
 
     def count(self, table: Table) -> Counted:
         """The tuples that the scheme works on; of slices, those of all columns."""
@@ -72,7 +79,9 @@ class Safe:
         if self._slicing.tables > 1:
             walk.step("slice")
             epsilons = [Fraction(repr(epsilon)) for epsilon in self._split.choices]
-            slices = self._slicing.slices(counted, epsilons, walk.bits, self._split.pairs)
+            slices = self._slicing.slices(
+                counted, epsilons, walk.bits, possible(self._split, self._release)
+            )
             parts = [counted.part(names) for names in slices]
         return Made(
             products=tuple(self._scheme.product(part, self._split, walk) for part in parts),
@@ -81,6 +90,18 @@ class Safe:
             original=counted,
             parameters=self._split.shared,
             reasons=tuple(filter(None, (*self._reasons, self._slicing.reason))),
+        )
+
+
+def _refuse_target(target: str | None, names: tuple[str, ...]) -> None:
+    if target is not None and target not in names:
+        raise IncrowdError(
+            f"The target '{target}' is not published: its role is neither 'quasi' nor 'sensitive'."
+        )
+    if target is not None and len(names) == 1:
+        raise IncrowdError(
+            f"The target '{target}' is the only column that is published; there is nothing that "
+            "could tell of it."
         )
 
 

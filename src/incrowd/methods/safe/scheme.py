@@ -13,9 +13,8 @@ from typing import Protocol
 import numpy as np
 
 from incrowd.anonymize.lattice import Lattice, Rollups, lattice_between
-from incrowd.anonymize.safe import safe
 from incrowd.anonymize.safe_mondrian import Cells, cut
-from incrowd.anonymize.safe_search import Chosen, ramp, search
+from incrowd.anonymize.safe_search import Chosen, search
 from incrowd.arrays import Codes, Floats
 from incrowd.codes.axis import Axis, positions
 from incrowd.codes.counted import Counted, Shown
@@ -25,7 +24,7 @@ from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.measure.loss import normalised
 from incrowd.methods.base import Walk, cells
-from incrowd.privacy.events import SafeRelease
+from incrowd.methods.safe.draw import Draw, draws
 from incrowd.privacy.randomness import Randomness
 from incrowd.privacy.split import Split
 from incrowd.release.product import Product
@@ -76,10 +75,10 @@ class Fixed:
         return count(table, self._declared, levels=levels)
 
     def product(self, whole: Counted, split: Split, walk: Walk) -> Product:
-        """Draw, drop below k."""
-        (pair,) = split.pairs
+        """Draw, drop what is rare."""
+        (draw,) = draws(split, self._release, walk.bits)
         levels = tuple(self._levels[name] for name in whole.names)
-        return _by_levels(whole.rolled(levels), self._declared, self._release, split, pair, walk)
+        return _by_levels(whole.rolled(levels), self._declared, self._release, draw, walk)
 
 
 class Searched:
@@ -97,8 +96,16 @@ class Searched:
     ) -> None:
         self._release, self._declared = release, declared
         self._limits = self._release.levels if limits is None else limits
+        self._target = release.target
+        if self._target is not None:
+            self._limits = {**self._limits, self._target: self._finest(self._target)}
         for names in (*((name,) for name in declared.names), *self._widest()):
             self.lattice(names)  # refuses levels that there are not, and too many schemes
+
+    def _finest(self, target: str) -> int:
+        """The finest level that a target may have: its values are what the others tell of."""
+        level = self._limits.get(target, 0)
+        return level if isinstance(level, int) else level[0]
 
     def _widest(self) -> list[tuple[str, ...]]:
         """The columns that may be searched together; where it is open which, the worst of them."""
@@ -121,27 +128,30 @@ class Searched:
         return count(table, self._declared)
 
     def product(self, whole: Counted, split: Split, walk: Walk) -> Product:
-        """Search, roll up, draw, drop below k."""
-        chosen = self._chosen(whole, split, walk)
-        return self._leveled(whole, chosen, split, walk)
+        """Search, roll up, draw, drop what is rare."""
+        chosen, draw = self._chosen(whole, split, walk)
+        return self._leveled(whole, chosen, draw, walk)
 
-    def _leveled(self, whole: Counted, chosen: Chosen, split: Split, walk: Walk) -> Product:
-        pair = SafeRelease(chosen.ramp.k, chosen.ramp.beta)
+    def _leveled(self, whole: Counted, chosen: Chosen, draw: Draw, walk: Walk) -> Product:
         rolled = whole.rolled(chosen.levels)
-        return _by_levels(rolled, self._declared, self._release, split, pair, walk)
+        return _by_levels(rolled, self._declared, self._release, draw, walk)
 
-    def _chosen(self, whole: Counted, split: Split, walk: Walk) -> Chosen:
+    def _chosen(self, whole: Counted, split: Split, walk: Walk) -> tuple[Chosen, Draw]:
+        """The scheme, and what it is drawn with."""
         walk.step("search")
-        return search(
+        among = {draw.ramp: draw for draw in draws(split, self._release, walk.bits)}
+        chosen = search(
             Rollups(whole.hierarchies, whole.frequencies),
             self.lattice(whole.names),
-            [ramp(pair.k, pair.beta) for pair in split.pairs],
+            list(among),
             epsilon=Fraction(repr(split.selections[0])),
             power=self._power,
             weights=self._weights(whole.names),
             bits=walk.bits,
+            target=None if self._target is None else whole.names.index(self._target),
             progress=walk.progress,
         )
+        return chosen, among[chosen.ramp]
 
     @property
     def _power(self) -> int:
@@ -182,20 +192,18 @@ class Cut(Searched):
 
     def product(self, whole: Counted, split: Split, walk: Walk) -> Product:
         """Search, cut the cells, draw, drop below k."""
-        chosen = self._chosen(whole, split, walk)
+        chosen, draw = self._chosen(whole, split, walk)
         axes = {
             at: contiguous(axis)
             for at, (name, axis) in enumerate(zip(whole.names, whole.axes, strict=True))
             if self.cuts(name)
         }
         if not axes:  # of a slice, perhaps, none of whose columns can be cut
-            return self._leveled(whole, chosen, split, walk)
+            return self._leveled(whole, chosen, draw, walk)
         boxes = self._cut(axes, whole, chosen, split, walk.bits)
         walk.step("draw")
         labels, codes = _looks(axes, boxes, whole, chosen.levels)
-        pair = SafeRelease(chosen.ramp.k, chosen.ramp.beta)
-        tuples = merged(codes, whole.frequencies.counts)
-        drawn = safe(tuples, k=pair.k, beta=pair.beta, bits=walk.bits)
+        drawn = draw.shown(merged(codes, whole.frequencies.counts), walk.bits)
         levels = [None if at in axes else level for at, level in enumerate(chosen.levels)]
         return Product(
             data=cells(
@@ -206,7 +214,7 @@ class Cut(Searched):
             shown=Shown(labels, drawn, tuple(levels)),
             columns=self._declared.columns,
             axes=tuple(axes.get(at, axis) for at, axis in enumerate(whole.axes)),
-            parameters=split.parameters(pair),
+            parameters=draw.parameters,
             warnings=(SIDE_BY_SIDE,),
         )  # fmt: skip
 
@@ -257,14 +265,13 @@ def _by_levels(
     counted: Counted,
     declared: Declared,
     release: SafeSpec,
-    split: Split,
-    pair: SafeRelease,
+    draw: Draw,
     walk: Walk,
 ) -> Product:
-    """The cells of a scheme of levels, thinned, and dropped below k."""
+    """The cells of a scheme of levels, drawn; what is rare is dropped."""
     walk.step("draw")
     counted = counted.by_label()
-    drawn = safe(counted.frequencies, k=pair.k, beta=pair.beta, bits=walk.bits)
+    drawn = draw.shown(counted.frequencies, walk.bits)
     labels = [
         hierarchy.labels[level]
         for hierarchy, level in zip(counted.hierarchies, counted.levels, strict=True)
@@ -273,11 +280,12 @@ def _by_levels(
     return Product(
         data=cells(looks, drawn, weighted=release.rows == "weighted", engine=walk.engine),
         original=counted,
-        shown=Shown(tuple(labels), drawn, counted.levels),
+        shown=Shown(tuple(labels), drawn, counted.levels, draw.noise),
         columns=declared.columns,
         axes=counted.axes,
-        parameters=split.parameters(pair),
-        crowd=pair.k / pair.beta,
+        parameters=draw.parameters,
+        crowd=draw.crowd,
+        target=release.target,
     )
 
 

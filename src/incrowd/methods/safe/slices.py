@@ -8,12 +8,11 @@ from fractions import Fraction
 from math import comb
 
 from incrowd.anonymize import safe_slices
-from incrowd.anonymize.safe_search import ramp
 from incrowd.codes.counted import Counted
 from incrowd.codes.frequency import Frequencies, between
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.errors import IncrowdError
-from incrowd.privacy.events import SafeRelease
+from incrowd.methods.safe.draw import Draw
 from incrowd.privacy.randomness import Randomness
 from incrowd.spec.release import Slices, Slicing
 
@@ -74,11 +73,11 @@ class Slicer:
         whole: Counted,
         epsilons: Sequence[Fraction],
         bits: Randomness,
-        pairs: Sequence[SafeRelease],
+        draws: Sequence[Draw],
     ) -> list[tuple[str, ...]]:
         """The columns of each slice; private at the sum of the epsilons.
 
-        ``pairs`` are what each slice may be released with. They are settled before the table is
+        ``draws`` are what each slice may be drawn with. They are settled before the table is
         seen, so the crowd from which a cell may survive is known.
         """
         if not self.choices:
@@ -89,7 +88,7 @@ class Slicer:
             self.tables,
             epsilons=epsilons,
             bits=bits,
-            least=min(ramp(pair.k, pair.beta).a for pair in pairs),
+            least=min(draw.ramp.a for draw in draws),
         )
         return [tuple(whole.names[at] for at in part) for part in found]
 

@@ -12,7 +12,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from incrowd.privacy.events import Composition, Event, OneOf, SafeRelease, Sampled, Selection
+from incrowd.privacy.events import (
+    Coin,
+    Composition,
+    Event,
+    GaussianCounts,
+    GeometricCounts,
+    OneOf,
+    SafeRelease,
+    Sampled,
+    Selection,
+)
+from incrowd.privacy.split import Draw, parameters_of
 
 Parameters = dict[str, float | str]
 
@@ -22,7 +33,7 @@ class Told:
     """What the events of a safe release tell of its tables.
 
     ``shared`` holds for all of them; ``tables`` lists, for each, what its own k, beta and so on
-    may be: a selection has told which of them it is.
+    may be: a selection, or a coin, has told which of them it is. Of counts no event tells k.
     """
 
     shared: Parameters
@@ -32,8 +43,9 @@ class Told:
 def told(events: list[Event]) -> Told | None:
     """What the events tell; None if they are not those of a safe release.
 
-    One table has a safe release or, where its scheme was searched for, selections and then one
-    of several. Slices have one such event each, after the selections that put them together.
+    One table has a safe release or counts; where its scheme was searched for, selections and then
+    one of several releases, or counts. Slices have one such event each, after the selections that
+    put them together. No table is drawn in another way than its neighbours.
     """
     match events:
         case [Sampled(event, rate)]:
@@ -53,17 +65,29 @@ def told(events: list[Event]) -> Told | None:
 
 def _of_one_table(events: list[Event]) -> list[Parameters]:
     match events:
-        case [SafeRelease(k, beta)]:
-            return [{"k": float(k), "beta": beta}]
-        case [*choices, OneOf(parts)]:
+        case [SafeRelease() as only]:
+            return [parameters_of(only)]
+        case [*choices, last]:
+            possible = _drawn(last, chosen=bool(choices))
+            if not choices:
+                return possible
             spent = _spent(choices)
-            if spent and all(isinstance(part, SafeRelease) for part in parts):
-                return [
-                    {"k": float(one.k), "beta": one.beta, "search_epsilon": spent}
-                    for one in parts
-                    if isinstance(one, SafeRelease)
-                ]
+            if spent:
+                return [{**known, "search_epsilon": spent} for known in possible]
     return []
+
+
+def _drawn(event: Event, *, chosen: bool) -> list[Parameters]:
+    """What may have been drawn: counts or, where selections chose it, one of several releases."""
+    parts: tuple[Event, ...] = ()
+    match event:
+        case OneOf(events) if chosen and all(isinstance(part, SafeRelease) for part in events):
+            parts = events
+        case GeometricCounts() | GaussianCounts():
+            parts = (event,)
+        case Coin(GeometricCounts() as first, GeometricCounts() as second, _):
+            parts = (first, second)
+    return [parameters_of(part) for part in parts if isinstance(part, Draw)]
 
 
 def _of_slices(events: list[Event]) -> Told | None:
@@ -72,7 +96,7 @@ def _of_slices(events: list[Event]) -> Told | None:
         _of_one_table(list(event.events) if isinstance(event, Composition) else [event])
         for event in events[len(choices) :]
     ]
-    if len(slices) < 2 or not all(slices):
+    if len(slices) < 2 or not all(slices) or len({"r" in one[0] for one in slices}) > 1:
         return None
     if not choices:
         return Told({}, slices)
@@ -114,9 +138,9 @@ class Facts:
 class Wording:
     """What a format of certificates says of one method: the kind of promise, and its words.
 
-    What is ``accounted`` for is differentially private and has events. Of the rest the format
-    names the ``parameters`` that a release must have, those that it may, and whether columns
-    have noise.
+    What is ``accounted`` for is differentially private and has events; counts have a wording of
+    their own, where the format knows them. Of the rest the format names the ``parameters`` that a
+    release must have, those that it may, and whether columns have noise.
     """
 
     kind: str
@@ -125,6 +149,12 @@ class Wording:
     parameters: frozenset[str] = frozenset()
     optional: frozenset[str] = frozenset()
     noisy: bool = False
+    by_counts: Wording | None = None
+
+    def of(self, tables: list[Parameters]) -> Wording:
+        """The wording for tables with such parameters."""
+        counts = bool(tables) and all("r" in known for known in tables)
+        return self.by_counts if counts and self.by_counts is not None else self
 
 
 CLASSES = frozenset({"k", "algorithm", "suppressed"})  # what every release by classes says
@@ -175,6 +205,11 @@ def check_parameters(parameters: Parameters, wording: Wording, kept: list[str]) 
     for column, _, _ in rules_of(parameters):
         if column not in kept:
             raise ValueError(f"a rule names '{column}', which is not kept")
+    check_whole_k(parameters)
+
+
+def check_whole_k(parameters: Parameters) -> None:
+    """Refuse a k that is no whole number from 1."""
     k = parameters.get("k")
     if not isinstance(k, float) or k < 1 or k != int(k):
         raise ValueError("'k' is no whole number from 1")

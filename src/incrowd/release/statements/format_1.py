@@ -27,16 +27,9 @@ def _k_epsilon(facts: Facts) -> str:
 
 def safe(facts: Facts) -> str:
     """(epsilon, delta) in words that a reader without mathematics can follow."""
-    shared, tables, unit = facts.shared, facts.tables, facts.unit
-    one = len(tables) == 1
-    words = (
-        f"{'This file satisfies' if one else f'These {len(tables)} files together satisfy'} "
-        f"(epsilon, delta)-differential privacy with epsilon = "
-        f"{facts.epsilon!r} and delta = {facts.delta!r}. Whether or not {unit} "
-        "is in the original table, whatever may be released is almost as likely: the probability "
-        "of any set of releases grows by a factor of at most e^epsilon, plus delta. "
-    )
-    if one:
+    shared, tables = facts.shared, facts.tables
+    words = satisfied(facts)
+    if len(tables) == 1:
         words += f"Each row was drawn at random with probability {_drawn(tables[0])}"
     else:
         words += "For each file a sample of its own was drawn from the whole table. "
@@ -47,6 +40,18 @@ def safe(facts: Facts) -> str:
             )
         words += " ".join(_alike(tables))
     return words
+
+
+def satisfied(facts: Facts) -> str:
+    """What differential privacy promises."""
+    number = len(facts.tables)
+    return (
+        f"{'This file satisfies' if number == 1 else f'These {number} files together satisfy'} "
+        f"(epsilon, delta)-differential privacy with epsilon = "
+        f"{facts.epsilon!r} and delta = {facts.delta!r}. Whether or not {facts.unit} "
+        "is in the original table, whatever may be released is almost as likely: the probability "
+        "of any set of releases grows by a factor of at most e^epsilon, plus delta. "
+    )
 
 
 def _population(known: Parameters) -> str:
@@ -67,12 +72,13 @@ def _alike(tables: list[Parameters]) -> list[str]:
     if len(found) == 1:
         return [f"For each of them rows were drawn with probability {next(iter(found))}"]
     return [
-        f"For {_listed(numbers)} rows were drawn with probability {words}"
+        f"For {files(numbers)} rows were drawn with probability {words}"
         for words, numbers in found.items()
     ]
 
 
-def _listed(numbers: list[str]) -> str:
+def files(numbers: list[str]) -> str:
+    """Some of several files, by their numbers."""
     if len(numbers) == 1:
         return f"file {numbers[0]}"
     return f"files {', '.join(numbers[:-1])} and {numbers[-1]}"

@@ -1,4 +1,4 @@
-"""The words of certificates of format 2, the one that is written today.
+"""The words of certificates of format 2, as versions before format 3 wrote them.
 
 What it says more than format 1: what only the curator can assert, whose rows were used, whose
 membership must be secret, that fine and coarse labels stand side by side, and that a release from
@@ -15,7 +15,7 @@ _SEEDED = (
     "guesses the seed can undo them. Nothing is promised. Had they come from the system, this "
     "would hold: "
 )
-_PUBLIC = (
+PUBLIC = (
     " The curator asserts that the choice of columns, and of levels, weights and files as far as "
     "no mechanism named here has chosen them, and the values, ranges and groups that are listed, "
     "are public knowledge and do not depend on the table; nothing in this folder can prove that."
@@ -24,13 +24,18 @@ _PUBLIC = (
 
 def statement(method: str, facts: Facts) -> str:
     """The guarantee in words."""
-    words = METHODS[method].words(facts) + _kept(facts.kept) + _side_by_side(facts.local)
+    return framed(METHODS[method].words(facts), facts)
+
+
+def framed(words: str, facts: Facts) -> str:
+    """The words for a method, with what is said whichever method it is."""
+    words += _kept(facts.kept) + _side_by_side(facts.local)
     return f"{_SEEDED}{words}" if facts.seeded else words
 
 
 def _safe(facts: Facts) -> str:
-    population = _population({**facts.shared, **facts.tables[0]})
-    return safe(facts) + _people(facts) + population + _PUBLIC
+    known = {**facts.shared, **facts.tables[0]}
+    return safe(facts) + people(facts) + population(known) + PUBLIC
 
 
 def _k_anonymity(facts: Facts) -> str:
@@ -42,7 +47,8 @@ def _k_epsilon(facts: Facts) -> str:
     return words + _confident(facts.tables[0])
 
 
-def _people(facts: Facts) -> str:
+def people(facts: Facts) -> str:
+    """Whose rows were used."""
     if facts.unit == "one row":
         return ""
     return f" Of each person one row was used, drawn at random.{_left_out(facts)}"
@@ -62,7 +68,8 @@ def _confident(known: Parameters) -> str:
     )
 
 
-def _population(known: Parameters) -> str:
+def population(known: Parameters) -> str:
+    """For whom the guarantee is, where the table is a sample."""
     if "already_sampled" not in known:
         return ""
     return (

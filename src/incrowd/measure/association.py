@@ -1,0 +1,147 @@
+"""Associations of columns, Cramér's V: in a table, and as a reader of its release sees them.
+
+**Counts with noise.** They mislead in two ways, and both can be allowed for by whoever has the
+release and its certificate alone. Noise makes columns look associated that are not: what it is
+expected to add is taken off V squared. And cells with few rows are missing, which looks like an
+association where labels are rare: a missing cell is taken to have as many rows as it would have if
+the columns were independent, but no more than a quarter of the crowd from which it would likely be
+shown. Independence is judged by the cells that are shown (quasi-independence), and only labels that
+are shown somewhere count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from incrowd.arrays import Bools, Floats
+from incrowd.codes.counted import CountNoise
+from incrowd.codes.frequency import Frequencies, merged
+from incrowd.measure.utility import Pair
+
+_CHUNK = 1 << 13  # pairs of labels whose shares are held at once
+_GRID = 1 << 20  # pairs of labels that are counted in a grid, and cells that are filled
+_MISSING = 0.25  # of the crowd: the most rows that a missing cell is taken to have
+_ROUNDS = 40
+
+
+@dataclass(frozen=True)
+class Association:
+    """Cramér's V of two columns, 0 (independent) to 1 (one decides the other)."""
+
+    first: str
+    second: str
+    original: float
+    released: float
+
+
+def associations(pair: Pair) -> list[Association]:
+    """Cramér's V of every two columns, in the original and as the release implies it.
+
+    No pair is left out: V is 0 where a column is constant and where the table is empty. Each
+    V counts the bins that its own table has or implies, not those of the domain. Within a
+    tuple of labels the values are taken to be independent, so generalising tends to weaken V.
+    Where counts have noise, V is that of a reader who allows for it: see this module's words.
+    """
+    seen = pair.released if pair.noise is None else filled(pair.released, pair.noise.crowd)
+    return [
+        Association(
+            pair.names[first],
+            pair.names[second],
+            _cramers_v(_joint(pair.original, pair.exact, first, second)),
+            _cramers_v(
+                _joint(seen, pair.shares, first, second),
+                None if pair.noise is None else _noise(pair, pair.noise, first, second),
+            ),
+        )
+        for first, second in combinations(range(len(pair.names)), 2)
+    ]
+
+
+def mean_error(found: Sequence[Association]) -> float:
+    """The mean absolute difference of V over the pairs of columns; 0 if there are none."""
+    if not found:
+        return 0.0
+    return float(np.mean([abs(pair.original - pair.released) for pair in found]))
+
+
+def filled(released: Frequencies, crowd: float) -> Frequencies:
+    """What is shown, with what cells that are missing are taken to have; not whole numbers.
+
+    Of more than a million possible cells none is filled: there, most are rightly empty.
+    """
+    found = [np.unique(column, return_inverse=True) for column in released.codes.T]
+    shape = tuple(len(labels) for labels, _ in found)
+    if not len(released) or math.prod(shape) > _GRID:
+        return released
+    places = tuple(place for _, place in found)
+    rows, shown = np.zeros(shape), np.zeros(shape, dtype=np.bool_)
+    rows[places], shown[places] = released.counts, True
+    expected = np.where(shown, rows, np.minimum(_independent(rows, shown), _MISSING * crowd))
+    cells = np.nonzero(expected)
+    codes = [labels[at] for (labels, _), at in zip(found, cells, strict=True)]
+    # Rows here are expectations; what reads them takes weights.
+    return Frequencies(np.column_stack(codes).astype(np.int32), expected[cells])
+
+
+def _independent(rows: Floats, shown: Bools) -> Floats:
+    """A product of one factor per label that has the margins of the cells that are shown."""
+    fit = np.ones(rows.shape)
+    for _ in range(_ROUNDS):
+        for axis in range(rows.ndim):
+            others = tuple(at for at in range(rows.ndim) if at != axis)
+            fit *= rows.sum(axis=others, keepdims=True) / (fit * shown).sum(
+                axis=others, keepdims=True
+            )
+    return fit
+
+
+def _joint(table: Frequencies, shares: Sequence[Floats], first: int, second: int) -> Floats:
+    """The number of rows expected in each pair of bins of two columns."""
+    one, two = shares[first], shares[second]
+    if len(one) * len(two) <= _GRID:
+        places = table.codes[:, first].astype(np.int64) * len(two) + table.codes[:, second]
+        counted = np.bincount(places, weights=table.counts, minlength=len(one) * len(two))
+        return np.asarray(one.T @ counted.reshape(len(one), len(two)) @ two, dtype=np.float64)
+    # Too many labels for a grid: only the pairs that occur are visited, in chunks.
+    pairs = merged(table.codes[:, [first, second]], table.counts)
+    joint = np.zeros((one.shape[1], two.shape[1]))
+    for start in range(0, len(pairs), _CHUNK):
+        codes = pairs.codes[start : start + _CHUNK]
+        weights = pairs.counts[start : start + _CHUNK, None]
+        joint += (one[codes[:, 0]] * weights).T @ two[codes[:, 1]]
+    return joint
+
+
+def _noise(pair: Pair, noise: CountNoise, first: int, second: int) -> Floats:
+    """The variance of the noise in the number of rows of each pair of bins of two columns."""
+    cells = Frequencies(pair.released.codes, np.ones(len(pair.released), dtype=np.int64))
+    squares = tuple(shares**2 for shares in pair.shares)
+    return noise.variance * _joint(cells, squares, first, second)
+
+
+def _cramers_v(joint: Floats, noise: Floats | None = None) -> float:
+    """Cramér's V of a table of weights; bins without weight are no categories.
+
+    Of weights with noise of known variances its expected part is taken off. With p the share of a
+    pair of bins and q that of independence, V squared sums (p - q)^2 / q; noise of variance s in
+    a weight, of n in all, adds s / n^2 to (p - q)^2, but for what the margins follow: (1 - the
+    share of the row) (1 - that of the column) of it.
+    """
+    filled = np.ix_(joint.sum(axis=1) > 0, joint.sum(axis=0) > 0)
+    joint = joint[filled]
+    if min(joint.shape) < 2:
+        return 0.0
+    total = joint.sum()
+    shares = joint / total
+    rows, columns = shares.sum(axis=1), shares.sum(axis=0)
+    independent = np.outer(rows, columns)
+    squared = float(((shares - independent) ** 2 / independent).sum())
+    if noise is not None:
+        free = np.outer(1 - rows, 1 - columns)
+        squared -= float((noise[filled] * free / independent).sum() / total**2)
+    return min(1.0, float(np.sqrt(max(squared, 0.0) / (min(joint.shape) - 1))))

@@ -1,0 +1,229 @@
+"""Plan for counts: the crowd that a budget needs, or the budget that a crowd needs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+
+from incrowd.errors import (
+    IncrowdError,
+    ParameterError,
+    UnsolvableError,
+    check_at_least_zero,
+    check_fraction,
+    check_whole,
+    single,
+)
+from incrowd.privacy.counts import Law, law_of
+from incrowd.privacy.events import Coin, GeometricCounts
+from incrowd.privacy.rounded import rounded
+from incrowd.privacy.split import Counted, Split
+from incrowd.privacy.split_counts import counted
+
+USUAL_K = 5
+SHARE = 0.95  # of cells, of which an error is said
+
+
+@dataclass(frozen=True)
+class CountsPlan:
+    """Parameters of ``releases`` tables of counts that together satisfy (epsilon, delta).
+
+    Every cell that is shown has at least ``k`` rows behind it, and its count is off by at most
+    ``r``. Cells are shown from a noisy count of r + k on; where ``chance`` is above 0, a coin
+    that sees no data takes r - 1 for r so often.
+    """
+
+    k: int
+    r: int
+    epsilon: float
+    delta: float
+    noise: Counted
+    chance: float = 0.0
+    releases: int = 1
+
+    @property
+    def crowd(self) -> int:
+        """r + k: the number of alike people from which a cell is shown as often as not."""
+        return self.r + self.k
+
+    @property
+    def always(self) -> int:
+        """2 r + k: the number of alike people that are shown for certain."""
+        return 2 * self.r + self.k
+
+    @property
+    def error(self) -> int:
+        """What the error of a count is at most, with probability 0.95."""
+        return self.law.within(SHARE)
+
+    @property
+    def law(self) -> Law:
+        """The law of the noise."""
+        return law_of(self.noise)
+
+    def as_dict(self) -> dict[str, int | float | str]:
+        """The plan as plain values, for JSON."""
+        geometric = isinstance(self.noise, GeometricCounts)
+        return {
+            "k": self.k,
+            "r": self.r,
+            "crowd": self.crowd,
+            "always": self.always,
+            "error": self.error,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "noise": "geometric" if geometric else "gaussian",
+            **(
+                {"noise_epsilon": self.noise.epsilon}
+                if isinstance(self.noise, GeometricCounts)
+                else {"noise_variance": self.noise.variance}
+            ),
+            "chance": self.chance,
+            "releases": self.releases,
+        }
+
+    def words(self) -> str:
+        """What the plan means for the people and the rows, in a few sentences."""
+        several = self.releases > 1
+        each = "Each release keeps" if several else "The release keeps"
+        together = f"All {self.releases} releases together satisfy" if several else "It satisfies"
+        coin = (
+            f" (A coin that sees no data takes {self.r - 1} in place of {self.r}, {self.chance:.1%}"
+            " of the time.)"
+            if self.chance
+            else ""
+        )
+        return (
+            f"{each} all rows of the cells that are shown, and shows how many they are with noise "
+            f"of at most {self.r}: at most {self.error} in 95 of 100 cells. A crowd of "
+            f"{self.crowd} people is shown as often as not, one of {self.always} always. Behind "
+            f"whatever is shown stand {self.k} or more rows of the table, for "
+            f"certain.{coin} {together} ({rounded('epsilon', self.epsilon, 4)}, "
+            f"{rounded('delta', self.delta, 3)})-differential privacy."
+        )
+
+    def __str__(self) -> str:
+        rows = [f"{name:<14}  {value}" for name, value in self.shown()]
+        return "\n".join([*rows, self.words()])
+
+    def _repr_html_(self) -> str:
+        shown = [(escape(name), escape(value)) for name, value in self.shown()]
+        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in shown)
+        return f"<table>{rows}</table><p>{escape(self.words())}</p>"
+
+    def shown(self) -> list[tuple[str, str]]:
+        """Names and values for a reader: six digits, rounded against us."""
+        return [
+            (name, value if isinstance(value, str) else rounded(name, value, 6))
+            for name, value in self.as_dict().items()
+        ]
+
+
+def plan_counts(
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    k: int | None = None,
+    crowd: int | None = None,
+    releases: int = 1,
+) -> CountsPlan:
+    """Solve for what is not given: two of epsilon, delta and the crowd r + k; k is 5 if not said.
+
+    - epsilon and delta: the smallest crowd.
+    - The crowd and delta: the smallest epsilon; the crowd and epsilon: the smallest delta.
+
+    >>> plan_counts(epsilon=1, delta=1e-6, k=1).crowd
+    15
+    """
+    rows = int(single("k", check_whole("k", USUAL_K if k is None else k)))
+    many = int(single("releases", check_whole("releases", releases)))
+    if epsilon is not None:
+        epsilon = single("epsilon", check_at_least_zero("epsilon", epsilon))
+    if delta is not None:
+        delta = single("delta", check_fraction("delta", delta))
+    if crowd is None:
+        if epsilon is None or delta is None:
+            raise _wrong_unknowns(epsilon, delta, crowd)
+        return _planned(rows, counted(epsilon=epsilon, delta=delta, tables=many))
+    size = int(single("crowd", check_whole("crowd", crowd)))
+    if size <= rows:
+        raise ParameterError("crowd", f"be above k = {rows}: it is r + k, r the noise", size)
+    return _planned(rows, _for_crowd(size - rows, epsilon, delta, many))
+
+
+def _for_crowd(r: int, epsilon: float | None, delta: float | None, tables: int) -> Split:
+    """The smallest epsilon, or delta, at which the noise is at most r."""
+
+    def split(epsilon: float, delta: float) -> Split | None:
+        try:
+            found = counted(epsilon=epsilon, delta=delta, tables=tables)
+        except UnsolvableError:
+            return None
+        return found if _bound(found) <= r else None
+
+    within = 1e-6 if tables == 1 else 1e-3  # several take a hundred times as long
+    if delta is not None and epsilon is None:
+        found = _least(lambda x: split(round(x, 6), delta), (1e-6, 1.0, 200.0), within)
+    elif epsilon is not None and delta is None:
+        found = _least(lambda x: split(epsilon, x), (1e-300, 1e-6, 0.99), within)
+    else:
+        raise _wrong_unknowns(epsilon, delta, r)
+    if found is None:
+        raise UnsolvableError(
+            f"No counts whose noise is at most {r} do that. Use a larger crowd, or a smaller k."
+        )
+    return found
+
+
+def _least(
+    split: Callable[[float], Split | None], span: tuple[float, float, float], within: float
+) -> Split | None:
+    """The split at the smallest number of a span that has one, to so much of itself.
+
+    It is looked for around the number in the middle, further and further out.
+    """
+    least, low, most = span
+    high, step = low, 10.0
+    while (best := split(high)) is None:
+        if high == most:
+            return None
+        low, high, step = high, min(high * step, most), step**2
+    step = 10.0
+    while low == high and high > least:
+        low = max(high / step, least)
+        found, step = split(low), step**2
+        if found is not None:
+            best, high = found, low
+    while high / low > 1 + within:
+        middle = math.sqrt(low * high)
+        found = split(middle)
+        low, high = (middle, high) if found is None else (low, middle)
+        best = found or best
+    return best
+
+
+def _bound(split: Split) -> int:
+    largest = split.draws[-1]
+    assert isinstance(largest, Counted)
+    return largest.r
+
+
+def _planned(k: int, split: Split) -> CountsPlan:
+    largest = split.draws[-1]
+    assert isinstance(largest, Counted)
+    chance = split.event.chance if isinstance(split.event, Coin) else 0.0
+    return CountsPlan(
+        k, largest.r, split.epsilon, split.delta, largest, chance, releases=split.tables
+    )
+
+
+def _wrong_unknowns(*given: float | None) -> IncrowdError:
+    names = ("epsilon", "delta", "crowd")
+    known = [name for name, value in zip(names, given, strict=True) if value is not None]
+    return IncrowdError(
+        "A plan for counts needs two of epsilon, delta and crowd. "
+        f"Got {', '.join(known) or 'none of them'}"
+        + ("; leave out the one to solve for." if len(known) == 3 else ".")
+    )

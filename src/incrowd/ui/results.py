@@ -1,0 +1,295 @@
+"""How results look on a terminal: what was published, measured or looked at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from incrowd.privacy.counts import law_of
+from incrowd.privacy.rounded import rounded
+from incrowd.release.statements.format_3 import noise_of
+from incrowd.ui.terminal import console
+
+if TYPE_CHECKING:
+    from incrowd.measure.evaluation import ByLabels, Evaluation
+    from incrowd.measure.noise import NoiseLoss, Noisiness, Simulated
+    from incrowd.release.certificate import Certificate
+    from incrowd.tasks.preview import Preview
+    from incrowd.tasks.publish import Release
+
+
+def promise(certificate: Certificate) -> str:
+    """The guarantee of a certificate, in short."""
+    known = certificate.guarantee
+    if known.epsilon is None or known.delta is None:
+        epsilon_ = certificate.parameters.get("epsilon")
+        delta_ = certificate.parameters.get("delta")
+        noise = f" and epsilon = {epsilon_:g}" if isinstance(epsilon_, float) else ""
+        noise += f", delta = {delta_:g}" if isinstance(delta_, float) else ""
+        return f"{known.kind} with k = {certificate.k}{noise}, which is NOT differential privacy."
+    epsilon, delta = rounded("epsilon", known.epsilon, 4), rounded("delta", known.delta, 3)
+    also = f" and k-anonymity with k = {certificate.k}" if certificate.by_counts else ""
+    return f"({epsilon}, {delta})-differential privacy{also}."
+
+
+def chosen(certificate: Certificate) -> str:
+    """What a search has chosen for the one table: how it is drawn, and levels if there are any."""
+    known, words = certificate.parameters, ""
+    if "search_epsilon" in known:
+        several = len(certificate.events[-1].get("events", ())) > 1
+        words = f"{'Chosen:' if several else 'With'} k = {certificate.k}, {_drawn(known)}. "
+    elif certificate.events:
+        return ""
+    levels = [
+        f"{name} {'cut' if column.level is None else column.level}"
+        for name, column in certificate.table.scheme.items()
+    ]
+    if any(column.level is not None for column in certificate.table.scheme.values()):
+        words += f"Levels: {', '.join(levels)}."
+    return words.strip()
+
+
+def _drawn(known: dict[str, float | str]) -> str:
+    return f"r = {known['r']:g}" if "r" in known else f"beta = {known['beta']}"
+
+
+def slice_lines(certificate: Certificate) -> list[str]:
+    """One line for each slice: its file, columns and rows."""
+    return [
+        f"{table.release.file}: {', '.join(table.scheme)}; {table.release.rows:,} rows in "
+        f"{table.release.classes:,} classes of at least {least}"
+        for table, least in zip(
+            certificate.tables, (one.least for one in certificate.of_each_table()), strict=True
+        )
+    ]
+
+
+def survivals(found: Evaluation) -> str:
+    """Which associations survive, in a sentence; the report has the figures."""
+    every = found.associations
+    kept = sum(pair.slice is not None for pair in every)
+    silent = sum(pair.silent is not None for pair in every)
+    apart = f" ({silent} more stand together where one of the two shows nothing)" if silent else ""
+    pairs = f"{kept} of {len(every)} pairs of columns"
+    return (
+        f"{pairs} are shown together in a slice{apart}; mean error of all associations "
+        f"{found.association_error:.4f}."
+    )
+
+
+def published(release: Release) -> list[str]:
+    """What a release is and promises, where its files are, and what to think of."""
+    certificate, found = release.certificate, release.evaluation
+    lines = [emptiness(release)] if release.empty else [_headline(release)]
+    if found.slices:
+        lines += [*slice_lines(certificate), survivals(found)]
+    elif found.risk is None:
+        lines += [chosen(certificate), *_off(certificate, found), *_shifted(found), advice(found)]
+    else:
+        gone = "Suppressed" if not certificate.events else "Not drawn, or suppressed:"
+        lines.append(
+            f"{gone} {found.suppressed:,} rows; normalised loss {found.loss:.4f}. "
+            f"{chosen(certificate)}"
+        )
+        lines += [] if found.noise is None else noise_lines(found.noise)
+    lines.insert(1, f"Private, for you alone: {release.curator / 'report.html'}")
+    return [line for line in [*lines, *release.reasons] if line]
+
+
+def _headline(release: Release) -> str:
+    certificate = release.certificate
+    satisfies = (
+        f"satisfies {promise(certificate)}"
+        if certificate.randomness == "system"
+        else "is NOT private: its random numbers came from a seed."
+    )
+    if certificate.slices is not None:
+        return f"Published {release.folder}. All of it together {satisfies}"
+    data = certificate.table.release
+    behind = (
+        f"each with at least {certificate.k} rows of the table behind it"
+        if certificate.by_counts
+        else f"each of at least {certificate.k} rows"
+    )
+    return (
+        f"Published {release.folder}: {data.rows:,} rows in {data.classes:,} classes, {behind}. "
+        f"It {satisfies}"
+    )
+
+
+def _off(certificate: Certificate, found: Evaluation) -> list[str]:
+    """How far off counts are; nothing of a sample."""
+    if not certificate.by_counts:
+        return []
+    law = law_of(noise_of(certificate.parameters))
+    words = (
+        f"The number of rows of a class is off by {law.within(0.95)} or less in 95 of 100, by "
+        f"{law.reach} at worst; {found.suppressed:,} rows are missing, {found.surplus:,} too many."
+    )
+    return [words]
+
+
+def _shifted(found: Evaluation) -> list[str]:
+    """What became of the labels of a target."""
+    if found.target is None:
+        return []
+    parts = [
+        f"{'null' if one.label is None else one.label} {one.released / max(one.original, 1):.1%}"
+        for one in found.shifts
+    ]
+    return [f"Rows shown of each '{found.target}': {', '.join(parts)}."]
+
+
+def emptiness(release: Release) -> str:
+    """What to know of a release without rows: it is there, it counts, and why it is empty."""
+    booked = "Published and booked, but empty: do not repeat" if release.booked else (
+        "Published, but empty: do not repeat"
+    )  # fmt: skip
+    costs = " it unchanged." if not release.certificate.events else (
+        " it unchanged. Each try spends the budget again, and this one has told already that "
+        "nothing could be shown."
+    )  # fmt: skip
+    return f"{booked}{costs} The folder is {release.folder}."
+
+
+def advice(found: Evaluation) -> str:
+    """What to tell the curator when little survives; the figures are in the private report."""
+    likely = found.likely_share or 0.0
+    if likely > 0.5:
+        return "" if found.rows_released else (
+            f"Nothing survived, by chance: {likely:.0%} of the rows lie in cells "
+            "that survive more often than not."
+        )  # fmt: skip
+    little = "Little" if found.rows_released else "Nothing"
+    words = f"{little} survived: most rows lie in cells smaller than the crowd that is needed."
+    better = [f"'{hint.column}'" for hint in found.advice if hint.helps(found)][:2]
+    if better:
+        words += (
+            f" A coarser level of {' or '.join(better)} would change that, and the private report "
+            "says how much;"
+        )
+    else:
+        words += " One coarser level of a single column would not change that;"
+    return (
+        f"{words} so may fewer columns, a larger table or a larger budget. Levels must not be "
+        "chosen by looking at the data."
+    )
+
+
+def print_evaluation(found: ByLabels) -> None:
+    """Print an evaluation as a table and, in a few lines, risk and utility."""
+    from rich.table import Table
+
+    terminal = console()
+    terminal.print(
+        f"{found.rows_released:,} of {found.rows_original:,} rows are shown, {found.suppressed:,} "
+        f"are not; {found.classes:,} classes, the smallest of {found.smallest_class:,}."
+    )
+    if found.surplus:
+        terminal.print(f"{found.surplus:,} rows are shown that the table does not have.")
+    for name in found.missing_columns:
+        terminal.print(f"It has no column '{name}', which counts as lost.", markup=False)
+    for text in (*found.readings, *(found.noise.warnings if found.noise else ())):
+        terminal.print(f"WARNING: {text}", markup=False, soft_wrap=True)
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("column", "loss", "precision lost", "distance"):
+        table.add_column(name, justify="left" if name == "column" else "right")
+    for name, loss in found.loss_by_column.items():
+        figures = (loss, found.precision_by_column[name], found.utility.distance_by_column[name])
+        table.add_row(name, *(f"{value:.4f}" for value in figures))
+    terminal.print(table, markup=False)
+    losses, risk, useful = found.losses, found.risk, found.utility
+    size = losses.average_class_size
+    average = "none" if size is None else f"{size:.1f}"
+    lines = [
+        f"loss      {found.loss:.4f} normalised (a row missing or too many counts 1)",
+        f"          {losses.precision:.4f} precision lost, {losses.entropy:.4f} entropy",
+        f"          {losses.discernibility:.4g} discernibility, {average} average class",
+        f"risk      {risk.highest:.4f} highest, {risk.mean:.4f} mean (prosecutor)",
+        f"          {risk.journalist:.4f} journalist, {risk.marketer:.4f} marketer",
+        f"          {risk.uniques:.2%} unique, of the original {risk.uniques_original:.2%}",
+        f"utility   {useful.association_error:.4f} mean error of associations",
+        f"          {useful.query_error:.1%} median error of range counts",
+    ]
+    if found.noise is not None:
+        lines += noise_lines(found.noise)
+    if useful.accuracy is not None:
+        known = useful.accuracy
+        lines.append(
+            f"          {known.released:.1%} of '{known.target}' predicted rightly from the "
+            f"release, {known.original:.1%} from the original, {known.majority:.1%} by guessing"
+        )
+        if known.auc_released is not None and known.auc_original is not None:
+            lines.append(
+                f"          {known.auc_released:.4f} area under the curve (AUC), "
+                f"{known.auc_original:.4f} from the original"
+            )
+    for line in lines:
+        terminal.print(line, markup=False, soft_wrap=True)
+
+
+def noise_lines(noise: Noisiness) -> list[str]:
+    """What noise did, in a few lines: what was measured, then what was simulated."""
+    lines = [f"noise     {name}: {_lost(loss)}" for name, loss in noise.columns.items()]
+    if noise.linking is not None and noise.linking_shared is not None:
+        lines.append(
+            f"linking   {noise.linking.mean:.2%} of the rows, measured on this release; "
+            f"{noise.linking_shared.mean:.2%} with ties shared"
+        )
+    else:
+        lines.append(
+            "linking   not measured: that takes a column that names the same row in both tables "
+            "(--id)"
+        )
+    if noise.simulated is not None:
+        lines += _simulated_lines(noise.simulated)
+    return lines
+
+
+def _lost(loss: NoiseLoss) -> str:
+    """What noise did to one column, as far as it is known."""
+    if loss.measured_error is not None:
+        return f"relative error {loss.measured_error:.2%}{_expected(loss)}"
+    if loss.least_error is None:
+        return "nothing to measure: no released value stands in a class of the original"
+    return (
+        f"mean absolute error at least {loss.least_error:.4g} (over {loss.rows_compared:,} rows; "
+        "which row is whose is not known)"
+    )
+
+
+def _simulated_lines(found: Simulated) -> list[str]:
+    link, shared = found.linking, found.linking_shared
+    parts = [
+        f"{name}: relative error {loss.error:.2%}, expected {loss.expected_error:.2%}"
+        for name, loss in found.columns.items()
+    ]
+    parts.append(
+        f"{link.mean:.2%} of the rows linked ({link.low:.2%} to {link.high:.2%}, {link.runs} "
+        f"runs); {shared.mean:.2%} with ties shared"
+    )
+    return [f"          {found.note}:", *(f"            {part}" for part in parts)]
+
+
+def _expected(loss: NoiseLoss) -> str:
+    if loss.expected_error is None or loss.mean_scale is None:
+        return ""
+    return f", expected {loss.expected_error:.2%}; mean scale {loss.mean_scale:.4g}"
+
+
+def print_preview(shown: Preview, counts: bool, most: int) -> None:
+    """Print a hierarchy, one row per value."""
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for level in range(shown.height):
+        table.add_column(f"level {level}")
+    if counts:
+        table.add_column("rows", justify="right")
+    most = max(most, 0)
+    for row, held in list(zip(shown.rows, shown.counts, strict=True))[:most]:
+        labels = ["null" if label is None else label for label in row]
+        table.add_row(*labels, *([f"{held:,}"] if counts else []))
+    terminal = console()
+    terminal.print(table, markup=False)
+    if len(shown.rows) > most:
+        terminal.print(f"... and {len(shown.rows) - most:,} more; see them with --most")

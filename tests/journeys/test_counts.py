@@ -1,0 +1,337 @@
+"""Releases by counts, as users make them: two promises at once, verified, and no lie passes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from support.cli import command
+from support.releases import COLUMNS, LEVELS, in_order, released, spec
+
+from incrowd.errors import IncrowdError
+from incrowd.privacy.accountant import Accountant
+from incrowd.privacy.events import from_dict
+from incrowd.privacy.randomness import SeededRandomness
+from incrowd.release.certificate import Certificate, sha256_of
+from incrowd.release.ledger import Ledger
+from incrowd.release.verify import verify
+from incrowd.tasks.evaluate import evaluate
+from incrowd.tasks.publish import Release, publish
+
+BUDGET = "method: safe, epsilon: 1, delta: 1.0e-6"
+FIXED = f"release: {{{BUDGET}, draw: counts, {LEVELS}}}"
+SEARCHED = f"release: {{{BUDGET}, draw: counts, levels: {{zip: [3, 5], birth_year: [2, 4]}}}}"
+CELLS = ["zip", "sex", "birth_year", "race"]
+
+
+def true_cells(voters: pl.DataFrame, made: Release) -> dict[tuple[object, ...], int]:
+    """How many rows of the table are in each cell, by the scheme that was published."""
+    frame = voters.select(CELLS)
+    for name, column in made.certificate.table.scheme.items():
+        level = column.level
+        assert level is not None
+        if column.file is None:
+            shown = pl.col(name).str.head(5 - level) + "*" * level
+        else:
+            rows = [
+                line.split(";") for line in (made.folder / column.file).read_text().splitlines()
+            ]
+            shown = (
+                pl.col(name).cast(pl.String).replace_strict({row[0]: row[level] for row in rows})
+            )
+        frame = frame.with_columns(shown.alias(name))
+    return {row[:-1]: row[-1] for row in frame.group_by(CELLS).len().iter_rows()}
+
+
+def shown_cells(made: Release) -> dict[tuple[object, ...], int]:
+    return dict(Counter(made.data.select(CELLS).iter_rows()))
+
+
+@pytest.mark.parametrize("release", [FIXED, SEARCHED])
+def test_every_row_shown_has_k_rows_behind_it_and_no_number_is_off_by_more_than_r(
+    voters: pl.DataFrame, release: str
+) -> None:
+    made = publish(voters, spec(release))
+    certificate = made.certificate
+    assert verify(made.folder) == []
+    assert certificate.guarantee.kind == "differential privacy and k-anonymity"
+    r, k = int(float(certificate.parameters["r"])), certificate.k
+    assert k == 5
+    true, shown = true_cells(voters, made), shown_cells(made)
+    assert shown
+    off = {cell: rows - true.get(cell, 0) for cell, rows in shown.items()}
+    assert all(true[cell] >= k for cell in shown)
+    assert all(rows >= r + k for rows in shown.values())
+    assert all(abs(x) <= r for x in off.values())
+    assert len(set(off.values())) > 1
+    assert all(cell in shown for cell, rows in true.items() if rows >= 2 * r + k)
+    found = made.evaluation
+    assert found.surplus == sum(x for x in off.values() if x > 0)
+    assert found.rows_released == found.rows_original - found.suppressed + found.surplus
+    assert evaluate(voters, made.folder / "data.parquet", spec(release)).loss == pytest.approx(
+        found.loss
+    )
+
+
+def test_the_statement_says_what_is_true_of_a_row(voters: pl.DataFrame) -> None:
+    made = publish(voters, spec(FIXED.replace("draw", "k: 3, draw")))
+    words = made.certificate.guarantee.statement
+    r = int(float(made.certificate.parameters["r"]))
+    assert "also k-anonymous with k = 3: whatever is shown, at least 3 rows" in words
+    assert f"of at most r = {r} either way" in words
+    assert f"from a number of r + k = {r + 3} on" in words
+    assert f"at most 3 with probability 0.95 or more, never more than {r}," in words
+    assert "tend to be too large" in words
+    assert "a sum over c cells is off by about the square root of c" in words
+
+
+def test_a_coin_between_two_bounds_is_tossed_and_told(voters: pl.DataFrame) -> None:
+    small = voters.head(500)
+    tossed = Counter(
+        publish(small, spec(FIXED), bits=SeededRandomness(seed)).certificate.parameters["r"]
+        for seed in range(40)
+    )
+    assert set(tossed) == {13.0, 14.0}  # 13 with probability 0.9325
+    assert tossed[13.0] > 25
+
+
+@pytest.mark.parametrize("form", ["weighted", "expanded"])
+def test_rows_are_repeated_or_counted(voters: pl.DataFrame, form: str, tmp_path: Path) -> None:
+    release = FIXED.replace("draw", f"rows: {form}, format: csv, draw")
+    made = released(voters, tmp_path / "out", release)
+    assert verify(made.folder) == []
+    least = made.certificate.least
+    rows = pl.read_csv(made.folder / "data.csv")
+    if form == "weighted":
+        assert rows["count"].min() >= least  # type: ignore[operator]
+        assert not rows.select(CELLS).is_duplicated().any()
+    else:
+        assert min(shown_cells(made).values()) >= least
+    assert made.certificate.table.release.smallest_class >= least
+
+
+def test_a_person_is_one_row(voters: pl.DataFrame) -> None:
+    twice = pl.concat([voters, voters]).with_columns(
+        pl.Series("who", [*range(len(voters))] * 2), pl.lit("drop").alias("height")
+    )
+    columns = COLUMNS + "  who: {role: identifier}\n"
+    made = publish(twice, spec(FIXED, columns, "unit: {id: who}"))
+    assert "rows of the original table, each of another person, have these values" in (
+        made.certificate.guarantee.statement
+    )
+    assert made.evaluation.rows_original == len(voters)
+    assert verify(made.folder) == []
+
+
+def test_a_sample_of_a_population_needs_smaller_crowds(voters: pl.DataFrame) -> None:
+    made = publish(voters, spec(SEARCHED.replace("draw", "already_sampled: 0.1, draw")))
+    assert verify(made.folder) == []
+    assert float(made.certificate.parameters["r"]) < 5
+    assert "for the population of which the table is a random sample" in (
+        made.certificate.guarantee.statement
+    )
+
+
+def test_slices_by_counts_share_one_budget(voters: pl.DataFrame) -> None:
+    slices = "slices: [[zip, sex], [birth_year, race], [sex, birth_year]]"
+    made = publish(voters, spec(f"release: {{{BUDGET}, {slices}}}"))
+    assert verify(made.folder) == []
+    certificate = made.certificate
+    assert {table.parameters["noise"] for table in certificate.tables} == {"gaussian"}
+    events = [from_dict(event) for event in certificate.events]
+    assert Accountant(events).delta(epsilon=1.0) <= 1e-6
+    assert all(
+        table.release.smallest_class >= float(table.parameters["r"]) + 5
+        for table in certificate.tables
+        if table.release.rows
+    )
+    assert "These 3 files together satisfy" in certificate.guarantee.statement
+
+
+def test_a_ledger_books_counts_like_anything_else(voters: pl.DataFrame, tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "l")
+    ledger.set_budget(epsilon=2.0, delta=2e-6)
+    publish(voters, spec(FIXED), ledger=tmp_path / "l")
+    publish(voters, spec(FIXED), ledger=tmp_path / "l")
+    with pytest.raises(IncrowdError, match="budget"):
+        publish(voters, spec(FIXED), ledger=tmp_path / "l")
+
+
+@pytest.fixture(scope="module")
+def good(voters: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("counts") / "out"
+    release = SEARCHED.replace("draw", "rows: weighted, format: csv, draw")
+    publish(voters, spec(release), output=folder)
+    return folder
+
+
+def forged(good: Path, folder: Path, rows: pl.DataFrame | None = None, **changes: Any) -> list[str]:
+    """What verification says of a release with changes, sealed and stated again as a liar would."""
+    shutil.copytree(good, folder)
+    certificate = Certificate.model_validate_json((folder / "certificate.json").read_bytes())
+    if rows is not None:
+        in_order(rows).write_csv(folder / "data.csv")
+        counts = rows["count"]
+        assert certificate.release is not None
+        changes["release"] = certificate.release.model_copy(
+            update={
+                "sha256": sha256_of(folder / "data.csv"), "rows": int(counts.sum()),
+                "classes": len(rows), "smallest_class": int(counts.min()),  # type: ignore[arg-type]
+            }
+        )  # fmt: skip
+    plain = {**certificate.model_dump(), **{name: _plain(x) for name, x in changes.items()}}
+    try:
+        changed = Certificate.model_validate(plain).model_copy(update={"signature": None})
+    except ValueError as error:
+        return [str(error)]
+    with suppress(KeyError, ValueError):  # where there are no words for such a thing
+        changed = changed.stated()
+    changed = changed.sealed()
+    (folder / "certificate.json").write_bytes(changed.canonical())
+    return verify(folder)
+
+
+def _plain(value: Any) -> Any:
+    return value.model_dump() if hasattr(value, "model_dump") else value
+
+
+def test_lies_about_counts_are_found(good: Path, tmp_path: Path) -> None:
+    certificate = Certificate.model_validate_json((good / "certificate.json").read_bytes())
+    known, promise = certificate.parameters, certificate.guarantee
+    rows = pl.read_csv(good / "data.csv", schema_overrides={"zip": pl.String})
+    smallest = int(rows["count"].min())  # type: ignore[arg-type]
+    assert forged(good, tmp_path / "same") == []
+    lies: dict[str, tuple[dict[str, Any], str]] = {
+        "one row too few": (
+            {"rows": rows.with_columns(
+                pl.when(pl.int_range(pl.len()) == 0)
+                .then(certificate.least - 1).otherwise("count").alias("count"))},
+            "smaller than r + k",
+        ),
+        "a larger k": ({"parameters": {**known, "k": 5.0 + smallest}}, "smaller than r + k"),
+        "no k": ({"parameters": {x: y for x, y in known.items() if x != "k"}}, "k"),
+        "half a row": ({"parameters": {**known, "k": 4.5}}, "no whole number"),
+        "another r": ({"parameters": {**known, "r": 30.0}}, "parameters are not those"),
+        "less noise": ({"parameters": {**known, "noise_epsilon": 5.0}}, "parameters are not those"),
+        "another law": ({"parameters": {**known, "noise": "gaussian"}}, "parameters are not"),
+        "no choice": (
+            {"parameters": {x: y for x, y in known.items() if x != "search_epsilon"}},
+            "parameters are not those",
+        ),
+        "less delta": (
+            {"guarantee": promise.model_copy(update={"delta": 5e-7})},
+            "The guarantee is not true",
+        ),
+        "less epsilon": (
+            {"guarantee": promise.model_copy(update={"epsilon": 0.9})},
+            "The guarantee is not true",
+        ),
+        "one promise": (
+            {"guarantee": promise.model_copy(update={"kind": "differential privacy"})},
+            "guarantees differential privacy",
+        ),
+        "a sample's events": (
+            {"events": [{"kind": "safe release", "k": 20, "beta": 0.1}]},
+            "The events are not those",
+        ),
+        "format 2": ({"format": 2}, "The events are not those"),
+        "an r by itself": ({"parameters": {"k": 5.0, "r": 14.0}}, "parameters are not those"),
+    }  # fmt: skip
+    for name, (changes, words) in lies.items():
+        problems = forged(good, tmp_path / name, **changes)
+        assert any(words in problem for problem in problems), (name, problems)
+
+
+def test_a_claimed_k_that_the_numbers_bear_out_is_true(good: Path, tmp_path: Path) -> None:
+    """Whatever k the curator asked for, a larger one holds where no number is below r + k."""
+    certificate = Certificate.model_validate_json((good / "certificate.json").read_bytes())
+    k = certificate.table.release.smallest_class - float(certificate.parameters["r"])
+    assert forged(good, tmp_path / "k", parameters={**certificate.parameters, "k": k}) == []
+
+
+@pytest.mark.parametrize(
+    ("release", "draw", "words"),
+    [
+        (BUDGET, "counts", "far smaller crowds"),
+        (f"{BUDGET}, k: 20", "counts", "k = 20 is the least number of rows of the table"),
+        (f"{BUDGET}, keep: 0.5", "sample", "the spec names 'keep'"),
+        (f"{BUDGET}, beta: 0.5, {LEVELS}", "sample", "the spec names 'beta'"),
+        (f"method: safe, k: 20, epsilon: 1, {LEVELS}, beta: 0.1", "sample", "'beta'"),
+        (f"{BUDGET}, scheme: mondrian", "sample", "cuts"),
+        (f"{BUDGET}, draw: sample", "sample", "The spec asks for a sample."),
+        (f"{BUDGET}, draw: counts", "counts", "The spec asks for counts with noise."),
+        (f"{BUDGET}, draw: auto", "counts", "far smaller crowds"),
+    ],
+)
+def test_how_rows_are_drawn_is_settled_and_said(
+    voters: pl.DataFrame, release: str, draw: str, words: str
+) -> None:
+    made = publish(voters.head(3000), spec(f"release: {{{release}}}"))
+    assert made.certificate.by_counts == (draw == "counts")
+    assert words in " ".join(made.reasons)
+    assert words in made.report().html.replace("&#39;", "'")
+
+
+@pytest.mark.parametrize(
+    ("release", "words"),
+    [
+        (f"{BUDGET}, draw: counts, beta: 0.5", "'beta' is for 'draw: sample'"),
+        (f"{BUDGET}, draw: counts, keep: 0.5", "'keep' is for 'draw: sample'"),
+        (f"{BUDGET}, draw: counts, scheme: mondrian", "'scheme: mondrian' is for 'draw: sample'"),
+        ("method: safe, epsilon: 1, draw: counts", "needs both 'epsilon' and 'delta'"),
+        (f"{BUDGET}, target: nobody", "names the column 'nobody'"),
+        (f"{BUDGET}, target: email", "The target 'email' is not published"),
+        (f"{BUDGET}, target: race, scheme: mondrian", "'target' does not go with"),
+        (f"{BUDGET}, target: race, slices: 2", "'target' is for one table"),
+        (f"{BUDGET}, draw: both", "draw"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_the_way_out(
+    voters: pl.DataFrame, release: str, words: str
+) -> None:
+    with pytest.raises(IncrowdError, match=words):
+        publish(voters.head(100), spec(f"release: {{{release}}}"))
+
+
+def test_a_target_stays_as_it_is_and_what_became_of_it_is_said(voters: pl.DataFrame) -> None:
+    levels = "levels: {zip: [4, 5], birth_year: [3, 5]}"
+    made = publish(voters, spec(f"release: {{{BUDGET}, target: race, {levels}}}"))
+    assert made.certificate.table.scheme["race"].level == 0
+    found = made.evaluation
+    assert found.target == "race"
+    assert sum(one.original for one in found.shifts) == len(voters)
+    assert sum(one.released for one in found.shifts) == found.rows_released
+    true = dict(voters["race"].value_counts().iter_rows())
+    assert {one.label: one.original for one in found.shifts} == true
+    assert "What became of 'race'" in made.report().html.replace("&#39;", "'")
+
+
+def test_a_seed_is_told(voters: pl.DataFrame) -> None:
+    made = publish(voters.head(2000), spec(FIXED), bits=SeededRandomness(1))
+    assert made.certificate.guarantee.statement.startswith("NOT PRIVATE")
+
+
+def test_a_plan_shows_both_ways_side_by_side() -> None:
+    told = json.loads(command("plan", "--epsilon", "1", "--delta", "1e-6", "--json").stdout)
+    assert {"k", "beta", "epsilon", "delta", "definition", "crowd", "releases"} < set(told)
+    assert told["counts"]["crowd"] == 19
+    words = command("plan", "--epsilon", "1", "--delta", "1e-6").stdout
+    assert "56 alike" in words
+    assert "19 alike" in words
+    assert "--draw counts" in words
+    alone = command("plan", "--epsilon", "1", "--delta", "1e-6", "--draw", "sample").stdout
+    assert "19" not in alone
+    counts = command("plan", "--draw", "counts", "--crowd", "19", "--delta", "1e-6", "--json")
+    assert json.loads(counts.stdout)["epsilon"] == pytest.approx(0.927026)
+    paper = command("plan", "--k", "20", "--beta", "0.1", "--epsilon", "1", "--definition", "paper", "--json")  # fmt: skip  # noqa: E501
+    assert json.loads(paper.stdout)["counts"] is None
+    for wrong in (("--crowd", "19"), ("--draw", "both"), ("--table", "k", "--draw", "counts")):
+        refused = command("plan", "--delta", "1e-6", *wrong)
+        assert refused.returncode == 2
+        assert "Traceback" not in refused.stderr
