@@ -2,7 +2,8 @@
 
     python benchmarks/pictures.py FOLDER [RELEASES]
 
-- schemes.png: which cells of age and education each scheme shows, at epsilon = 1
+- crowds.png: the chance that a cell of so many people is shown, at epsilon = 1, delta = 1e-6
+- schemes.png: which cells of age and education each way shows, at epsilon = 1
 - loss.png: normalised loss against epsilon, mean of RELEASES (5 by default), on each sample table
 - slices.png: associations of eight columns in the table, in one wide release, and in slices
 """
@@ -10,6 +11,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +19,60 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from schemes import Subject, subjects
+from scipy.stats import binom
 
 from incrowd.codes.axis import Axis
 from incrowd.measure.labels import Reader
+from incrowd.privacy.counts import law_of
+from incrowd.privacy.events import GeometricCounts
+from incrowd.privacy.plan import plan
+from incrowd.privacy.plan_counts import plan_counts
 from incrowd.spec.build import build
 from incrowd.tasks.evaluate import evaluate
 from incrowd.tasks.publish import publish
 
-SCHEMES = {"fixed": "#8d99ae", "search": "#2a9d8f", "mondrian": "#0b4f8a"}
+WAYS: dict[str, tuple[dict[str, str], str]] = {
+    "counts": ({"draw": "counts", "scheme": "search"}, "#0b4f8a"),
+    "sample": ({"draw": "sample", "scheme": "search"}, "#e9a23b"),
+    "sample, mondrian": ({"draw": "sample", "scheme": "mondrian"}, "#c1440e"),
+}
+
+
+def crowds() -> Figure:
+    """The chance that a cell of so many people is shown, by each draw at epsilon = 1."""
+    epsilon, delta = 1.0, 1e-6
+    people = np.arange(1, 421)
+    figure = Figure(figsize=(9, 3.8), layout="constrained")
+    axes = figure.subplots()
+    limit, chance = [], 0.0
+    for _ in people:  # the most that any release of one table can show
+        chance = min(
+            np.exp(epsilon) * chance + delta, 1 - np.exp(-epsilon) * (1 - chance - delta), 1.0
+        )
+        limit.append(chance)
+    axes.plot(people, limit, color="#cccccc", linewidth=6, label="the limit of any release")
+    for k, colour in ((1, "#2a9d8f"), (5, "#0b4f8a")):
+        found = plan_counts(epsilon=epsilon, delta=delta, k=k)
+        sides = [(found.noise, 1 - found.chance)]
+        if found.chance and isinstance(found.noise, GeometricCounts):
+            sides.append((GeometricCounts(found.r - 1, found.noise.epsilon), found.chance))
+        shown = [
+            sum(share * law_of(event).at_least(event.r + k - int(n)) for event, share in sides)
+            for n in people
+        ]
+        axes.plot(people, shown, color=colour, label=f"counts, k = {k}")
+    for words, one, colour in (
+        ("sample, smallest crowd", plan(epsilon=epsilon, delta=delta), "#e9a23b"),
+        ("sample, 90 % kept", plan(epsilon=epsilon, delta=delta, keep=0.9), "#c1440e"),
+    ):
+        axes.plot(people, binom.sf(one.k - 1, people, one.beta), color=colour, label=words)
+    axes.axhline(0.5, color="#dddddd", linewidth=1, zorder=0)
+    axes.set(xscale="log", xlim=(5, 420), ylim=(0, 1.01))
+    axes.set_xlabel("people who are alike in the table")
+    axes.set_xticks([5, 10, 20, 50, 100, 200, 400], ["5", "10", "20", "50", "100", "200", "400"])
+    axes.set_ylabel("chance that they are shown")
+    axes.legend(frameon=False, loc="center", bbox_to_anchor=(0.76, 0.5))
+    return figure
 
 
 def planes(census: Subject) -> Figure:
@@ -41,8 +89,8 @@ def planes(census: Subject) -> Figure:
         column = spec.spec.columns[name]
         hierarchy = build(column, folder=Path())
         readers.append(Reader(name, Axis(hierarchy, hierarchy.ordered)))
-    for axes, scheme in zip(panels, SCHEMES, strict=True):
-        made = publish(census.table, spec.changed(("release", "scheme"), scheme))
+    for axes, (way, (changes, _)) in zip(panels, WAYS.items(), strict=True):
+        made = publish(census.table, replace(census, spec=spec).asked(**changes))
         data = made.data.group_by(names).len()
         boxes = []
         for age, school, rows in data.iter_rows():
@@ -58,11 +106,9 @@ def planes(census: Subject) -> Figure:
                     facecolor="#0b4f8a", alpha=0.12 + 0.88 * (density / darkest) ** 0.5,
                 )
             )  # fmt: skip
-        known = made.certificate.table.parameters
         axes.set(
             xlim=(15, 95), ylim=(0, 16), xlabel="age",
-            title=f"{scheme}: {made.certificate.table.release.rows:,} rows, {len(boxes)} cells, "
-            f"k = {known['k']:.0f}",
+            title=f"{way}: {made.certificate.table.release.rows:,} rows in {len(boxes)} cells",
         )  # fmt: skip
         axes.title.set_fontsize(10)
     panels[0].set_ylabel("education, Preschool to Doctorate")
@@ -74,16 +120,16 @@ def losses(listed: list[Subject], number: int) -> Figure:
     figure = Figure(figsize=(11, 3.4), layout="constrained")
     budgets = (0.25, 0.5, 1.0, 2.0, 4.0)
     for axes, subject in zip(figure.subplots(1, len(listed), sharey=True), listed, strict=True):
-        for scheme, colour in SCHEMES.items():
+        for way, (changes, colour) in WAYS.items():
             values = [
                 np.mean([
-                    publish(subject.table, subject.asked(scheme=scheme, epsilon=e)).evaluation.loss
+                    publish(subject.table, subject.asked(epsilon=e, **changes)).evaluation.loss
                     for _ in range(number)
                 ])
                 for e in budgets
             ]  # fmt: skip
-            axes.plot(budgets, values, marker="o", markersize=4, color=colour, label=scheme)
-            print(subject.name, scheme, [round(float(x), 4) for x in values], flush=True)
+            axes.plot(budgets, values, marker="o", markersize=4, color=colour, label=way)
+            print(subject.name, way, [round(float(x), 4) for x in values], flush=True)
         axes.set_xscale("log")
         axes.set_xticks(budgets, [f"{e:g}" for e in budgets])
         axes.minorticks_off()
@@ -99,7 +145,7 @@ def heat(census: Subject) -> Figure:
     spec = census.spec.changed(("columns", census.left_out), {"role": "drop"})
     wide = publish(census.table, spec)
     narrow = publish(census.table, spec.changed(("release", "slices"), 3))
-    one: Any = evaluate(census.table, wide.data, spec).utility.associations
+    one: Any = evaluate(census.table, wide.folder / "data.parquet", spec).utility.associations
     many: Any = narrow.evaluation.associations
     names = list(dict.fromkeys(name for pair in many for name in (pair.first, pair.second)))
     error = [np.mean([abs(p.original - p.released) for p in pairs]) for pairs in (one, many)]
@@ -130,6 +176,7 @@ def main() -> None:
     number = int(sys.argv[2]) if len(sys.argv) > 2 else 5
     listed = subjects(None)
     for name, figure in (
+        ("crowds", crowds()),
         ("schemes", planes(listed[0])),
         ("slices", heat(listed[0])),
         ("loss", losses(listed, number)),

@@ -17,7 +17,9 @@ from incrowd.papers import paper_a_figures
 
 def test_plan_as_json_is_the_plan() -> None:
     got = json.loads(run("plan", "--epsilon", "1", "--delta", "1e-6", "--json"))
+    beside = got.pop("counts")
     assert got == ic.plan(epsilon=1, delta=1e-6).as_dict()
+    assert beside == ic.plan(epsilon=1, delta=1e-6, draw="counts").as_dict()
     many = json.loads(
         run("plan", "--k", "20", "--beta", "0.1", "--delta", "1e-6", "--releases", "16", "--json")
     )

@@ -23,7 +23,6 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from incrowd.arrays import Floats
 from incrowd.errors import UnsolvableError
@@ -136,6 +135,8 @@ def _guessed(tables: int, inside: Guarantee, chosen: Sequence[float]) -> tuple[f
     mu = sqrt(tables / v) of its spread; the choices shift epsilon to either side. What is left of
     delta goes to p(r) in every table.
     """
+    from scipy.special import log_ndtr
+
     variances = np.geomspace(0.05, _WIDEST, 2000)
     sums, shares = signs(chosen)
     mu = np.sqrt(tables / variances)[:, None]

@@ -30,8 +30,8 @@ def _counts(facts: Facts) -> str:
     of_people = ", each of another person," if facts.unit == "one person" else ""
     words += (
         f"{'It is' if len(tables) == 1 else 'Each of them by itself is'} also k-anonymous with k = "
-        f"{k}: whatever is shown, at least {k} rows of the original table{of_people} have these values, for "
-        "certain. "
+        f"{k}: whatever is shown, at least {k} rows of the original table{of_people} have these "
+        "values, for certain. "
     )
     if "slices_epsilon" in shared:
         words += (
@@ -48,10 +48,11 @@ def _counts(facts: Facts) -> str:
     words += (
         " So a single row is nobody's record: what is told is how many rows of a kind there are, "
         "up to that noise. What is said of the noise is true of cells, not of those that happen to "
-        "be shown: numbers just above the least tend to be too large, because cells whose noise was "
-        "low are missing there. Rows may be added up: the noise of different cells is independent "
-        "and far above the least has mean 0, so a sum over c cells is off by about the square root "
-        "of c times the standard deviation. Rows in cells that are not shown are in no sum."
+        "be shown: numbers just above the least tend to be too large, because cells whose noise "
+        "was low are missing there. Rows may be added up: the noise of different cells is "
+        "independent and far above the least has mean 0, so a sum over c cells is off by about the "
+        "square root of c times the standard deviation. Rows in cells that are not shown are in no "
+        "sum."
     )
     return words + people(facts) + population({**shared, **tables[0]}) + PUBLIC
 
