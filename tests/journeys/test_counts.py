@@ -155,12 +155,18 @@ def test_slices_by_counts_share_one_budget(voters: pl.DataFrame) -> None:
 
 
 def test_a_ledger_books_counts_like_anything_else(voters: pl.DataFrame, tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "l")
-    ledger.set_budget(epsilon=2.0, delta=2e-6)
-    publish(voters, spec(FIXED), ledger=tmp_path / "l")
-    publish(voters, spec(FIXED), ledger=tmp_path / "l")
-    with pytest.raises(IncrowdError, match="budget"):
-        publish(voters, spec(FIXED), ledger=tmp_path / "l")
+    """Each release uses its delta up, so that a ledger needs the delta of all of them."""
+    path, small = tmp_path / "l", voters.head(2000)
+    Ledger(path).set_budget(epsilon=2.0, delta=2e-6)
+    first = publish(small, spec(FIXED), ledger=path)
+    assert not any("No further release" in warning for warning in first.warnings)
+    told = command("ledger", "show", str(path), "--epsilon", "1", "--delta", "1e-6").stdout
+    assert "counts of epsilon = 1, delta = 1e-6 would bring it to 2, which fits" in told
+    second = publish(small, spec(FIXED), ledger=path)
+    assert any("No further release like this one fits" in warning for warning in second.warnings)
+    with pytest.raises(IncrowdError, match="since each uses up some of delta"):
+        publish(small, spec(FIXED), ledger=path)
+    assert Ledger(path).spent() == pytest.approx(2.0)
 
 
 @pytest.fixture(scope="module")

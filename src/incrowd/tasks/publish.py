@@ -8,6 +8,7 @@ appear.
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
 import weakref
@@ -145,7 +146,7 @@ def publish(
         if ledger is not None:
             ledger.book(spend, unit=_unit(file.spec))
             spent.booked = True
-        known = _seeded(bits) + recognised.warnings(accounted=bool(spend))
+        known = _seeded(bits) + recognised.warnings(accounted=bool(spend)) + _last(ledger, spend)
         if isinstance(file.spec.unit, PersonId):
             source = source.one_row_each(file.spec.unit.id, bits)
             counted = method.count(source)
@@ -203,6 +204,18 @@ def _seeded(bits: Randomness) -> tuple[str, ...]:
     if bits.private:
         return ()
     return ("The random numbers come from a seed: this release is NOT private.",)
+
+
+def _last(ledger: Ledger | None, spend: list[Event]) -> tuple[str, ...]:
+    """A warning where the ledger's delta, whatever epsilon is, bears no second such release."""
+    if ledger is None or math.isfinite(ledger.spent(spend)):
+        return ()
+    words = (
+        f"No further release like this one fits under '{ledger.path.name}', whatever its epsilon: "
+        f"each uses up delta, of which the ledger has {ledger.budget().delta:g} in all. Give each "
+        "release a part of it."
+    )
+    return (words,)
 
 
 def _refuse_unaccountable(method: str, spend: list[Event]) -> None:

@@ -58,18 +58,25 @@ def show(
     file: Annotated[Path, typer.Argument(help="The ledger.")],
     k: Annotated[str | None, number("What would a further release with this k")] = None,
     beta: Annotated[str | None, number("... and this beta cost?")] = None,
+    epsilon: Annotated[str | None, number("Or one by counts, with this epsilon")] = None,
+    delta: Annotated[str | None, number("... and this delta?")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show what was spent, what is left, and what a further release would cost."""
-    from incrowd.privacy.events import SafeRelease, as_dict, words
+    from incrowd.privacy.events import Event, SafeRelease, as_dict, words
+    from incrowd.privacy.split_counts import counted
     from incrowd.release.ledger import Ledger
 
     book = Ledger(file)
     allowed, spends, spent = book.budget(), book.spends(), book.spent()
-    further = None
+    further, what = None, "the last one's parameters"
     if k is not None and beta is not None:
-        event = SafeRelease(parsed("k", k), parsed("beta", beta))
+        event: Event = SafeRelease(parsed("k", k), parsed("beta", beta))
+        further, what = book.spent([book.as_before(event)]), f"k = {k}, beta = {beta}"
+    elif epsilon is not None and delta is not None:
+        event = counted(epsilon=parsed("epsilon", epsilon), delta=parsed("delta", delta)).event
         further = book.spent([book.as_before(event)])
+        what = f"counts of epsilon = {epsilon}, delta = {delta}"
     elif spends:
         further = book.spent([spends[-1].event])
     if as_json:
@@ -98,7 +105,6 @@ def show(
     left = rounded("left", max(allowed.epsilon - spent, 0.0), 4)
     print(f"Left    epsilon = {left}")
     if further is not None:
-        what = f"k = {k}, beta = {beta}" if k and beta else "the last one's parameters"
         fits = "fits" if further <= allowed.epsilon else "does not fit"
         total = "inf" if math.isinf(further) else rounded("epsilon", further, 4)
         print(f"A further release with {what} would bring it to {total}, which {fits}.")
