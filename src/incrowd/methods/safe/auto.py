@@ -88,6 +88,12 @@ def _hint(release: SafeSpec) -> tuple[str, ...]:
     """What was optimised where nobody said it, and how to have something else."""
     if release.objective is not None or release.keep is not None or release.beta is not None:
         return ()
+    if release.target is not None:
+        words = (
+            f"What was aimed for is what the other columns tell of '{release.target}', in as many "
+            "rows as possible; their detail counts one part in three."
+        )
+        return (words,)
     how = "'objective: detail'" + ("" if release.draw == "counts" else " with 'keep: 0.25'")
     words = (
         "What was aimed for is much detail in as many rows as possible. Fewer rows that say more, "
