@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from html import escape
 from typing import Any, Literal, overload
 
 from incrowd.errors import (
@@ -18,6 +17,7 @@ from incrowd.errors import (
     check_whole,
     single,
 )
+from incrowd.privacy.answer import Answer
 from incrowd.privacy.binomial import Definition
 from incrowd.privacy.events import LARGEST_K
 from incrowd.privacy.plan_counts import CountsPlan, plan_counts
@@ -26,7 +26,7 @@ from incrowd.privacy.solver import solver_for
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Answer):
     """Parameters of ``releases`` safe releases that together satisfy (epsilon, delta).
 
     Each release draws its own sample with rate ``beta`` and drops what occurs fewer than
@@ -72,22 +72,6 @@ class Plan:
             f"({rounded('epsilon', self.epsilon, 4)}, {rounded('delta', self.delta, 3)})"
             "-differential privacy."
         )
-
-    def __str__(self) -> str:
-        rows = [f"{name:<10}  {value}" for name, value in self.shown()]
-        return "\n".join([*rows, self.words()])
-
-    def _repr_html_(self) -> str:
-        shown = [(escape(name), escape(value)) for name, value in self.shown()]
-        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in shown)
-        return f"<table>{rows}</table><p>{escape(self.words())}</p>"
-
-    def shown(self) -> list[tuple[str, str]]:
-        """Names and values for a reader: six digits, rounded against us."""
-        return [
-            (name, value if isinstance(value, str) else rounded(name, value, 6))
-            for name, value in self.as_dict().items()
-        ]
 
 
 @overload

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from html import escape
 
 from incrowd.errors import (
     IncrowdError,
@@ -16,6 +15,7 @@ from incrowd.errors import (
     check_whole,
     single,
 )
+from incrowd.privacy.answer import Answer
 from incrowd.privacy.counts import Law, law_of
 from incrowd.privacy.events import Coin, GeometricCounts
 from incrowd.privacy.rounded import rounded
@@ -27,7 +27,7 @@ SHARE = 0.95  # of cells, of which an error is said
 
 
 @dataclass(frozen=True)
-class CountsPlan:
+class CountsPlan(Answer):
     """Parameters of ``releases`` tables of counts that together satisfy (epsilon, delta).
 
     Every cell that is shown has at least ``k`` rows behind it, and its count is off by at most
@@ -103,22 +103,6 @@ class CountsPlan:
             f"certain.{coin} {together} ({rounded('epsilon', self.epsilon, 4)}, "
             f"{rounded('delta', self.delta, 3)})-differential privacy."
         )
-
-    def __str__(self) -> str:
-        rows = [f"{name:<14}  {value}" for name, value in self.shown()]
-        return "\n".join([*rows, self.words()])
-
-    def _repr_html_(self) -> str:
-        shown = [(escape(name), escape(value)) for name, value in self.shown()]
-        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in shown)
-        return f"<table>{rows}</table><p>{escape(self.words())}</p>"
-
-    def shown(self) -> list[tuple[str, str]]:
-        """Names and values for a reader: six digits, rounded against us."""
-        return [
-            (name, value if isinstance(value, str) else rounded(name, value, 6))
-            for name, value in self.as_dict().items()
-        ]
 
 
 def plan_counts(
