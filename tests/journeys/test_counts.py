@@ -83,6 +83,7 @@ def test_the_statement_says_what_is_true_of_a_row(voters: pl.DataFrame) -> None:
     made = publish(voters, spec(FIXED.replace("draw", "k: 3, draw")))
     words = made.certificate.guarantee.statement
     r = int(float(made.certificate.parameters["r"]))
+    assert f"A coin that saw no data settled r: 13 with probability {0.932545!r}, else 14" in words
     assert "also k-anonymous with k = 3: whatever is shown, at least 3 rows" in words
     assert f"of at most r = {r} either way" in words
     assert f"from a number of r + k = {r + 3} on" in words
@@ -203,6 +204,10 @@ def forged(good: Path, folder: Path, rows: pl.DataFrame | None = None, **changes
     return verify(folder)
 
 
+def geometric(r: int, epsilon: float) -> dict[str, Any]:
+    return {"kind": "geometric counts", "r": r, "epsilon": epsilon}
+
+
 def _plain(value: Any) -> Any:
     return value.model_dump() if hasattr(value, "model_dump") else value
 
@@ -247,6 +252,49 @@ def test_lies_about_counts_are_found(good: Path, tmp_path: Path) -> None:
             "The events are not those",
         ),
         "format 2": ({"format": 2}, "The events are not those"),
+        "a coin for show": (
+            {
+                "events": [
+                    *certificate.events[:-1],
+                    {"kind": "coin", "first": geometric(1, 30.0), "second": geometric(40, 0.9),
+                     "chance": 1e-7},
+                ],
+                "parameters": {**known, "r": 1.0, "noise_epsilon": 30.0},
+            },
+            "The events are not those",
+        ),
+        "a weaker side": (
+            {
+                "events": [
+                    *certificate.events[:-1],
+                    {"kind": "coin", "first": geometric(2, 4.75), "second": geometric(3, 4.75),
+                     "chance": 0.001},
+                ],
+                "guarantee": promise.model_copy(update={"epsilon": 5.0}),
+            },
+            "The events are not those",
+        ),
+        "no delta": (
+            {
+                "events": [*certificate.events[:-1], geometric(800, 0.95)],
+                "guarantee": promise.model_copy(update={"delta": 0.0}),
+                "parameters": {**known, "r": 800.0},
+            },
+            "The guarantee is not true",
+        ),
+        "a choice of many digits": (
+            {"events": [{"kind": "selection", "epsilon": 0.0499996}, *certificate.events[1:]]},
+            "The events are not those",
+        ),
+        "cut": (
+            {
+                "scheme": {
+                    name: {**column.model_dump(), "level": None, "ordered": False}
+                    for name, column in (certificate.scheme or {}).items()
+                }
+            },
+            "The events are not those",
+        ),
         "an r by itself": ({"parameters": {"k": 5.0, "r": 14.0}}, "parameters are not those"),
     }  # fmt: skip
     for name, (changes, words) in lies.items():
@@ -295,6 +343,8 @@ def test_how_rows_are_drawn_is_settled_and_said(
         (f"{BUDGET}, target: email", "The target 'email' is not published"),
         (f"{BUDGET}, target: race, scheme: mondrian", "'target' does not go with"),
         (f"{BUDGET}, target: race, slices: 2", "'target' is for one table"),
+        (f"{BUDGET}, target: race, scheme: fixed", "'target' belongs to 'scheme: search'"),
+        (f"{BUDGET}, target: race, {LEVELS}", "'target' is for a scheme that is chosen"),
         (f"{BUDGET}, draw: both", "draw"),
     ],
 )

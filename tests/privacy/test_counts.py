@@ -255,3 +255,25 @@ def test_draws_have_the_law_and_no_other(event: GeometricCounts | GaussianCounts
         assert not fits(drawn, law_of(event, 0.97))
     clamped = np.clip(geometric_noise(300_000, Fraction(1, 4), 40, bits), -3, 3)
     assert not fits(clamped, law_of(GeometricCounts(3, 0.25)))
+
+
+@pytest.mark.parametrize("event", [GeometricCounts(800, 1.0), GaussianCounts(40, 0.05)], ids=str)
+def test_what_no_float_holds_is_not_said_to_be_nothing(
+    event: GeometricCounts | GaussianCounts,
+) -> None:
+    assert Accountant(event).delta(epsilon=1000.0) > 0
+    assert Accountant(event).epsilon(delta=0.0) == math.inf
+
+
+def test_noise_of_few_sizes_has_its_law() -> None:
+    """Where nearly all noise without a bound would lie beyond r."""
+    event = GeometricCounts(3, 0.2)
+    drawn = geometric_noise(200_000, Fraction(1, 5), 3, SeededRandomness(5))
+    assert fits(drawn, law_of(event))
+    assert not fits(drawn, law_of(event, stretch=1.3))
+    assert set(np.unique(geometric_noise(500, Fraction(1, 10_000), 1, SeededRandomness(6)))) == {-1, 0, 1}  # fmt: skip  # noqa: E501
+
+
+def test_a_bound_far_beyond_the_noise_is_refused() -> None:
+    with pytest.raises(ParameterError, match="forty standard deviations"):
+        GaussianCounts(1_000_000, 1e6)

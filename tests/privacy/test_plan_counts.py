@@ -66,7 +66,7 @@ def test_a_plan_asks_for_counts() -> None:
         "k", "r", "crowd", "always", "error", "epsilon", "delta", "noise", "noise_epsilon",
         "chance", "releases",
     }  # fmt: skip
-    assert "A crowd of 19 people is shown as often as not, one of 33 always." in found.words()
+    assert "A crowd of 19 people is shown more often than not, one of 33 always." in found.words()
     assert "13 in place of 14, 93.3%" in str(found)
     assert "noise_variance" in ic.plan(draw="counts", epsilon=1, delta=1e-6, releases=4).as_dict()
     assert "<th>crowd</th><td>19</td>" in found._repr_html_()

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from incrowd.errors import IncrowdError, UnsolvableError
+from incrowd.errors import IncrowdError, ParameterError, UnsolvableError
 from incrowd.privacy.accountant import Accountant
+from incrowd.privacy.counts import is_even
 from incrowd.privacy.events import Coin, Composition, GaussianCounts, GeometricCounts, Sampled
 from incrowd.privacy.split import Counted, Split
 from incrowd.privacy.split_counts import counted
@@ -35,7 +36,7 @@ def shorter(split: Split) -> Counted:
     return GaussianCounts(event.r - 1, event.variance)
 
 
-@pytest.mark.parametrize(("epsilon", "r"), [(0.5, 25), (1.0, 14), (2.0, 7)])
+@pytest.mark.parametrize(("epsilon", "r"), [(0.5, 25), (1.0, 14)])
 def test_one_table_has_the_smallest_bound_and_a_coin_that_uses_delta_up(
     epsilon: float, r: int
 ) -> None:
@@ -47,6 +48,18 @@ def test_one_table_has_the_smallest_bound_and_a_coin_that_uses_delta_up(
     assert second == GeometricCounts(r, epsilon)
     assert 0.999e-6 < spent(split) <= 1e-6
     assert spent(replace(split, event=first)) > 1e-6
+
+
+def test_no_coin_whose_rarer_side_would_be_much_weaker() -> None:
+    """At epsilon = 2 one step less of r has seven times the delta."""
+    split = counted(epsilon=2.0, delta=1e-6)
+    assert split.event == GeometricCounts(7, 2.0)
+    coin = Coin(GeometricCounts(6, 2.0), GeometricCounts(7, 2.0), 0.09)
+    assert spent(replace(split, event=coin)) <= 1e-6
+    assert not is_even(coin)
+    assert is_even(Coin(GeometricCounts(13, 1.0), GeometricCounts(14, 1.0), 0.9))
+    assert not is_even(Coin(GeometricCounts(13, 1.0), GeometricCounts(15, 1.0), 0.9))
+    assert not is_even(Coin(GeometricCounts(13, 1.0), GeometricCounts(14, 0.9), 0.9))
 
 
 def test_the_coin_of_the_reference() -> None:
@@ -109,6 +122,7 @@ def test_certificates_say_what_was_drawn() -> None:
     split = counted(epsilon=1.0, delta=1e-6, selections=[0.05])
     assert split.parameters(split.draws[0]) == {
         "noise": "geometric", "r": 13.0, "noise_epsilon": 0.95, "search_epsilon": 0.05,
+        "coin": 0.220983, "coin_r": 14.0,
     }  # fmt: skip
     several = counted(epsilon=1.0, delta=1e-6, tables=4, choices=[0.02, 0.03])
     (event,) = several.draws
@@ -119,10 +133,22 @@ def test_certificates_say_what_was_drawn() -> None:
     assert several.shared == {"slices_epsilon": 0.05}
 
 
+@pytest.mark.parametrize("epsilon", [999_999.0, 1_000_001.0, 1e9])
+def test_an_absurd_epsilon_is_settled_at_once(epsilon: float) -> None:
+    split = counted(epsilon=epsilon, delta=1e-6)
+    assert bound(split) == 1
+    assert 0 < spent(split) <= 1e-6
+
+
 def test_what_cannot_be_settled() -> None:
     with pytest.raises(IncrowdError, match="leaves nothing for the release"):
         counted(epsilon=1.0, delta=1e-6, selections=[1.0])
     with pytest.raises(UnsolvableError, match=r"No counts .* reach epsilon = 1e-06"):
         counted(epsilon=1e-6, delta=1e-9)
+    for delta in (1e-301, 3e-320):
+        with pytest.raises(ParameterError, match="be at least 1e-300"):
+            counted(epsilon=1.0, delta=delta)
+    with pytest.raises(UnsolvableError, match="No counts"):
+        counted(epsilon=1e-6, delta=1e-200)
     with pytest.raises(UnsolvableError, match="for 3 table"):
         counted(epsilon=1e-5, delta=1e-12, tables=3)

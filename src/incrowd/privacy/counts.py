@@ -43,9 +43,10 @@ import numpy as np
 
 from incrowd.arrays import Bools, Counts, Floats
 from incrowd.privacy import noise
-from incrowd.privacy.events import GaussianCounts, GeometricCounts
+from incrowd.privacy.binomial import SMALLEST
+from incrowd.privacy.events import LARGEST_R, Coin, Event, GaussianCounts, GeometricCounts
 from incrowd.privacy.profile import Profile
-from incrowd.privacy.randomness import Randomness
+from incrowd.privacy.randomness import Randomness, below
 
 _UP = 1 + 1e-12
 _AT_ONCE = 1 << 22  # so many numbers are held at a time
@@ -60,12 +61,14 @@ class Law:
 
     @property
     def beyond(self) -> float:
-        """P[X = r]: the delta that no epsilon takes away; rounded up."""
-        return min(float(self.tail[-1]) * _UP, 1.0)
+        """P[X = r]: the delta that no epsilon takes away; rounded up, and never 0."""
+        return min(max(float(self.tail[-1]) * _UP, SMALLEST), 1.0)
 
     def profile(self) -> Profile:
         """Delta at every epsilon, both directions alike; see the module's claim."""
         inside, losses, beyond = self.tail[:-1] * _UP, self.losses, self.beyond
+        if len(losses) and losses[0] == losses[-1]:  # they rise, or are all the same
+            inside, losses = np.array([math.fsum(inside)]), losses[:1]
 
         def either(x: Floats) -> Floats:
             found = np.empty(len(x))
@@ -126,6 +129,28 @@ def law_of(event: GeometricCounts | GaussianCounts) -> Law:
     return gaussian_law(event.variance, event.r)
 
 
+def is_even(coin: Coin) -> bool:
+    """Whether a coin takes one bound or the next of the same noise, and delta differs by little.
+
+    It is told how the coin fell. So that this is no bad news to anybody, delta of neither side may
+    be more than twice the average, which is what is accounted.
+    """
+    first, second = coin.first, coin.second
+    if not (isinstance(first, GeometricCounts) and isinstance(second, GeometricCounts)):
+        return False
+    if second != GeometricCounts(first.r + 1, first.epsilon):
+        return False
+    less, more = law_of(first).beyond, law_of(second).beyond
+    return less <= 2 * (coin.chance * less + (1 - coin.chance) * more)
+
+
+def told_of(event: Event) -> dict[str, float | str]:
+    """What certificates say of the coin between two bounds; nothing where there is none."""
+    if not isinstance(event, Coin) or not isinstance(event.second, GeometricCounts):
+        return {}
+    return {"coin": event.chance, "coin_r": float(event.second.r)}
+
+
 def smallest_reach(epsilon: float, delta: float) -> int:
     """The smallest r at which geometric noise is (epsilon, delta)-differentially private.
 
@@ -134,6 +159,8 @@ def smallest_reach(epsilon: float, delta: float) -> int:
     """
     q = math.exp(-epsilon)
     found = math.log((-math.expm1(-epsilon) + 2 * q * delta) / ((1 + q) * delta)) / epsilon
+    if found > LARGEST_R:  # too large to be drawn
+        return math.ceil(found)
     r = max(math.ceil(found) - 1, 0)
     while geometric_law(epsilon, r).beyond > delta:
         r += 1
@@ -144,10 +171,25 @@ def geometric_noise(count: int, epsilon: Fraction, r: int, bits: Randomness) -> 
     """So many independent X of the geometric law, exactly.
 
     Noise without a bound is drawn exactly (:func:`incrowd.privacy.noise.laplace`); what lies
-    beyond r is drawn again, which leaves the law of the rest as it is.
+    beyond r is drawn again, which leaves the law of the rest as it is. Where most would lie beyond
+    it, uniform numbers up to r are kept with probability e^(-epsilon |x|), which is the same law.
     """
+    if epsilon * r < 1:
+        return _few_sizes(count, epsilon, r, bits)
     t = np.full(count, epsilon.denominator, dtype=np.int64)
     return _up_to(r, count, lambda some: noise.laplace(t[:some], epsilon.numerator, bits))
+
+
+def _few_sizes(count: int, epsilon: Fraction, r: int, bits: Randomness) -> Counts:
+    drawn, waiting = np.zeros(count, dtype=np.int64), np.arange(count)
+    while len(waiting):
+        each = np.full(len(waiting), 2 * r + 1, dtype=np.int64)
+        x = below(each, bits) - r
+        t = np.full(len(waiting), epsilon.denominator, dtype=np.int64)
+        kept = noise.with_exp(np.abs(x) * epsilon.numerator, t, bits)
+        drawn[waiting[kept]] = x[kept]
+        waiting = waiting[~kept]
+    return drawn
 
 
 def gaussian_noise(count: int, variance: Fraction, r: int, bits: Randomness) -> Counts:

@@ -8,6 +8,7 @@ results of earlier ones.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -47,7 +48,8 @@ class GeometricCounts:
     """The count of every cell with two-sided geometric noise of at most ``r``.
 
     P[X = x] is proportional to e^(-epsilon |x|). Cells are shown from a noisy count of r + 1 on, or
-    of more; see :mod:`incrowd.privacy.counts`.
+    of more; see :mod:`incrowd.privacy.counts`. What is drawn is the law of the decimal fraction
+    that epsilon is written as, what is charged that of the float: one part in 10^16 apart.
     """
 
     r: int
@@ -66,6 +68,7 @@ class GaussianCounts:
     """The count of every cell with Gaussian noise of at most ``r``.
 
     P[X = x] is proportional to e^(-x^2 / (2 variance)). Otherwise as :class:`GeometricCounts`.
+    A bound beyond forty standard deviations would bound nothing.
     """
 
     r: int
@@ -81,6 +84,8 @@ class GaussianCounts:
                 variance,
             )
         object.__setattr__(self, "variance", variance)
+        if self.r > 40 * math.sqrt(variance) + 40:
+            raise ParameterError("r", "be at most forty standard deviations", self.r)
 
 
 @dataclass(frozen=True)

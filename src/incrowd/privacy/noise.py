@@ -46,7 +46,7 @@ def geometric(t: Counts, s: int, bits: Randomness) -> Counts:
     waiting = np.arange(len(t))
     while len(waiting):
         step = below(t[waiting], bits)
-        kept = _with_exp(step, t[waiting], bits)
+        kept = with_exp(step, t[waiting], bits)
         found = waiting[kept]
         drawn[found] = (step[kept] + t[found] * _successes(len(found), bits)) // s
         waiting = waiting[~kept]
@@ -90,7 +90,7 @@ def gaussian(sigma: Counts, bits: Randomness) -> Counts:
         here = sigma[waiting]
         y = laplace(here, 1, bits)
         whole, rest = np.divmod((np.abs(y) - here) ** 2, 2 * here * here)
-        good = _with_exp(rest, 2 * here * here, bits)
+        good = with_exp(rest, 2 * here * here, bits)
         good &= _all_exp(whole, bits)
         drawn[waiting[good]] = y[good]
         waiting = waiting[~good]
@@ -122,14 +122,14 @@ def gaussian_of(variance: Fraction, count: int, bits: Randomness) -> Counts:
         whole, rest = np.divmod(above, below_)
         for at in np.flatnonzero(np.abs(y) > far):
             whole[at], rest[at] = divmod((abs(int(y[at])) * b * t - a) ** 2, below_)
-        good = _with_exp(rest, under[: len(waiting)], bits)
+        good = with_exp(rest, under[: len(waiting)], bits)
         good &= _all_exp(whole, bits)
         drawn[waiting[good]] = y[good]
         waiting = waiting[~good]
     return drawn
 
 
-def _with_exp(u: Counts, t: Counts, bits: Randomness) -> npt.NDArray[np.bool_]:
+def with_exp(u: Counts, t: Counts, bits: Randomness) -> npt.NDArray[np.bool_]:
     """For each pair 0 <= u <= t a coin that is true with probability exp(-u / t), exactly.
 
     Coins of probability (u / t) / 1, (u / t) / 2, ... are thrown until one is false; the number
@@ -154,7 +154,7 @@ def _successes(count: int, bits: Randomness) -> Counts:
     alive = np.arange(count)
     while len(alive):
         one = np.ones(len(alive), dtype=np.int64)
-        alive = alive[_with_exp(one, one, bits)]
+        alive = alive[with_exp(one, one, bits)]
         found[alive] += 1
     return found
 
@@ -167,7 +167,7 @@ def _all_exp(whole: Counts, bits: Randomness) -> npt.NDArray[np.bool_]:
         if not len(alive):
             break
         one = np.ones(len(alive), dtype=np.int64)
-        true[alive] = _with_exp(one, one, bits)
+        true[alive] = with_exp(one, one, bits)
     return true
 
 

@@ -45,7 +45,7 @@ class CountsPlan(Answer):
 
     @property
     def crowd(self) -> int:
-        """r + k: the number of alike people from which a cell is shown as often as not."""
+        """r + k: the number of alike people from which a cell is shown more often than not."""
         return self.r + self.k
 
     @property
@@ -55,7 +55,7 @@ class CountsPlan(Answer):
 
     @property
     def error(self) -> int:
-        """What the error of a count is at most, with probability 0.95."""
+        """What the noise of a cell is at most, with probability 0.95."""
         return self.law.within(SHARE)
 
     @property
@@ -97,9 +97,9 @@ class CountsPlan(Answer):
         )
         return (
             f"{each} all rows of the cells that are shown, and shows how many they are with noise "
-            f"of at most {self.r}: at most {self.error} in 95 of 100 cells. A crowd of "
-            f"{self.crowd} people is shown as often as not, one of {self.always} always. Behind "
-            f"whatever is shown stand {self.k} or more rows of the table, for "
+            f"of at most {self.r}, and of at most {self.error} with probability 0.95. A crowd of "
+            f"{self.crowd} people is shown more often than not, one of {self.always} always. "
+            f"Behind whatever is shown stand {self.k} or more rows of the table, for "
             f"certain.{coin} {together} ({rounded('epsilon', self.epsilon, 4)}, "
             f"{rounded('delta', self.delta, 3)})-differential privacy."
         )

@@ -23,6 +23,7 @@ import numpy as np
 from incrowd.arrays import Floats
 from incrowd.errors import IncrowdError, UnsolvableError
 from incrowd.privacy.accountant import Accountant, profile_of
+from incrowd.privacy.counts import told_of
 from incrowd.privacy.events import (
     LARGEST_K,
     Coin,
@@ -91,7 +92,7 @@ class Split:
 
         Counts have a k besides, which no event knows: whatever it is, they cost the same.
         """
-        known = parameters_of(draw)
+        known = {**parameters_of(draw), **told_of(self.event)}
         if self.selections:
             known["search_epsilon"] = _in_millionths(self.selections)
         if self.tables == 1 and self.population is not None:

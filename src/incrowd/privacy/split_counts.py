@@ -4,7 +4,8 @@
 epsilon - sum of epsilon_i, satisfy (epsilon, p(r)) together: past its own epsilon the noise costs
 p(r), whatever happened before. Nothing is gained by a larger epsilon of the noise, since below it
 the profile jumps far above any useful delta. As r is whole, p(r) lies below delta; a coin that sees
-no data takes r - 1 where the average of both still fits, and uses delta up.
+no data takes r - 1 where the average of both still fits, and uses delta up; not where delta of
+r - 1 would be more than twice the average (:func:`incrowd.privacy.counts.is_even`).
 
 **Several tables.** Either each has geometric noise of an equal part, or Gaussian noise, which adds
 up less: from about three tables on it needs the smaller crowd. Its variance is found by the
@@ -25,10 +26,10 @@ from fractions import Fraction
 import numpy as np
 
 from incrowd.arrays import Floats
-from incrowd.errors import UnsolvableError
+from incrowd.errors import ParameterError, UnsolvableError
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.amplification import Guarantee, allowed
-from incrowd.privacy.counts import geometric_law, smallest_reach
+from incrowd.privacy.counts import geometric_law, is_even, smallest_reach
 from incrowd.privacy.events import (
     LARGEST_R,
     Coin,
@@ -36,11 +37,11 @@ from incrowd.privacy.events import (
     GaussianCounts,
     GeometricCounts,
 )
-from incrowd.privacy.selection import payable
 from incrowd.privacy.solver import smallest_whole
 from incrowd.privacy.split import LAST_DIGITS, Split, refuse_if_spent, signs
 
 _RAREST = 2.0**-11  # a coin of a rarer side would not be tossed exactly
+_LEAST_DELTA = 1e-300
 _WIDEST = 1_000_000  # the largest variance that is drawn
 _TRIES = 8
 
@@ -55,6 +56,8 @@ def counted(
     population: float | None = None,
 ) -> Split:
     """A budget with the counts of smallest bound r: within (epsilon, delta), all together."""
+    if delta < _LEAST_DELTA:
+        raise ParameterError("delta", f"be at least {_LEAST_DELTA:g} for counts", delta)
     chosen = (*choices, *tuple(selections) * tables)
     refuse_if_spent(chosen, epsilon=epsilon, delta=delta, population=population)
     empty = Split(
@@ -82,11 +85,12 @@ def _fits(split: Split) -> bool:
 def _geometric(empty: Split, inside: Guarantee, chosen: Sequence[float]) -> Split | None:
     """Geometric noise of an equal part of what choices leave; None where they leave nothing."""
     left = (Fraction(inside.epsilon) - sum(map(Fraction, chosen))) / empty.tables
-    own = payable(float(left))
-    while own > 0 and Fraction(own) > left:  # floats add up exactly, and to no more than that
-        own = payable(own - 1e-6)
+    millionths = round(left * 1_000_000)
+    while Fraction(millionths / 1e6) > left:  # floats add up exactly, and to no more than that
+        millionths -= 1
     part = min(-math.expm1(math.log1p(-min(inside.delta, 0.5)) / empty.tables), 0.5)
     for _ in range(_TRIES):
+        own = millionths / 1e6
         if own <= 0:
             return None
         r = max(smallest_reach(own, part * (1 - 2 * LAST_DIGITS)), 1)
@@ -95,7 +99,7 @@ def _geometric(empty: Split, inside: Guarantee, chosen: Sequence[float]) -> Spli
         split = replace(empty, event=GeometricCounts(r, own))
         if _fits(split):
             return _with_coin(split, part) if empty.tables == 1 else split
-        own = payable(own - 1e-6)
+        millionths -= 1
     return None
 
 
@@ -111,7 +115,7 @@ def _with_coin(split: Split, delta: float) -> Split:
         return split
     coin = Coin(GeometricCounts(event.r - 1, event.epsilon), event, chance)
     tossed = replace(split, event=coin)
-    return tossed if _fits(tossed) else split
+    return tossed if is_even(coin) and _fits(tossed) else split
 
 
 def _gaussian(empty: Split, inside: Guarantee, chosen: Sequence[float]) -> Split | None:

@@ -345,8 +345,10 @@ class Certificate(_Part):
 
     @property
     def _counts_known(self) -> bool:
-        """Whether these are counts, in a format that has words for them."""
-        return self.by_counts and self.format == FORMAT
+        """Whether these are counts, by levels, in a format that has words for them."""
+        columns = [column for table in self.tables for column in table.scheme.values()]
+        by_levels = all(column.level is not None for column in columns)
+        return self.by_counts and by_levels and self.format == FORMAT
 
     def _counted_twice(self) -> str:
         """Why a release of format 1 from a sampled table claims too much."""

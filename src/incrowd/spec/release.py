@@ -158,7 +158,7 @@ class SafeSpec(CommonSpec):
                     raise ValueError(f"'{name}' is for 'draw: sample'; counts keep all rows")
             if self.scheme == "mondrian":
                 raise ValueError(NO_CUTS)
-        for name in ("objective", "search_epsilon"):
+        for name in ("objective", "search_epsilon", "target"):
             if getattr(self, name) is not None and self.scheme == "fixed":
                 raise ValueError(f"'{name}' belongs to 'scheme: search' or 'scheme: mondrian'")
         if self.target is not None and self.scheme == "mondrian":

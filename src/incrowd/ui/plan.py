@@ -31,7 +31,7 @@ def plan(
         str | None, typer.Option(help="sample or counts; without it, both side by side.")
     ] = None,
     crowd: Annotated[
-        str | None, number("Of counts: people alike from which a row is shown as often as not.")
+        str | None, number("Of counts: people alike, shown more often than not.")
     ] = None,
     releases: Annotated[str, number("How many releases share the budget.")] = "1",
     definition: Annotated[
@@ -191,9 +191,9 @@ def print_choices(found: Choices) -> None:
 _COUNTS_MEANINGS = {
     "k": "rows of the table behind each row shown, at least",
     "r": "the noise of a count, at most",
-    "crowd": "r + k, people alike that are shown as often as not",
+    "crowd": "r + k, people alike, shown more often than not",
     "always": "2 r + k, people alike that are always shown",
-    "error": "of a count, at most, in 95 of 100 cells",
+    "error": "the noise of a count, at most, with probability 0.95",
     "epsilon": "privacy loss allowed",
     "delta": "added to any probability",
     "noise": "the law of the noise",
@@ -218,9 +218,9 @@ def print_both(sample: Plan, counts: CountsPlan) -> None:
         table.add_column(name, no_wrap=True)
     crowd, kept = math.ceil(sample.crowd - 1e-9), f"{sample.beta:.1%}"
     for row in (
-        ("shown as often as not", f"{crowd:,} alike", f"{counts.crowd:,} alike"),
+        ("shown more often than not", f"{crowd:,} alike", f"{counts.crowd:,} alike"),
         ("of their rows", f"{kept}, by chance", "all"),
-        ("their number is off by", "that chance", f"{counts.error} (95 %), {counts.r} at worst"),
+        ("noise in their number", "that chance", f"{counts.error} (95 %), {counts.r} at worst"),
         ("rows of the table behind", f"at least {sample.k:,}", f"at least {counts.k:,}"),
         ("made-up rows", "none", "those too many"),
     ):

@@ -122,8 +122,9 @@ def _off(certificate: Certificate, found: Evaluation) -> list[str]:
         return []
     law = law_of(noise_of(certificate.parameters))
     words = (
-        f"The number of rows of a class is off by {law.within(0.95)} or less in 95 of 100, by "
-        f"{law.reach} at worst; {found.suppressed:,} rows are missing, {found.surplus:,} too many."
+        f"The noise in the number of rows of a cell is at most {law.within(0.95)} with probability "
+        f"0.95, and {law.reach} at worst; classes just above {certificate.least} rows tend to be "
+        f"shown too large. {found.suppressed:,} rows are missing, {found.surplus:,} too many."
     )
     return [words]
 

@@ -114,7 +114,7 @@ def _nothing_to_choose(release: SafeSpec, declared: Declared) -> str:
 
 
 def _refuse_orphans(release: SafeSpec, reason: str) -> None:
-    for name in ("objective", "search_epsilon"):
+    for name in ("objective", "search_epsilon", "target"):
         if getattr(release, name) is not None:
             raise IncrowdError(f"'{name}' is for a scheme that is chosen, but {reason}.")
 

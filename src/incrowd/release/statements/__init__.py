@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import takewhile
 
+from incrowd.privacy.counts import is_even, told_of
 from incrowd.privacy.events import (
     Coin,
     Composition,
@@ -26,6 +27,7 @@ from incrowd.privacy.events import (
 from incrowd.privacy.split import Draw, parameters_of
 
 Parameters = dict[str, float | str]
+_RAREST = 2.0**-11  # a coin of a rarer side is not tossed
 
 
 @dataclass(frozen=True)
@@ -85,9 +87,10 @@ def _drawn(event: Event, *, chosen: bool) -> list[Parameters]:
             parts = events
         case GeometricCounts() | GaussianCounts():
             parts = (event,)
-        case Coin(GeometricCounts() as first, GeometricCounts() as second, _):
+        case Coin(first, second, chance) if is_even(event) and chance >= _RAREST:
             parts = (first, second)
-    return [parameters_of(part) for part in parts if isinstance(part, Draw)]
+    known = told_of(event)
+    return [{**parameters_of(part), **known} for part in parts if isinstance(part, Draw)]
 
 
 def _of_slices(events: list[Event]) -> Told | None:
@@ -96,7 +99,9 @@ def _of_slices(events: list[Event]) -> Told | None:
         _of_one_table(list(event.events) if isinstance(event, Composition) else [event])
         for event in events[len(choices) :]
     ]
-    if len(slices) < 2 or not all(slices) or len({"r" in one[0] for one in slices}) > 1:
+    if len(slices) < 2 or not all(slices):
+        return None
+    if any("r" in one[0] for one in slices) and not _is_one_law(slices):
         return None
     if not choices:
         return Told({}, slices)
@@ -104,12 +109,19 @@ def _of_slices(events: list[Event]) -> Told | None:
     return Told({"slices_epsilon": spent}, slices) if spent else None
 
 
+def _is_one_law(slices: list[list[Parameters]]) -> bool:
+    """Whether all slices have the same noise, whose bound no coin has settled."""
+    first = {name: value for name, value in slices[0][0].items() if name != "search_epsilon"}
+    each = [{name: x for name, x in part[0].items() if name != "search_epsilon"} for part in slices]
+    return "coin" not in first and all(part == first for part in each)
+
+
 def _spent(events: list[Event]) -> float:
     """The sum of selections; 0 if anything else is among them, or one that spends nothing."""
     epsilons = [event.epsilon for event in events if isinstance(event, Selection)]
-    if len(epsilons) < len(events) or not all(epsilon > 0 for epsilon in epsilons):
-        return 0.0
     # Each is a multiple of a millionth (see payable), so their sum is one too.
+    if len(epsilons) < len(events) or not all(x > 0 and round(x, 6) == x for x in epsilons):
+        return 0.0
     return round(math.fsum(epsilons), 6)
 
 

@@ -76,7 +76,18 @@ def _drawn(known: Parameters) -> str:
         f"are alike, {kind} of at most r = {r} either way was added, and cells are shown from a "
         f"number of r + k = {r + int(known['k'])} on, with that number of rows. The noise of a "
         f"cell is at most {law.within(_SHARE)} with probability {_SHARE} or more, never more than "
-        f"{r}, and its standard deviation is {law.variance**0.5:.3g}."
+        f"{r}, and its standard deviation is {law.variance**0.5:.3g}.{_coin(known)}"
+    )
+
+
+def _coin(known: Parameters) -> str:
+    """How r was settled, where a coin did it: delta is not that of this r, but the average."""
+    if "coin" not in known:
+        return ""
+    most = int(known["coin_r"])
+    return (
+        f" A coin that saw no data settled r: {most - 1} with probability {known['coin']!r}, else "
+        f"{most}; delta is the average of both."
     )
 
 
