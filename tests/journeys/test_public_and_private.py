@@ -23,7 +23,7 @@ import incrowd as ic
 from incrowd.errors import IncrowdError
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release import formulas
-from incrowd.release.certificate import public_key
+from incrowd.release.keys import public_key
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
 from incrowd.tasks.publish import Release, publish

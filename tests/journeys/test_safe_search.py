@@ -266,7 +266,7 @@ def test_a_given_rate_is_the_only_one(people: pl.DataFrame, tmp_path: Path) -> N
         assert verify(tmp_path / name) == []
 
 
-@pytest.mark.parametrize(("draw", "drawn"), [("counts", "coin"), ("sample", "one of")])
+@pytest.mark.parametrize(("draw", "drawn"), [("counts", "geometric counts"), ("sample", "one of")])
 def test_a_table_that_is_a_sample_says_so(
     people: pl.DataFrame, tmp_path: Path, draw: str, drawn: str
 ) -> None:

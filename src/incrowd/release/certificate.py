@@ -21,10 +21,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import (
     Ed25519PrivateKey,
     Ed25519PublicKey,
 )
-from cryptography.hazmat.primitives.serialization import (
-    load_pem_private_key,
-    load_pem_public_key,
-)
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from incrowd.errors import IncrowdError
@@ -417,35 +413,3 @@ def sha256_of(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def public_key(text: str) -> str:
-    """An Ed25519 public key in hexadecimal: given so, or the path of a PEM file with one."""
-    if re.fullmatch(r"[0-9a-fA-F]{64}", text):
-        return text.lower()
-    try:
-        key = load_pem_public_key(Path(text).read_bytes())
-    except OSError as error:
-        raise IncrowdError(
-            f"'{text}' is no public key: give 64 hexadecimal digits, or the path of a PEM file."
-        ) from error
-    except ValueError as error:
-        raise IncrowdError(f"'{text}' is no public key in PEM form.") from error
-    if not isinstance(key, Ed25519PublicKey):
-        raise IncrowdError(f"'{text}' is no Ed25519 key.")
-    return key.public_bytes_raw().hex()
-
-
-def load_key(path: Path) -> Ed25519PrivateKey:
-    """An Ed25519 private key from an unencrypted PEM file."""
-    try:
-        key = load_pem_private_key(path.read_bytes(), password=None)
-    except OSError as error:
-        raise IncrowdError(f"Cannot read the key '{path}': {error.strerror}.") from error
-    except (ValueError, TypeError) as error:
-        raise IncrowdError(f"'{path}' is no unencrypted private key in PEM form.") from error
-    if not isinstance(key, Ed25519PrivateKey):
-        raise IncrowdError(
-            f"'{path}' is no Ed25519 key. Make one: openssl genpkey -algorithm ed25519 -out {path}"
-        )
-    return key

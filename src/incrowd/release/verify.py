@@ -31,10 +31,10 @@ from incrowd.release.certificate import (
     Certificate,
     NoisyColumn,
     SchemeColumn,
-    public_key,
     sha256_of,
 )
 from incrowd.release.formulas import unescaped
+from incrowd.release.keys import public_key
 from incrowd.release.statements import RULES, rules_of
 from incrowd.spec.arx import read_rows, write_rows
 from incrowd.spec.hierarchies import Hierarchies, Mask

@@ -219,7 +219,7 @@ def publish(
     Exit status 1 if nothing survived: the release is there, and empty.
     """
     from incrowd.privacy.randomness import SeededRandomness
-    from incrowd.release.certificate import load_key
+    from incrowd.release.keys import load_key
     from incrowd.release.ledger import Ledger
     from incrowd.spec.file import load
     from incrowd.tasks.publish import publish as make
