@@ -27,7 +27,8 @@ def promise(certificate: Certificate) -> str:
         noise += f", delta = {delta_:g}" if isinstance(delta_, float) else ""
         return f"{known.kind} with k = {certificate.k}{noise}, which is NOT differential privacy."
     epsilon, delta = rounded("epsilon", known.epsilon, 4), rounded("delta", known.delta, 3)
-    also = f" and k-anonymity with k = {certificate.k}" if certificate.by_counts else ""
+    both = certificate.by_counts and certificate.k > 1
+    also = f" and k-anonymity with k = {certificate.k}" if both else ""
     return f"({epsilon}, {delta})-differential privacy{also}."
 
 
@@ -106,7 +107,7 @@ def _headline(release: Release) -> str:
         return f"Published {release.folder}. All of it together {satisfies}"
     data = certificate.table.release
     behind = (
-        f"each with at least {certificate.k} rows of the table behind it"
+        f"each with {certificate.k} or more rows of the table behind it"
         if certificate.by_counts
         else f"each of at least {certificate.k} rows"
     )
