@@ -3,13 +3,24 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from incrowd.errors import IncrowdError, ParameterError, UnsolvableError
+from incrowd.errors import IncrowdError, IncrowdWarning, ParameterError, UnsolvableError
 from incrowd.privacy.accountant import Accountant, BasicAccountant
 from incrowd.privacy.amplification import Guarantee, allowed, amplified
 from incrowd.privacy.binomial import Definition, delta
-from incrowd.privacy.events import Composition, Mechanism, OneOf, SafeRelease, Sampled, Selection
+from incrowd.privacy.events import (
+    Coin,
+    Composition,
+    GaussianCounts,
+    GeometricCounts,
+    Mechanism,
+    OneOf,
+    SafeRelease,
+    Sampled,
+    Selection,
+)
 from incrowd.privacy.inverse import beta, crowd_size, epsilon
 from incrowd.privacy.plan import Plan, plan
+from incrowd.privacy.plan_counts import CountsPlan
 from incrowd.privacy.smooth import Smooth, delta_sampling, expected_failures, smooth_bound
 
 __version__ = "0.1.0"
@@ -30,6 +41,11 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(f"incrowd.{homes[name]}"), name)
 
 
+def __dir__() -> list[str]:
+    """The public names, whether they are loaded already or not."""
+    return [*__all__, "__version__"]
+
+
 if TYPE_CHECKING:
     from incrowd.measure.linkage import linking_risk
     from incrowd.release.ledger import Ledger
@@ -40,10 +56,15 @@ if TYPE_CHECKING:
 __all__ = [
     "Accountant",
     "BasicAccountant",
+    "Coin",
     "Composition",
+    "CountsPlan",
     "Definition",
+    "GaussianCounts",
+    "GeometricCounts",
     "Guarantee",
     "IncrowdError",
+    "IncrowdWarning",
     "Ledger",
     "Mechanism",
     "OneOf",

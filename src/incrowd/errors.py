@@ -24,6 +24,10 @@ class Refusal(IncrowdError):  # noqa: N818 - it is an answer, not an error
     """What was asked is understood, and the answer is no."""
 
 
+class IncrowdWarning(UserWarning):
+    """Something that whoever publishes should know, and that stops nothing."""
+
+
 class ParameterError(IncrowdError, ValueError):
     """A parameter has a value it cannot have."""
 

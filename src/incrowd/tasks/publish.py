@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import shutil
 import tempfile
+import warnings
 import weakref
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +26,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from incrowd.arrays import Progress, Step
 from incrowd.engine.source import open_table
 from incrowd.engine.table import Engine, Table, TableError
-from incrowd.errors import IncrowdError
+from incrowd.errors import IncrowdError, IncrowdWarning
 from incrowd.measure.evaluation import Evaluation
 from incrowd.methods.base import Walk, refuse_outside
 from incrowd.methods.registry import method_of
@@ -47,8 +48,8 @@ class Release:
     """What was released, its certificate, and what only the curator may see.
 
     ``folder`` holds the files to be handed out, ``curator`` the private ones. Where none was
-    asked for, they are temporary and go when the release does. ``booked`` says whether a ledger
-    has counted the release.
+    asked for, they are temporary and go when the release does; :meth:`save` keeps them. ``booked``
+    says whether a ledger has counted the release, ``library`` whose data frames it was given.
     """
 
     certificate: Certificate
@@ -59,6 +60,7 @@ class Release:
     curator: Path
     booked: bool
     reasons: tuple[str, ...] = ()
+    library: str = "polars"
 
     @property
     def empty(self) -> bool:
@@ -67,13 +69,38 @@ class Release:
 
     @property
     def data(self) -> Any:
-        """The released rows as a data frame; of slices, a list of them."""
+        """The released rows as a data frame; of slices, a list of them.
+
+        Who gave a pandas data frame gets one, anybody else a Polars one.
+        """
         frames = [table.frame() for table in self.tables]
+        if self.library == "pandas":
+            frames = [frame.to_pandas() for frame in frames]
         return frames if self.certificate.slices is not None else frames[0]
 
     def report(self) -> Page:
         """The curator's report. It is private."""
         return Page((self.curator / "report.html").read_text(encoding="utf-8"))
+
+    def save(self, folder: Path | str, *, curator: Path | str | None = None) -> Path:
+        """Copy the release into a folder that does not exist yet or is empty.
+
+        What only the curator may see goes beside it (NAME.curator), or where ``curator`` says.
+        """
+        public = Path(folder)
+        private = _beside(public) if curator is None else Path(curator)
+        with fill_both(public, private) as (draft, hidden):
+            shutil.copytree(self.folder, draft, dirs_exist_ok=True)
+            shutil.copytree(self.curator, hidden, dirs_exist_ok=True)
+        return public
+
+    def __repr__(self) -> str:
+        rows = " + ".join(f"{table.release.rows:,}" for table in self.certificate.tables)
+        known = self.certificate.guarantee
+        budget = (
+            "" if known.epsilon is None else f", epsilon {known.epsilon:g}, delta {known.delta:g}"
+        )
+        return f"<Release of {rows} rows: {known.kind}{budget}; {self.folder}>"
 
     def _repr_html_(self) -> str:
         rows = " + ".join(f"{table.release.rows:,}" for table in self.certificate.tables)
@@ -100,12 +127,35 @@ def publish(
     is a file, its path, or its content. What only the curator may see goes into ``curator``, by
     default beside the release (NAME.curator). ``step`` hears of each step before it is taken,
     ``progress`` how much of a long search is decided. Everything that can be refused is refused
-    before the ledger is touched, and the ledger is booked before anything is drawn.
+    before the ledger is touched, and the ledger is booked before anything is drawn. What whoever
+    publishes should know is warned of, and kept in ``Release.warnings``.
     """
+    release = _published(
+        table, spec, output=output, curator=curator,
+        ledger=ledger, key=key, bits=bits, engine=engine, step=step, progress=progress,
+    )  # fmt: skip
+    for text in release.warnings:
+        warnings.warn(text, IncrowdWarning, stacklevel=2)
+    return release
+
+
+def _published(
+    table: Any,
+    spec: SpecFile | Path | str | Mapping[str, Any],
+    *,
+    output: Path | str | None,
+    curator: Path | str | None,
+    ledger: Ledger | Path | str | None,
+    key: Ed25519PrivateKey | None,
+    bits: Randomness | None,
+    engine: Engine | None,
+    step: Step,
+    progress: Progress,
+) -> Release:
     if output is None:
         home = Path(tempfile.mkdtemp(prefix="incrowd-"))
         try:
-            release = publish(
+            release = _published(
                 table, spec, output=home / "release", curator=curator,
                 ledger=ledger, key=key, bits=bits, engine=engine, step=step, progress=progress,
             )  # fmt: skip
@@ -115,8 +165,7 @@ def publish(
         weakref.finalize(release, shutil.rmtree, home, ignore_errors=True)
         return release
     output, file = Path(output), taken(spec)
-    beside = output.resolve().with_name(f"{output.resolve().name}.curator")
-    curator = beside if curator is None else Path(curator)
+    curator = _beside(output) if curator is None else Path(curator)
     ledger = Ledger(Path(ledger)) if isinstance(ledger, str | Path) else ledger
     bits = bits or SystemRandomness()
 
@@ -169,7 +218,13 @@ def publish(
         curator=curator,
         booked=spent.booked,
         reasons=made.reasons,
+        library=type(table).__module__.partition(".")[0],
     )
+
+
+def _beside(folder: Path) -> Path:
+    """Where the private part of a release lies."""
+    return folder.resolve().with_name(f"{folder.resolve().name}.curator")
 
 
 @dataclass

@@ -15,7 +15,7 @@ import typer
 
 from incrowd import __version__
 from incrowd.arrays import Step
-from incrowd.errors import IncrowdError, Refusal, check_choice, check_whole
+from incrowd.errors import IncrowdError, IncrowdWarning, Refusal, check_choice, check_whole
 from incrowd.ui import results, terminal
 from incrowd.ui.groups import hierarchies, ledgers
 from incrowd.ui.options import number, parsed
@@ -45,6 +45,7 @@ def main() -> None:
     130 says that it was interrupted.
     """
     warnings.showwarning = _show_warning
+    warnings.simplefilter("ignore", IncrowdWarning)  # commands say themselves what is to be known
     try:
         status = app(standalone_mode=False)
         if status == _INTERRUPTED:  # so the parser tells of it
