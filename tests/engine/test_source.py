@@ -37,6 +37,8 @@ GOOD: dict[str, tuple[bytes, dict[str, list[str | None]]]] = {
     "one.csv": (b"a\nx\n\ny\n", {"a": ["x", None, "y"]}),
     "newline.csv": (b'"a\nz",b\n1,2\n', {"a\nz": ["1"], "b": ["2"]}),
     "all_null.csv": (b"a,b\n,1\n,2\n", {"a": [None, None], "b": ["1", "2"]}),
+    "pandas.csv": (b",b\n0,x\n1,y\n", {"unnamed": ["0", "1"], "b": ["x", "y"]}),
+    "r.csv": (b'"","b"\n"1","x"\n', {"unnamed": ["1"], "b": ["x"]}),
 }
 
 BAD: dict[str, tuple[bytes, str]] = {
@@ -49,6 +51,10 @@ BAD: dict[str, tuple[bytes, str]] = {
     "nameless.csv": (
         b"a,,c\n1,2,3\n",
         "The file 'nameless.csv' has a column without a name, number 2.",
+    ),
+    "named.csv": (
+        b",unnamed\n1,2\n",
+        "The file 'named.csv' has a column without a name, number 1.",
     ),
     "short.csv": (
         b"a,b\n1,2\n3\n",

@@ -6,14 +6,16 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from support.cli import run
 
 from incrowd.engine.count import count
-from incrowd.engine.source import local_engine
+from incrowd.engine.source import local_engine, open_table
 from incrowd.errors import IncrowdError
 from incrowd.spec.build import Declared
 from incrowd.spec.file import load, parse
+from incrowd.spec.model import PersonId
 from incrowd.tasks.check import check
 from incrowd.tasks.draft import draft, draft_from_arx, quoted
 from incrowd.tasks.sample import sample
@@ -158,3 +160,28 @@ def test_codes_are_small_integers() -> None:
     counted = count(table, Declared({name: columns[name] for name in ("zip", "sex", "birth_year")}))
     assert counted.frequencies.codes.dtype == np.int32
     assert [h.height for h in counted.hierarchies] == [6, 2, 4]
+
+
+def test_row_numbers_are_dropped_and_ids_that_repeat_are_proposed(tmp_path: Path) -> None:
+    """As pandas and R write tables: an index without a name, and several rows of each person."""
+    rows = "".join(f"{at},{at + 1},{1000 + at // 3},{20 + at % 50}\n" for at in range(90))
+    path = tmp_path / "visits.csv"
+    path.write_text(f",row,pidnum,age\n{rows}")
+    table = open_table(path)
+    made = draft(table, name="visits.csv")
+    roles = {guess.column: (guess.role, guess.reason) for guess in made.guesses}
+    assert roles["unnamed"] == ("drop", "row numbers")
+    assert roles["row"] == ("drop", "row numbers")
+    assert roles["pidnum"] == ("identifier", "an id that several rows share")
+    assert roles["age"][0] == "quasi"
+    file = parse(made.yaml())
+    assert file.spec.unit == PersonId(id="pidnum")
+    assert not [one for one in check(file, table) if one.kind == "wrong"]
+
+
+@pytest.mark.parametrize("name", ["code", "children_no", "zip", "score"])
+def test_not_everything_that_repeats_is_an_id(name: str) -> None:
+    frame = pl.DataFrame({name: [at // 3 for at in range(90)], "b": ["x", "y", "z"] * 30})
+    made = draft(open_table(frame), name="t.csv")
+    assert "unit: one row per person" in made.yaml()
+    assert made.guesses[0].role == "quasi"

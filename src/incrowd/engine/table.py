@@ -14,6 +14,8 @@ from incrowd.codes.frequency import Frequencies, merged
 from incrowd.errors import IncrowdError
 from incrowd.privacy.randomness import Randomness
 
+UNNAMED = "unnamed"  # what a first column without a name is called
+
 
 class TableError(IncrowdError):
     """A table that cannot be read, or does not hold what it should."""

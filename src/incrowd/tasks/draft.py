@@ -19,7 +19,7 @@ from pathlib import Path
 from incrowd.codes.values import canonical, iso_day, number
 from incrowd.engine.address import is_address, take_apart, without_secrets
 from incrowd.engine.source import open_table
-from incrowd.engine.table import Table, TableError
+from incrowd.engine.table import UNNAMED, Table, TableError
 from incrowd.errors import IncrowdError
 
 ROWS = 200_000
@@ -50,12 +50,19 @@ HIPAA: dict[str, str] = {
 }
 _GENERAL = ("geographic subdivisions", "dates")  # these can be generalised instead of dropped
 _SENSITIVE = r"diagnos|disease|condition|icd|medication|treatment|income|salary|religion|vote|party"
+_PERSON = (  # how the id of a person is called
+    r"(^|_)(id|uuid|guid|identifier)$|^(nr|pid|pidnum)$|^(p|pat|patient|person|subj|subject|case|resp|"
+    r"respondent|user|cust|customer|member|client)_?(id|idnum|nr|no|num|number)$"
+)
 _MAIL = re.compile(r"[^@\s]+@[^@\s]+\.[a-zA-Z]{2,}")
 
 
 @dataclass(frozen=True)
 class Guess:
-    """What a column probably is: the YAML of its entry, why, and what came from the data."""
+    """What a column probably is: the YAML of its entry, why, and what came from the data.
+
+    ``repeats`` marks ids that several rows share.
+    """
 
     column: str
     role: str
@@ -63,6 +70,7 @@ class Guess:
     reason: str
     confirm: tuple[str, ...]
     hipaa: str | None = None
+    repeats: bool = False
 
     def yaml(self) -> str:
         """One line of the spec."""
@@ -90,12 +98,22 @@ class Draft:
             "# files of unknown origin: check it, put right what is wrong, and delete the",
             "# `confirm` of what is public knowledge.",
             f"table: {quoted(self.table)}",
-            "unit: one row per person  # or {id: COLUMN} if several rows can belong to one person",
+            self._unit(),
             "columns:",
             *(guess.yaml() for guess in self.guesses),
             "release: {method: safe, epsilon: 1.0, delta: 1.0e-6}",
         ]
         return "\n".join(lines) + "\n"
+
+    def _unit(self) -> str:
+        """Whose rows they are: a person may have several where an id repeats."""
+        for guess in self.guesses:
+            if guess.repeats:
+                known = f"{{id: {quoted(guess.column)}}}"
+                return f"unit: {known}  # its values repeat: of each, one row is used; check it"
+        return (
+            "unit: one row per person  # or {id: COLUMN} if several rows can belong to one person"
+        )
 
     def checklist(self) -> list[tuple[str, tuple[str, ...]]]:
         """HIPAA's identifiers, and the columns that look like each."""
@@ -226,7 +244,7 @@ def _guess(column: str, values: Sequence[object], rows: int) -> Guess:
     hipaa = next((kind for kind, names in HIPAA.items() if re.search(names, simple)), None)
     texts = list(dict.fromkeys(text for value in values if (text := canonical(value))))
     look = _Look(column, simple, hipaa, texts, rows)
-    for rule in (_nothing, _identifier, _postcode, _date, _few, _number):
+    for rule in (_nothing, _row_number, _repeated, _identifier, _postcode, _date, _few, _number):
         if guess := rule(look):
             return guess
     return look.guess("drop", "too many different texts to generalise")
@@ -234,6 +252,27 @@ def _guess(column: str, values: Sequence[object], rows: int) -> Guess:
 
 def _nothing(look: _Look) -> Guess | None:
     return None if look.texts else look.guess("drop", "holds nothing but nulls")
+
+
+def _row_number(look: _Look) -> Guess | None:
+    """Numbers from the first row to the last, each once; or what nobody gave a name."""
+    numbers = {x for text in look.texts if (x := number(text)) is not None}
+    ends = max(numbers, default=Decimal(0)) - min(numbers, default=Decimal(0))
+    counted = len(numbers) == len(look.texts) == look.rows == ends + 1
+    if look.column == UNNAMED or (look.rows >= 20 and counted):
+        return look.guess("drop", "row numbers")
+    return None
+
+
+def _repeated(look: _Look) -> Guess | None:
+    """An id that several rows share."""
+    some = 20 <= len(look.texts) <= look.rows / 1.5
+    if not some or not re.search(_PERSON, look.simple):
+        return None
+    made = replace(look, hipaa="any other unique number").guess(
+        "identifier", "an id that several rows share"
+    )
+    return replace(made, repeats=True)
 
 
 def _identifier(look: _Look) -> Guess | None:

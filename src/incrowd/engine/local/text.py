@@ -17,7 +17,7 @@ import polars as pl
 
 from incrowd.arrays import Units
 from incrowd.codes.quotes import LONGEST, find_fault
-from incrowd.engine.table import TableError
+from incrowd.engine.table import UNNAMED, TableError
 
 _IN_MEMORY_BYTES = 1 << 29
 _BLOCK_BYTES = LONGEST
@@ -25,6 +25,8 @@ _BLOCK_BYTES = LONGEST
 
 def open_text(path: Path, delimiter: str | None) -> pl.LazyFrame:
     """A checked text file: every row has as many fields as the header, and quotes are closed.
+
+    A first column without a name, as pandas and R write row numbers, is called ``unnamed``.
 
     A small one is held in memory. A large one is laid out once, column by column, in a
     temporary folder that only this user can read and that goes with the table, and is
@@ -42,12 +44,13 @@ def open_text(path: Path, delimiter: str | None) -> pl.LazyFrame:
         raise TableError(fault.said(path.name))
     if trouble is not None:
         raise TableError(f"Cannot read the header of '{path.name}': {trouble}.") from trouble
-    refuse_duplicates(names, f"The file '{path.name}'")
+    bare = not ours and names[:1] == [""] and UNNAMED not in names
+    refuse_duplicates([UNNAMED, *names[1:]] if bare else names, f"The file '{path.name}'")
     batches = _strict(path, names, delimiter, encoding)
     if path.stat().st_size <= _IN_MEMORY_BYTES:
         frame = pl.from_arrow(batches.read_all())
         assert isinstance(frame, pl.DataFrame)
-        return frame.lazy()
+        return _named(frame.lazy(), bare)
     folder = Path(tempfile.mkdtemp(prefix="incrowd-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     laid_out = folder / "table.arrow"
@@ -55,7 +58,12 @@ def open_text(path: Path, delimiter: str | None) -> pl.LazyFrame:
     with pa.ipc.new_file(laid_out, batches.schema, options=options) as writer:
         for batch in batches:
             writer.write_batch(batch)
-    return pl.scan_ipc(laid_out)
+    return _named(pl.scan_ipc(laid_out), bare)
+
+
+def _named(frame: pl.LazyFrame, bare: bool) -> pl.LazyFrame:
+    """The frame with a name for its first column, if that has none."""
+    return frame.rename({frame.collect_schema().names()[0]: UNNAMED}) if bare else frame
 
 
 def _header(path: Path, delimiter: str, encoding: str) -> tuple[list[str], csv.Error | None]:
