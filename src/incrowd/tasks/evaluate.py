@@ -21,6 +21,7 @@ from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import Column, PersonId, Spec
 from incrowd.tasks.evaluate_noise import measured, relinked, simulated
+from incrowd.tasks.publish import Release
 
 KEPT = Column.model_validate({"role": "sensitive", "hierarchy": "flat"})
 
@@ -37,10 +38,11 @@ def evaluate(
 ) -> ByLabels:
     """Loss, risk and utility of a release, for the curator alone.
 
-    Tables are whatever :func:`incrowd.publish` takes; the spec explains the labels. With a
-    ``target`` column a classifier is trained on the release and tested on original rows, those
-    of ``holdout`` if it is given. Labels are read at the levels of the certificate beside the
-    released file, if there is one and the file is the one that it names.
+    Tables are whatever :func:`incrowd.publish` takes; ``released`` may also be a release. The spec
+    explains the labels. With a ``target`` column a classifier is trained on the release and tested
+    on original rows, those of ``holdout`` if it is given. Labels are read at the levels of the
+    certificate beside the released file, if there is one and the file is the one that it names;
+    it also tells the noise of counts, which is allowed for.
 
     For a spec of the method 'k-epsilon', errors and linking risk are measured with a column
     ``identity`` in both tables. Without one, what the file tells by itself is measured, what it
@@ -162,6 +164,8 @@ def _opened(released: Any) -> tuple[Table, Known]:
 
     What was escaped for spreadsheets is read back.
     """
+    if isinstance(released, Release):
+        released = _only_file(released)
     table, found = open_table(released, empty=True), _certified(released)
     if found is None:
         return table, Known()
@@ -169,6 +173,16 @@ def _opened(released: Any) -> tuple[Table, Known]:
     plain = table.respelled(unescaped) if found.release.formulas else table
     known = {name: level for name, level in levels.items() if level is not None}
     return plain, Known(known, noise_in(found.parameters))
+
+
+def _only_file(release: Release) -> Path:
+    if release.certificate.slices is not None:
+        raise IncrowdError(
+            "The release has several tables. Measure one of them: name its file in the folder, as "
+            f"'{release.certificate.tables[0].release.file}'. What they keep together stands in "
+            "the release's own evaluation."
+        )
+    return release.folder / release.certificate.table.release.file
 
 
 def _certified(released: Any) -> Slice | None:
