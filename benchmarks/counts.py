@@ -141,10 +141,7 @@ def _joint(table: Frequencies, shares: list[Any], columns: tuple[int, ...]) -> A
 
 def slices(subject: Subject, number: int) -> None:
     """Print the error of associations in slices."""
-    narrow = Subject(
-        subject.name, subject.table,
-        subject.spec.changed(("columns", subject.left_out), {"role": "drop"}),
-    )  # fmt: skip
+    narrow = subject.narrow()
     for name in ("sample", "counts"):
         spec = narrow.asked(draw=name, slices=3, epsilon=1.0)
         counted = method_of(spec).count(narrow.table)

@@ -58,6 +58,11 @@ class Subject:
             spec = spec.changed(("release", name), value)
         return spec
 
+    def narrow(self) -> Subject:
+        """The same with eight columns."""
+        dropped = self.spec.changed(("columns", self.left_out), {"role": "drop"})
+        return Subject(self.name, self.table, dropped)
+
 
 def subjects(data: Path | None) -> list[Subject]:
     """The sample tables, and Adult."""
@@ -106,10 +111,7 @@ def kept(subject: Subject, setting: str, epsilon: float, number: int) -> None:
 
 def associations(subject: Subject, name: str, number: int, **changes: Any) -> None:
     """Publish eight columns so often, and print what is left of their associations."""
-    narrow = Subject(
-        subject.name, subject.table,
-        subject.spec.changed(("columns", subject.left_out), {"role": "drop"}),
-    )  # fmt: skip
+    narrow = subject.narrow()
     spec = narrow.asked(**changes)
     errors, strong, largest = [], [], []
     for _ in range(number):

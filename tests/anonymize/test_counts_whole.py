@@ -37,15 +37,15 @@ from incrowd.codes.frequency import Frequencies
 from incrowd.privacy.counts import law_of
 from incrowd.privacy.events import Coin, Event, GaussianCounts, GeometricCounts
 from incrowd.privacy.randomness import SeededRandomness
-from incrowd.privacy.split import Counted
+from incrowd.privacy.split import CountsEvent
 
 
-def chances(event: Counted) -> dict[int, float]:
+def chances(event: CountsEvent) -> dict[int, float]:
     tail = law_of(event).tail.tolist()
     return {x: tail[abs(x)] for x in range(-event.r, event.r + 1)}
 
 
-def noises(event: Counted, cells: int) -> list[tuple[tuple[int, ...], float]]:
+def noises(event: CountsEvent, cells: int) -> list[tuple[tuple[int, ...], float]]:
     """Every noise that so many cells may get together, and how likely it is."""
     each = chances(event)
     return [
@@ -64,7 +64,7 @@ class Counts(Whole):
     def drawn_with(self) -> Event:
         return self.event
 
-    def sides(self, table: Table) -> list[tuple[Counted, float]]:
+    def sides(self, table: Table) -> list[tuple[CountsEvent, float]]:
         del table  # a coin sees no data
         match self.event:
             case Coin(GeometricCounts() as first, GeometricCounts() as second, chance):
@@ -73,7 +73,7 @@ class Counts(Whole):
                 return [(self.event, 1.0)]
         raise AssertionError
 
-    def released(self, cells: Frequencies, event: Counted) -> dict[Cells, float]:
+    def released(self, cells: Frequencies, event: CountsEvent) -> dict[Cells, float]:
         """What the code itself shows, whatever noise it is given."""
         found: dict[Cells, float] = {}
         with pytest.MonkeyPatch.context() as patch:
@@ -127,14 +127,14 @@ def test_choice_and_counts_together_stay_within_the_accounted_delta(
 class LowThreshold(Counts):
     """Cells are shown from r + k - 1 on."""
 
-    def released(self, cells: Frequencies, event: Counted) -> dict[Cells, float]:
+    def released(self, cells: Frequencies, event: CountsEvent) -> dict[Cells, float]:
         found: dict[Cells, float] = {}
         for noise, weight in noises(event, len(cells)):
             result = self.kept(cells, cells.counts + np.array(noise, np.int64), event)
             found[result] = found.get(result, 0.0) + weight
         return found
 
-    def kept(self, cells: Frequencies, noisy: Rows, event: Counted) -> Cells:
+    def kept(self, cells: Frequencies, noisy: Rows, event: CountsEvent) -> Cells:
         return self.where(cells, noisy, noisy >= event.r + self.k - 1)
 
     @staticmethod
@@ -145,14 +145,14 @@ class LowThreshold(Counts):
 class SmallDropped(LowThreshold):
     """The threshold stays at r + 1, and true counts below k are dropped instead."""
 
-    def kept(self, cells: Frequencies, noisy: Rows, event: Counted) -> Cells:
+    def kept(self, cells: Frequencies, noisy: Rows, event: CountsEvent) -> Cells:
         return self.where(cells, noisy, (noisy >= event.r + 1) & (cells.counts >= self.k))
 
 
 class OneNoise(Counts):
     """All cells get the same noise; a cell that is shown tells of the other."""
 
-    def released(self, cells: Frequencies, event: Counted) -> dict[Cells, float]:
+    def released(self, cells: Frequencies, event: CountsEvent) -> dict[Cells, float]:
         found: dict[Cells, float] = {}
         for x, weight in chances(event).items():
             noisy = cells.counts + x
@@ -165,7 +165,7 @@ class OneNoise(Counts):
 class Clamped(Counts):
     """Noise without a bound, clamped to r: its ends are far too likely."""
 
-    def released(self, cells: Frequencies, event: Counted) -> dict[Cells, float]:
+    def released(self, cells: Frequencies, event: CountsEvent) -> dict[Cells, float]:
         assert isinstance(event, GeometricCounts)
         far = law_of(GeometricCounts(60, event.epsilon)).tail.tolist()
         each = dict.fromkeys(range(-event.r, event.r + 1), 0.0)
@@ -183,7 +183,7 @@ class Clamped(Counts):
 class Shorter(Counts):
     """r is one smaller than what is accounted."""
 
-    def sides(self, table: Table) -> list[tuple[Counted, float]]:
+    def sides(self, table: Table) -> list[tuple[CountsEvent, float]]:
         ((event, _),) = super().sides(table)
         assert isinstance(event, GeometricCounts)
         return [(GeometricCounts(event.r - 1, event.epsilon), 1.0)]
@@ -192,7 +192,7 @@ class Shorter(Counts):
 class HalfTheRatio(Counts):
     """The noise falls by e^(-2 epsilon) a step."""
 
-    def sides(self, table: Table) -> list[tuple[Counted, float]]:
+    def sides(self, table: Table) -> list[tuple[CountsEvent, float]]:
         ((event, _),) = super().sides(table)
         assert isinstance(event, GeometricCounts)
         return [(GeometricCounts(event.r, 2 * event.epsilon), 1.0)]
@@ -201,7 +201,7 @@ class HalfTheRatio(Counts):
 class CoinThatLooks(Counts):
     """The coin falls by how many rows there are."""
 
-    def sides(self, table: Table) -> list[tuple[Counted, float]]:
+    def sides(self, table: Table) -> list[tuple[CountsEvent, float]]:
         (first, _), (second, _) = super().sides(table)
         return [(first, 1.0), (second, 0.0)] if len(table) % 2 else [(first, 0.0), (second, 1.0)]
 

@@ -10,7 +10,7 @@ from incrowd.errors import IncrowdError, ParameterError, UnsolvableError
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.counts import is_even
 from incrowd.privacy.events import Coin, Composition, GaussianCounts, GeometricCounts, Sampled
-from incrowd.privacy.split import Counted, Split
+from incrowd.privacy.split import CountsEvent, Split
 from incrowd.privacy.split_counts import counted
 
 
@@ -18,9 +18,9 @@ def spent(split: Split) -> float:
     return Accountant(split.events).delta(epsilon=split.epsilon)
 
 
-def largest(split: Split) -> Counted:
+def largest(split: Split) -> CountsEvent:
     found = split.draws[-1]
-    assert isinstance(found, Counted)
+    assert isinstance(found, CountsEvent)
     return found
 
 
@@ -28,7 +28,7 @@ def bound(split: Split) -> int:
     return largest(split).r
 
 
-def shorter(split: Split) -> Counted:
+def shorter(split: Split) -> CountsEvent:
     """The same noise with a bound that is one smaller."""
     event = largest(split)
     if isinstance(event, GeometricCounts):

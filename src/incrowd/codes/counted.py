@@ -70,8 +70,8 @@ class Rows:
 class CountNoise:
     """What is known of the noise in numbers of rows that are shown.
 
-    Each has noise of its own, of a ``variance``; cells are shown as often as not from a ``crowd``
-    of so many rows on.
+    Each has noise of its own, of a ``variance``; cells of a ``crowd`` of so many rows are shown
+    more often than not.
     """
 
     variance: float

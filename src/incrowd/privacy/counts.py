@@ -44,11 +44,12 @@ import numpy as np
 from incrowd.arrays import Bools, Counts, Floats
 from incrowd.privacy import noise
 from incrowd.privacy.binomial import SMALLEST
-from incrowd.privacy.events import LARGEST_R, Coin, Event, GaussianCounts, GeometricCounts
+from incrowd.privacy.events import LARGEST_R, Coin, GaussianCounts, GeometricCounts
 from incrowd.privacy.profile import Profile
 from incrowd.privacy.randomness import Randomness, below
 
 _UP = 1 + 1e-12
+_RAREST = 2.0**-11
 _AT_ONCE = 1 << 22  # so many numbers are held at a time
 
 
@@ -133,7 +134,8 @@ def is_even(coin: Coin) -> bool:
     """Whether a coin takes one bound or the next of the same noise, and delta differs by little.
 
     It is told how the coin fell. So that this is no bad news to anybody, delta of neither side may
-    be more than twice the average, which is what is accounted.
+    be more than twice the average, which is what is accounted. A side so rare that its float is no
+    multiple of 2^-64 would not be tossed exactly.
     """
     first, second = coin.first, coin.second
     if not (isinstance(first, GeometricCounts) and isinstance(second, GeometricCounts)):
@@ -141,14 +143,8 @@ def is_even(coin: Coin) -> bool:
     if second != GeometricCounts(first.r + 1, first.epsilon):
         return False
     less, more = law_of(first).beyond, law_of(second).beyond
-    return less <= 2 * (coin.chance * less + (1 - coin.chance) * more)
-
-
-def told_of(event: Event) -> dict[str, float | str]:
-    """What certificates say of the coin between two bounds; nothing where there is none."""
-    if not isinstance(event, Coin) or not isinstance(event.second, GeometricCounts):
-        return {}
-    return {"coin": event.chance, "coin_r": float(event.second.r)}
+    average = coin.chance * less + (1 - coin.chance) * more
+    return coin.chance >= _RAREST and less <= 2 * average
 
 
 def smallest_reach(epsilon: float, delta: float) -> int:

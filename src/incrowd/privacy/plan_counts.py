@@ -17,9 +17,9 @@ from incrowd.errors import (
 )
 from incrowd.privacy.answer import Answer
 from incrowd.privacy.counts import Law, law_of
-from incrowd.privacy.events import Coin, GeometricCounts
+from incrowd.privacy.events import Coin
 from incrowd.privacy.rounded import rounded
-from incrowd.privacy.split import Counted, Split
+from incrowd.privacy.split import CountsEvent, Split, parameters_of
 from incrowd.privacy.split_counts import counted
 
 USUAL_K = 5
@@ -39,7 +39,7 @@ class CountsPlan(Answer):
     r: int
     epsilon: float
     delta: float
-    noise: Counted
+    noise: CountsEvent
     chance: float = 0.0
     releases: int = 1
 
@@ -65,7 +65,7 @@ class CountsPlan(Answer):
 
     def as_dict(self) -> dict[str, int | float | str]:
         """The plan as plain values, for JSON."""
-        geometric = isinstance(self.noise, GeometricCounts)
+        noise = parameters_of(self.noise)
         return {
             "k": self.k,
             "r": self.r,
@@ -74,12 +74,7 @@ class CountsPlan(Answer):
             "error": self.error,
             "epsilon": self.epsilon,
             "delta": self.delta,
-            "noise": "geometric" if geometric else "gaussian",
-            **(
-                {"noise_epsilon": self.noise.epsilon}
-                if isinstance(self.noise, GeometricCounts)
-                else {"noise_variance": self.noise.variance}
-            ),
+            **{name: noise[name] for name in noise if name != "r"},
             "chance": self.chance,
             "releases": self.releases,
         }
@@ -190,13 +185,13 @@ def _least(
 
 def _bound(split: Split) -> int:
     largest = split.draws[-1]
-    assert isinstance(largest, Counted)
+    assert isinstance(largest, CountsEvent)
     return largest.r
 
 
 def _planned(k: int, split: Split) -> CountsPlan:
     largest = split.draws[-1]
-    assert isinstance(largest, Counted)
+    assert isinstance(largest, CountsEvent)
     chance = split.event.chance if isinstance(split.event, Coin) else 0.0
     return CountsPlan(
         k, largest.r, split.epsilon, split.delta, largest, chance, releases=split.tables

@@ -23,7 +23,6 @@ import numpy as np
 from incrowd.arrays import Floats
 from incrowd.errors import IncrowdError, UnsolvableError
 from incrowd.privacy.accountant import Accountant, profile_of
-from incrowd.privacy.counts import told_of
 from incrowd.privacy.events import (
     LARGEST_K,
     Coin,
@@ -43,8 +42,8 @@ RATES = (0.3, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9)
 LAST_DIGITS = 1e-9  # what sums of floats may differ by on another machine, and far more
 _TRIES = 12
 Side: TypeAlias = Callable[[Floats], Floats]
-Counted: TypeAlias = GeometricCounts | GaussianCounts
-Draw: TypeAlias = SafeRelease | Counted
+CountsEvent: TypeAlias = GeometricCounts | GaussianCounts
+Draw: TypeAlias = SafeRelease | CountsEvent
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ class Split:
 
         Counts have a k besides, which no event knows: whatever it is, they cost the same.
         """
-        known = {**parameters_of(draw), **told_of(self.event)}
+        known = {**parameters_of(draw), **coin_of(self.event)}
         if self.selections:
             known["search_epsilon"] = _in_millionths(self.selections)
         if self.tables == 1 and self.population is not None:
@@ -121,6 +120,14 @@ def parameters_of(draw: Draw) -> dict[str, float | str]:
             return {"noise": "geometric", "r": float(r), "noise_epsilon": epsilon}
         case GaussianCounts(r, variance):
             return {"noise": "gaussian", "r": float(r), "noise_variance": variance}
+
+
+def coin_of(event: Event) -> dict[str, float | str]:
+    """What certificates say of the coin between two bounds; nothing where there is none."""
+    match event:
+        case Coin(_, GeometricCounts(r, _), chance):
+            return {"coin": chance, "coin_r": float(r)}
+    return {}
 
 
 def _in_millionths(epsilons: Sequence[float]) -> float:

@@ -40,7 +40,6 @@ from incrowd.privacy.events import (
 from incrowd.privacy.solver import smallest_whole
 from incrowd.privacy.split import LAST_DIGITS, Split, refuse_if_spent, signs
 
-_RAREST = 2.0**-11  # a coin of a rarer side would not be tossed exactly
 _LEAST_DELTA = 1e-300
 _WIDEST = 1_000_000  # the largest variance that is drawn
 _TRIES = 8
@@ -111,7 +110,7 @@ def _with_coin(split: Split, delta: float) -> Split:
         return split
     less, more = (geometric_law(event.epsilon, r).beyond for r in (event.r - 1, event.r))
     chance = math.floor((delta * (1 - 2 * LAST_DIGITS) - more) / (less - more) * 1e6) / 1e6
-    if not _RAREST <= chance < 1:
+    if not 0 < chance < 1:
         return split
     coin = Coin(GeometricCounts(event.r - 1, event.epsilon), event, chance)
     tossed = replace(split, event=coin)

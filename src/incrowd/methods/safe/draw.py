@@ -16,7 +16,7 @@ from incrowd.privacy.counts import law_of
 from incrowd.privacy.events import Coin, SafeRelease
 from incrowd.privacy.plan_counts import USUAL_K
 from incrowd.privacy.randomness import Randomness, thinned
-from incrowd.privacy.split import Counted, Split
+from incrowd.privacy.split import CountsEvent, Split
 from incrowd.spec.release import SafeSpec
 
 
@@ -30,7 +30,7 @@ class Draw(Protocol):
 
     @property
     def crowd(self) -> float:
-        """The number of alike rows from which a cell is shown as often as not."""
+        """The number of alike rows from which a cell is shown at least as often as not."""
         ...
 
     @property
@@ -80,7 +80,7 @@ class BySample:
 class ByCounts:
     """Counts get noise of at most r; cells are shown from r + k on."""
 
-    event: Counted
+    event: CountsEvent
     k: int
     split: Split
 
@@ -126,7 +126,7 @@ def possible(split: Split, release: SafeSpec) -> tuple[Draw, ...]:
     return tuple(_of(draw, split, release) for draw in split.draws)
 
 
-def _of(draw: SafeRelease | Counted, split: Split, release: SafeSpec) -> Draw:
+def _of(draw: SafeRelease | CountsEvent, split: Split, release: SafeSpec) -> Draw:
     if isinstance(draw, SafeRelease):
         return BySample(draw, split)
     return ByCounts(draw, release.k or USUAL_K, split)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from incrowd.privacy.counts import is_even, told_of
+from incrowd.privacy.counts import is_even
 from incrowd.privacy.events import (
     Coin,
     Composition,
@@ -24,10 +24,9 @@ from incrowd.privacy.events import (
     Sampled,
     Selection,
 )
-from incrowd.privacy.split import Draw, parameters_of
+from incrowd.privacy.split import Draw, coin_of, parameters_of
 
 Parameters = dict[str, float | str]
-_RAREST = 2.0**-11  # a coin of a rarer side is not tossed
 
 
 @dataclass(frozen=True)
@@ -87,9 +86,9 @@ def _drawn(event: Event, *, chosen: bool) -> list[Parameters]:
             parts = events
         case GeometricCounts() | GaussianCounts():
             parts = (event,)
-        case Coin(first, second, chance) if is_even(event) and chance >= _RAREST:
+        case Coin(first, second, _) if is_even(event):
             parts = (first, second)
-    known = told_of(event)
+    known = coin_of(event)
     return [{**parameters_of(part), **known} for part in parts if isinstance(part, Draw)]
 
 
