@@ -236,7 +236,9 @@ def written(product: Product, folder: Path) -> bytes:
         product.data.write(folder / f"data.{ending}")
         parts.append((folder / f"data.{ending}").read_bytes())
     for name, recoded in product.scheme.items():
-        parts.append(write_scheme(name, recoded, folder).model_dump_json().encode())
+        parts.append(
+            write_scheme(name, recoded, folder, form=recoded.form).model_dump_json().encode()
+        )
     return b"\n".join(parts)
 
 

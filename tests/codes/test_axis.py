@@ -146,7 +146,7 @@ def test_a_run_of_numbers_is_an_interval(found: list[Decimal], other: str | None
         else:
             assert paid == pytest.approx((len(values) - 1) / (len(found) - 1))
             first, last = values[0], values[-1]
-            plain = first.isdecimal() and last.isdecimal()
+            plain = all(x.isdecimal() for x in ordered[:-2])
             interval = f"{first}-{last}" if plain else f"{first} to {last}"
             assert text == (first if len(values) == 1 else interval)
 

@@ -103,7 +103,7 @@ def test_dates() -> None:
 
 def test_order_merges_neighbours() -> None:
     built = hierarchy({"order": {"values": ["low", "mid", "high", "top", "peak"], "runs": [2, 4]}})
-    assert path(built, "mid") == ["mid", "low - mid", "low - top", "*"]
+    assert path(built, "mid") == ["mid", "low to mid", "low to top", "*"]
     assert path(built, "peak") == ["peak", "peak", "peak", "*"]
 
 

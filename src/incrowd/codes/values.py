@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 
 # Everything here is spelled out, so that engines can do the same to whole columns.
@@ -21,6 +22,8 @@ BLANKS = (
 )
 BOOLEANS = {word: word.lower() for word in ("True", "TRUE", "False", "FALSE")}
 _NUMERAL = re.compile(NUMERAL)
+_WHOLE = re.compile(r"0|-?[1-9][0-9]*")
+_SPAN = re.compile(r"(0|-?[1-9][0-9]*)(?:-| to )(0|-?[1-9][0-9]*)")
 
 
 def canonical(value: object) -> str | None:
@@ -72,15 +75,36 @@ def number(text: str | None) -> Decimal | None:
     return Decimal(text)
 
 
-def span(first: str, last: str) -> str:
-    """The label of everything from one value to another.
+class Spans:
+    """The labels of everything from one value of a column to another: of one form in a column.
 
-    >>> span("18", "64"), span("7", "7"), span("-5", "5"), span("low", "high")
-    ('18-64', '7', '-5 to 5', 'low to high')
+    They have a dash where all values are whole and none is below 0, so that no dash can be taken
+    for a minus. Values may be spans themselves, or what lies beyond a number (>89).
+
+    >>> [Spans(["0", "18", "64"])("18", "64"), Spans(["0-4", "5-9", "10-14"])("0-4", "10-14")]
+    ['18-64', '0-14']
+    >>> [Spans(["-5", "5", "9"])("5", "9"), Spans(["low", "high"])("low", "high")]
+    ['5 to 9', 'low to high']
     """
-    if first == last:
-        return first
-    return f"{first}-{last}" if first.isdecimal() and last.isdecimal() else f"{first} to {last}"
+
+    def __init__(self, values: Iterable[str]) -> None:
+        self._ends = {value: _ends(value) for value in values}
+        ends = [end.lstrip("<>") for both in self._ends.values() for end in both]
+        self.whole = all(_WHOLE.fullmatch(end) for end in ends)
+        self.dash = self.whole and not any(end.startswith("-") for end in ends)
+
+    def __call__(self, first: str, last: str) -> str:
+        """The label of everything between two values, both included."""
+        if first == last:
+            return first
+        ends = (self._ends[first][0], self._ends[last][1]) if self.whole else (first, last)
+        return ("-" if self.dash else " to ").join(ends)
+
+
+def _ends(text: str) -> tuple[str, str]:
+    """Where a value begins and ends: 5-9 at 5 and 9; any other, 2020-03 too, at itself."""
+    found = _SPAN.fullmatch(text)
+    return (found[1], found[2]) if found and int(found[1]) < int(found[2]) else (text, text)
 
 
 def iso_day(text: str) -> dt.date | None:

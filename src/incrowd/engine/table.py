@@ -108,6 +108,10 @@ class Table(Protocol):
         """The table with every text and every name of a column written in another way."""
         ...
 
+    def relabelled(self, labels: Mapping[str, Mapping[str, int | float]]) -> Table:
+        """The table with numbers for texts: for each of some columns, the number of every text."""
+        ...
+
     def write(self, path: Path) -> None:
         """Write Parquet, CSV or Arrow by the ending of the name; whole or not at all."""
         ...

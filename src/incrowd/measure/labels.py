@@ -30,7 +30,7 @@ from incrowd.errors import IncrowdError
 MOST_BINS = 256
 _BRACKETS = re.compile(r"([\[\](])\s*([^,;]+?)\s*[,;]\s*([^,;]+?)\s*([\[\])])")
 _HALF_OPEN = re.compile(r"\s*(\[.*[)\[]|[(\]].*\]|\].*\[)\s*")
-_SPAN = re.compile(r"(\d+)-\d+")
+_SPAN = re.compile(r"(-?\d+)(?:-| to )-?\d+")
 _JOINTS = (" to ", " - ", "..", "–", "~", "-")
 
 

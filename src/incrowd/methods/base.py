@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import quote
 
 import numpy as np
 
-from incrowd.arrays import Codes, Progress, Step
+from incrowd.arrays import Codes, Floats, Progress, Step
 from incrowd.codes.counted import COUNT, Counted, Rows
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.codes.values import reading_order
@@ -19,6 +19,7 @@ from incrowd.privacy.events import Event
 from incrowd.privacy.randomness import Randomness
 from incrowd.release.certificate import Promise
 from incrowd.release.product import Made
+from incrowd.spec.build import Declared
 from incrowd.spec.model import Column, Spec
 
 
@@ -35,6 +36,20 @@ class Walk:
     progress: Progress = lambda _done, _all: None
 
 
+@dataclass(frozen=True)
+class Settled:
+    """What is settled of a release before its table is seen.
+
+    For each table the levels that its columns may take, lowest and highest; a cell of n rows is
+    shown with probability ``likely(n)``, at least as often as not from ``crowd`` rows on.
+    """
+
+    declared: Declared
+    tables: tuple[Mapping[str, tuple[int, int]], ...]
+    likely: Callable[[Floats], Floats]
+    crowd: float
+
+
 class Method(Protocol):
     """A way to publish. Making one refuses whatever can be refused without the table."""
 
@@ -46,6 +61,11 @@ class Method(Protocol):
     @property
     def promise(self) -> Promise:
         """What is promised, in numbers; the certificate finds the words."""
+        ...
+
+    @property
+    def settled(self) -> Settled:
+        """What is settled without the table."""
         ...
 
     def count(self, table: Table) -> Counted | Rows:

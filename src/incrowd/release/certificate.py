@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import (
 )
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from incrowd.codes.forms import Form
 from incrowd.errors import IncrowdError
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import from_dict
@@ -35,12 +36,14 @@ from incrowd.release.statements import (
     format_1,
     format_2,
     format_3,
+    format_4,
     told,
 )
 
 FILE = "certificate.json"
+README = "README.md"
 _MOST_CHOICES = 100  # a search chooses among seven pairs; to account for many takes long
-FORMAT: Literal[3] = 3
+FORMAT: Literal[4] = 4
 SYSTEM: Literal["system"] = "system"
 SEEDED: Literal["seeded: not private"] = "seeded: not private"
 
@@ -68,12 +71,14 @@ class SchemeColumn(_Part):
     """How one column was generalised: a level of a listed hierarchy, or of a rule.
 
     Without a level recoding was local: each class shows a group of any level or, where the
-    values are ``ordered``, an interval.
+    values are ``ordered``, an interval. ``labels`` is the form that its labels have, from format 4
+    on.
     """
 
     level: Count | None = None
     ordered: bool | None = None
     other: str | None = None
+    labels: Form | None = None
     file: str | None = None
     sha256: Hash | None = None
     rule: dict[str, Any] | None = None
@@ -143,10 +148,11 @@ class Certificate(_Part):
 
     Where several tables are released, ``slices`` holds what is each one's own; the parameters,
     at the top, are those of all together. ``format`` is missing in those of format 1; counts
-    belong to format 3.
+    belong to format 3 on, the form of labels and rehearsals to format 4. A ``rehearsal`` is of a
+    table that was made up.
     """
 
-    format: Literal[2, 3] | None = None
+    format: Literal[2, 3, 4] | None = None
     incrowd: Annotated[str, Field(pattern=r"^[0-9]{1,4}\.[0-9]{1,4}\.[0-9]{1,4}[a-z0-9.]{0,12}$")]
     method: str
     date: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
@@ -159,6 +165,7 @@ class Certificate(_Part):
     release: Data | None = None
     slices: list[Slice] | None = None
     randomness: Literal["system", "seeded: not private"]
+    rehearsal: Literal[True] | None = None
     seal: str = ""
     signature: Signature | None = None
 
@@ -184,7 +191,16 @@ class Certificate(_Part):
         of_people = self.format is not None and self.guarantee.unit == "one person"
         if self.guarantee.without_id and not of_people:
             raise ValueError("'without_id' belongs to the unit 'one person' of format 2 on")
+        columns = [column for table in self.tables for column in table.scheme.values()]
+        if any((column.labels is None) == self._says_forms for column in columns):
+            raise ValueError("the form of labels is said from format 4 on, of every column")
+        if self.rehearsal and not self._says_forms:
+            raise ValueError("'rehearsal' belongs to format 4 on")
         return self
+
+    @property
+    def _says_forms(self) -> bool:
+        return self.format is not None and self.format >= 4
 
     @property
     def k(self) -> int:
@@ -254,6 +270,8 @@ class Certificate(_Part):
     def problems(self) -> list[str]:
         """What is wrong with the certificate by itself: seal, signature, guarantee, parameters."""
         found = []
+        if self.rehearsal:
+            found.append("This is a rehearsal: its table was made up, and tells of nobody.")
         if self.randomness == SEEDED:
             found.append("The random numbers came from a seed: this release is NOT private.")
         if self.seal != self._hash():
@@ -286,13 +304,14 @@ class Certificate(_Part):
             noisy=tuple(self.noisy),
             kept=tuple(sorted(self.kept)),
             seeded=self.randomness == SEEDED,
+            rehearsal=bool(self.rehearsal),
         )
         words: str = self._words.statement(self.method, facts)
         return words
 
     @property
     def _words(self) -> ModuleType:
-        return {None: format_1, 2: format_2, 3: format_3}[self.format]
+        return {None: format_1, 2: format_2, 3: format_3, 4: format_4}[self.format]
 
     @property
     def _wording(self) -> Wording:
@@ -344,7 +363,7 @@ class Certificate(_Part):
         """Whether these are counts, by levels, in a format that has words for them."""
         columns = [column for table in self.tables for column in table.scheme.values()]
         by_levels = all(column.level is not None for column in columns)
-        return self.by_counts and by_levels and self.format == FORMAT
+        return self.by_counts and by_levels and self.format is not None and self.format >= 3
 
     def _counted_twice(self) -> str:
         """Why a release of format 1 from a sampled table claims too much."""

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeAlias
+
+import numpy as np
 
 from incrowd.codes.axis import Axis
 from incrowd.codes.counted import Counted, Shown
+from incrowd.codes.forms import Form, form_at, form_on, numbered
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.engine.table import Table
 from incrowd.measure.evaluation import Evaluation, by_labels, invented
@@ -20,6 +24,7 @@ from incrowd.measure.outcome import outcome
 from incrowd.measure.slices import together
 from incrowd.privacy.events import Event
 from incrowd.release.certificate import NoisyColumn, Promise
+from incrowd.spec.build import is_open
 from incrowd.spec.model import Column
 
 Parameters: TypeAlias = dict[str, float | str]
@@ -33,6 +38,16 @@ class Recoded:
     hierarchy: Hierarchy
     level: int | None
     ordered: bool | None = None
+
+    @property
+    def form(self) -> Form:
+        """The form of its labels, by its rule or by its listed values."""
+        if is_open(self.column):
+            assert self.column.hierarchy is not None
+            return "text" if self.column.hierarchy.mask is None else "masked"
+        if self.level is None:
+            return form_on(Axis(self.hierarchy, bool(self.ordered)))
+        return form_at(self.hierarchy, self.level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +88,26 @@ class Product:
     def smallest_class(self) -> int:
         """How many rows the smallest class has; 0 where there is none."""
         return int(self.shown.frequencies.counts.min()) if self.classes else 0
+
+    @cached_property
+    def numbers(self) -> dict[str, dict[str, int | float]]:
+        """For the columns that show nothing but numbers: the number of each label shown."""
+        found = {}
+        for at, (name, recoded) in enumerate(self.scheme.items()):
+            if recoded.form != "numbers" or self.stars:
+                continue
+            used = np.unique(self.shown.frequencies.codes[:, at]).tolist()
+            labels = [self.shown.labels[at][code] for code in used]
+            plain = numbered(labels, recoded.hierarchy.values)
+            if plain is not None:
+                pairs = zip(labels, plain, strict=True)
+                found[name] = {text: x for text, x in pairs if text is not None and x is not None}
+        return found
+
+    @cached_property
+    def table(self) -> Table:
+        """The rows with numbers as numbers, where a column shows nothing else."""
+        return self.data.relabelled(self.numbers) if self.numbers else self.data
 
     @property
     def scheme(self) -> dict[str, Recoded]:

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from incrowd.arrays import Counts
 from incrowd.codes.axis import Axis
 from incrowd.codes.counted import COUNT
+from incrowd.codes.forms import Form, as_number, form_at, form_on
 from incrowd.codes.frequency import Frequencies, keys
 from incrowd.codes.hierarchy import ROOT, from_rows
 from incrowd.codes.values import BOOLEANS, canonical, iso_day, number, reading_order
@@ -28,6 +29,7 @@ from incrowd.measure.diversity import Distinct, Entropy, Protected, Rule
 from incrowd.measure.labels import Reader
 from incrowd.release.certificate import (
     FILE,
+    README,
     Certificate,
     NoisyColumn,
     SchemeColumn,
@@ -35,6 +37,7 @@ from incrowd.release.certificate import (
 )
 from incrowd.release.formulas import unescaped
 from incrowd.release.keys import public_key
+from incrowd.release.readme import readme
 from incrowd.release.statements import RULES, rules_of
 from incrowd.spec.arx import read_rows, write_rows
 from incrowd.spec.hierarchies import Hierarchies, Mask
@@ -60,6 +63,7 @@ def verify(folder: Path | str, *, key: str | None = None, least_format: int = 1)
         return [str(error)]
     found = [
         *_signer(certificate, signer), *certificate.problems(), *_strangers(folder, certificate),
+        *_page(folder, certificate),
     ]  # fmt: skip
     if (certificate.format or 1) < least_format:
         found.append(f"The certificate is of format {certificate.format or 1}, not {least_format}.")
@@ -129,6 +133,7 @@ def _strangers(folder: Path, certificate: Certificate) -> list[str]:
             if column.file not in (None, f"scheme/{quote(name, safe=' ')}.csv"):
                 return [f"The scheme of '{name}' is in the wrong place."]
     known = {FILE, "scheme", *(path for path, _ in _files(certificate))}
+    known |= {README} if (certificate.format or 1) >= 4 else set()
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if name == "curator":
@@ -145,6 +150,21 @@ def _strangers(folder: Path, certificate: Certificate) -> list[str]:
         ):
             found.append(f"'{name}' is not covered by the certificate.")
     return found
+
+
+def _page(folder: Path, certificate: Certificate) -> list[str]:
+    """Whether the page for readers is what the certificate makes of it."""
+    try:
+        expected = readme(certificate).encode()
+    except (IncrowdError, ArithmeticError, LookupError, ValueError) as error:
+        return [f"The certificate makes no page for readers: {error}."]
+    path = folder / README
+    if not expected:
+        return []
+    if not _is_file(path):
+        return [f"The file '{README}' is missing."]
+    same = path.stat().st_size == len(expected) and path.read_bytes() == expected
+    return [] if same else [f"The file '{README}' does not say what the certificate says."]
 
 
 def _is_file(path: Path) -> bool:
@@ -172,7 +192,7 @@ def _data(folder: Path, certificate: Certificate) -> list[str]:
         return [f"The data have the columns {', '.join(table.columns)}, not those of the scheme."]
     for name in names:
         scheme = certificate.table.scheme[name]
-        allowed = _allowed(folder, name, scheme, strict=certificate.format is not None)
+        allowed = _allowed(folder, name, scheme, certificate.format or 1)
         starred = {ROOT} if certificate.parameters.get("suppressed") == "starred" else set()
         shown = [value for value in table.values(name) if value not in starred]
         strange = sorted(str(value) for value in shown if not allowed(value))
@@ -180,6 +200,8 @@ def _data(folder: Path, certificate: Certificate) -> list[str]:
             level = certificate.table.scheme[name].level
             what = "its hierarchy" if level is None else f"level {level}"
             found.append(f"'{strange[0]}' in column '{name}' is no value of {what}.")
+        elif scheme.labels is not None and not _is_of(scheme.labels, shown, release.file):
+            found.append(f"The labels of column '{name}' are not '{scheme.labels}'.")
     for name, grid in certificate.noisy.items():
         off = [value for value in table.values(name) if not _on_grid(value, grid)]
         if off:
@@ -328,12 +350,13 @@ def _refuse_bad_counts(table: Table, names: list[str]) -> None:
 
 
 def _allowed(
-    folder: Path, name: str, column: SchemeColumn, *, strict: bool
+    folder: Path, name: str, column: SchemeColumn, format_: int
 ) -> Callable[[object], bool]:
     """Which values a column may show: at its level, or, recoded locally, anything readable.
 
-    If ``strict``, a label must be the one that a release writes, and so must the scheme.
+    From format 2 on a label must be the one that a release writes, and so must the scheme.
     """
+    strict = format_ >= 2
     if column.file is not None:
         # As it is written: older releases list True where a newer one lists true.
         rows = read_rows(folder / column.file, ";", ours=True)
@@ -341,10 +364,16 @@ def _allowed(
         if strict and write_rows(hierarchy).encode() != (folder / column.file).read_bytes():
             raise IncrowdError(f"the scheme of '{name}' is not written as a release writes it")
         if column.level is None:
-            return _readable(Axis(hierarchy, bool(column.ordered)), name, strict=strict)
+            axis = Axis(hierarchy, bool(column.ordered), mixed=format_ < 4)
+            _refuse_form(name, column, form_on(axis))
+            return _readable(axis, name, strict=strict)
+        _refuse_form(name, column, form_at(hierarchy, column.level))
         labels = set(hierarchy.labels[column.level])
+        if column.labels == "numbers":
+            return lambda value: (value if value is None else canonical(value)) in labels
         return lambda value: value in labels
     declared = Hierarchies.model_validate(column.rule)
+    _refuse_form(name, column, "text" if declared.mask is None else "masked")
     if declared.mask is not None:
         levels = [column.level] if column.level is not None else range(declared.mask.length + 1)
         allowed = [_masked(declared.mask, level, column.other) for level in levels]
@@ -355,6 +384,27 @@ def _allowed(
         return lambda value: value == ROOT
     older = () if strict else BOOLEANS
     return lambda value: canonical(value) == value or value in older
+
+
+def _refuse_form(name: str, column: SchemeColumn, form: Form) -> None:
+    """Refuse a form that labels of such a scheme do not have; formats before 4 say none."""
+    fits = (form, "numbers or text") if form == "numbers" else (form,)
+    if column.labels is not None and column.labels not in fits:
+        raise IncrowdError(f"the labels of '{name}' have the form '{form}', not '{column.labels}'")
+
+
+def _is_of(form: Form, shown: list[object], file: str) -> bool:
+    """Whether numbers are written as numbers where nothing else is shown, and else all is text."""
+    texts = [value for value in shown if isinstance(value, str)]
+    if form == "numbers":
+        return (
+            all(as_number(text) is not None for text in texts)
+            if file.endswith(".csv")
+            else not texts
+        )
+    if form == "numbers or text" and all(as_number(text) is not None for text in texts):
+        return False  # it would have been written as numbers
+    return len(texts) == sum(value is not None for value in shown)
 
 
 def _readable(axis: Axis, name: str, *, strict: bool) -> Callable[[object], bool]:

@@ -12,11 +12,13 @@ from urllib.parse import quote
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from incrowd import __version__
+from incrowd.codes.forms import Form
 from incrowd.measure.evaluation import Evaluation
 from incrowd.privacy.events import as_dict
 from incrowd.release.certificate import (
     FILE,
     FORMAT,
+    README,
     SEEDED,
     SYSTEM,
     Certificate,
@@ -27,15 +29,25 @@ from incrowd.release.certificate import (
 )
 from incrowd.release.formulas import escaped
 from incrowd.release.product import Made, Product, Recoded
+from incrowd.release.readme import readme
 from incrowd.spec.arx import write_rows
 from incrowd.spec.build import is_open
 from incrowd.spec.release import CommonSpec
 
 
 def write(
-    draft: Path, made: Made, asked: CommonSpec, *, private: bool, key: Ed25519PrivateKey | None
+    draft: Path,
+    made: Made,
+    asked: CommonSpec,
+    *,
+    private: bool,
+    key: Ed25519PrivateKey | None,
+    rehearsal: bool = False,
 ) -> Certificate:
-    """Write data, scheme and certificate; ``private`` if the random bits were nobody's to know."""
+    """Write data, scheme, certificate and the page for readers.
+
+    ``private`` if the random bits were nobody's to know; a ``rehearsal`` if the table was made up.
+    """
     (draft / "scheme").mkdir()
     several = len(made.products) > 1
     tables = [
@@ -56,22 +68,25 @@ def write(
         kept=list(first.kept),
         noisy=first.noisy,
         randomness=SYSTEM if private else SEEDED,
+        rehearsal=rehearsal or None,
         **own,
     ).stated()
     certificate = certificate.sealed() if key is None else certificate.signed(key)
     (draft / FILE).write_bytes(certificate.canonical())
+    (draft / README).write_text(readme(certificate), encoding="utf-8", newline="\n")
     return certificate
 
 
 def _write_table(draft: Path, name: str, asked: CommonSpec, product: Product) -> Slice:
     """Write one table and its scheme."""
     path = draft / f"{name}.{asked.format}"
-    data = product.data.respelled(escaped) if asked.formulas else product.data
+    data = product.table if asked.format == "parquet" else product.data  # in a text all is text
+    data = data.respelled(escaped) if asked.formulas else data
     data.write(path)
     return Slice(
         parameters=product.parameters,
         scheme={
-            column: write_scheme(column, recoded, draft)
+            column: write_scheme(column, recoded, draft, form=_form(column, recoded, product))
             for column, recoded in product.scheme.items()
         },
         release=Data(
@@ -86,14 +101,20 @@ def _write_table(draft: Path, name: str, asked: CommonSpec, product: Product) ->
     )
 
 
-def write_scheme(name: str, recoded: Recoded, draft: Path) -> SchemeColumn:
+def _form(name: str, recoded: Recoded, product: Product) -> Form:
+    """The form of the labels of a column, as they are written."""
+    mixed = recoded.form == "numbers" and name not in product.numbers
+    return "numbers or text" if mixed else recoded.form
+
+
+def write_scheme(name: str, recoded: Recoded, draft: Path, *, form: Form) -> SchemeColumn:
     """The recoding that was applied: as an ARX file where the domain is listed, else as a rule.
 
     The values met in an open domain are facts about the table and are not written.
     """
     column = recoded.column
     known: dict[str, Any] = {
-        "level": recoded.level, "ordered": recoded.ordered, "other": column.other,
+        "level": recoded.level, "ordered": recoded.ordered, "other": column.other, "labels": form,
     }  # fmt: skip
     if is_open(column):
         assert column.hierarchy is not None

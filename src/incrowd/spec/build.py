@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from incrowd.codes.hierarchy import ROOT, Hierarchy, HierarchyError, from_rows
-from incrowd.codes.values import canonical, iso_day, number, span
+from incrowd.codes.values import Spans, canonical, iso_day, number
 from incrowd.spec.arx import ArxRows, read_rows
 from incrowd.spec.hierarchies import (
     CsvFile,
@@ -109,6 +109,18 @@ class Declared:
         open_height = hierarchy.declared.open_height if hierarchy else None
         return self._built[name].height if open_height is None else open_height
 
+    def words(self, name: str, level: int) -> str:
+        """What a level of a column shows, in words."""
+        hierarchy = self.columns[name].hierarchy
+        if level == self.height(name) - 1 and self.rooted(name):
+            return "nothing"
+        if level == 0:
+            return "as it is"
+        if hierarchy is not None and hierarchy.mask is not None:
+            shown = hierarchy.mask.length - level
+            return f"{shown} of {hierarchy.mask.length} characters"
+        return f"such as {self._built[name].labels[level][0]}"
+
     def rooted(self, name: str) -> bool:
         """Whether the top level of a column is a single group."""
         return self.is_open(name) or self._built[name].rooted
@@ -183,13 +195,14 @@ def _steps(low: Decimal, high: Decimal, width: Decimal) -> list[Decimal]:
 
 
 def _spans(edges: list[Decimal], high: Decimal, whole: bool) -> list[str]:
-    """The labels of neighbouring intervals: 18-64 for whole numbers, [0.5, 1) for others."""
+    """The labels of neighbouring intervals: 18-64 for whole numbers, [0.5, 1) for others.
+
+    Where some are below 0, whole numbers have -5 to 4, all of them.
+    """
     if whole:
         lasts = [*(x - 1 for x in edges[1:]), high]
-        return [
-            span(canonical(start) or "", canonical(last) or "")
-            for start, last in zip(edges, lasts, strict=True)
-        ]
+        ends = [[canonical(x) or "" for x in points] for points in (edges, lasts)]
+        return list(map(Spans(itertools.chain(*ends)), *ends))
     texts = [canonical(x) for x in edges]
     inner = [f"[{start}, {end})" for start, end in itertools.pairwise(texts)]
     return [*inner, f"[{texts[-1]}, {canonical(high)}]"]
@@ -272,10 +285,11 @@ def _dates(declared: Dates, other: str | None) -> Hierarchy:
 
 def _order_rows(declared: Order) -> ArxRows:
     values = [canonical(value) or "" for value in declared.values]
+    spans = Spans(values)
 
     def runs(length: int) -> list[str]:
         parts = [values[i : i + length] for i in range(0, len(values), length)]
-        names = [part[0] if len(part) == 1 else f"{part[0]} - {part[-1]}" for part in parts]
+        names = [spans(part[0], part[-1]) for part in parts]
         return [name for name, part in zip(names, parts, strict=True) for _ in part]
 
     columns = [values, *(runs(length) for length in declared.runs), [ROOT] * len(values)]

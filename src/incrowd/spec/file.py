@@ -9,7 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,14 @@ class SpecFile:
         else:
             node[_written(node, last)] = value
         return parse(_dump(document), path=self.path)
+
+    def confirmed(self) -> SpecFile:
+        """The same with nothing left to confirm: to see what would be, not to publish by it."""
+        columns = {
+            name: column.model_copy(update={"confirm": ()})
+            for name, column in self.spec.columns.items()
+        }
+        return replace(self, spec=self.spec.model_copy(update={"columns": columns}))
 
     def text(self) -> str:
         """The document as YAML."""

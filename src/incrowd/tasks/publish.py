@@ -130,7 +130,7 @@ def publish(
     before the ledger is touched, and the ledger is booked before anything is drawn. What whoever
     publishes should know is warned of, and kept in ``Release.warnings``.
     """
-    release = _published(
+    release = released(
         table, spec, output=output, curator=curator,
         ledger=ledger, key=key, bits=bits, engine=engine, step=step, progress=progress,
     )  # fmt: skip
@@ -139,7 +139,7 @@ def publish(
     return release
 
 
-def _published(
+def released(
     table: Any,
     spec: SpecFile | Path | str | Mapping[str, Any],
     *,
@@ -151,13 +151,20 @@ def _published(
     engine: Engine | None,
     step: Step,
     progress: Progress,
+    rehearsal: bool = False,
 ) -> Release:
+    """What :func:`publish` does, without a word of warning.
+
+    A ``rehearsal`` is of a table that was made up: nothing is remembered of it, and its
+    certificate says so.
+    """
     if output is None:
         home = Path(tempfile.mkdtemp(prefix="incrowd-"))
         try:
-            release = _published(
+            release = released(
                 table, spec, output=home / "release", curator=curator,
                 ledger=ledger, key=key, bits=bits, engine=engine, step=step, progress=progress,
+                rehearsal=rehearsal,
             )  # fmt: skip
         except BaseException:
             shutil.rmtree(home, ignore_errors=True)
@@ -186,16 +193,19 @@ def _published(
     ):
         # Loading what draws the report, and hashing the table, go beside the counting.
         workers.submit(import_module, "incrowd.release.report")
-        recognised = Recognised(source, ledger, workers)
+        recognised = None if rehearsal else Recognised(source, ledger, workers)
         step("count")
         counted = method.count(source)
         refuse_outside(counted)
-        recognised.wait()
+        if recognised is not None:
+            recognised.wait()
         step("book")
         if ledger is not None:
             ledger.book(spend, unit=_unit(file.spec))
             spent.booked = True
-        known = _seeded(bits) + recognised.warnings(accounted=bool(spend)) + _last(ledger, spend)
+        known = _seeded(bits) + _last(ledger, spend)
+        if recognised is not None:
+            known += recognised.warnings(accounted=bool(spend))
         if isinstance(file.spec.unit, PersonId):
             source = source.one_row_each(file.spec.unit.id, bits)
             counted = method.count(source)
@@ -203,16 +213,17 @@ def _published(
         step("measure")
         evaluation, measured = made.measured()
         step("write")
-        certificate = write(draft, made, asked, private=bits.private, key=key)
+        certificate = write(draft, made, asked, private=bits.private, key=key, rehearsal=rehearsal)
         step("report")
         write_curator(private, certificate, evaluation, made.reasons, measured)
         step("appear")
-        known += recognised.remember(known, accounted=bool(spend))
+        if recognised is not None:
+            known += recognised.remember(known, accounted=bool(spend))
     weak = weak_promises(asked, made.promise.epsilon, made.promise.delta)
     return Release(
         certificate=certificate,
         evaluation=evaluation,
-        tables=tuple(product.data for product in made.products),
+        tables=tuple(product.table for product in made.products),
         warnings=(*known, *weak, *measured),
         folder=output,
         curator=curator,

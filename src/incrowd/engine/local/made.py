@@ -39,6 +39,14 @@ class MadeTable(LocalTable):
         super().__init__(frame.rename({new: name for name, new in inner.items() if name != new}))
         self._coded, self._plain, self._order = coded, plain, order
 
+    def relabelled(self, labels: Mapping[str, Mapping[str, int | float]]) -> LocalTable:
+        """The table with numbers for texts."""
+        coded = dict(self._coded)
+        for name, numbers in labels.items():
+            known, codes = coded[name]
+            coded[name] = ([numbers.get(text) for text in known], codes)  # type: ignore[call-overload]
+        return MadeTable(coded, self._plain, self._order)
+
     def write(self, path: Path) -> None:
         """Write Parquet, CSV or Arrow by the ending of the name; whole or not at all."""
         if path.suffix != ".parquet":

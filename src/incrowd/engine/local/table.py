@@ -178,6 +178,15 @@ class LocalTable:
             changes.append(column.alias(spell(name)))
         return LocalTable(self._frame.select(changes))
 
+    def relabelled(self, labels: Mapping[str, Mapping[str, int | float]]) -> LocalTable:
+        """The table with numbers for texts."""
+        changes = [
+            pl.col(self._inner[name]).replace_strict(list(known), list(known.values()))
+            for name, known in labels.items()
+        ]
+        names = {new: name for name, new in self._inner.items()}
+        return LocalTable(self._frame.with_columns(changes).rename(names))
+
     def write(self, path: Path) -> None:
         """Write Parquet, CSV or Arrow by the ending of the name; whole or not at all."""
         frame = self._named

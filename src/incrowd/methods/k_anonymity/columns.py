@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from incrowd.codes.counted import Rows
 from incrowd.errors import IncrowdError
-from incrowd.methods.base import published
+from incrowd.methods.base import Settled, published
 from incrowd.release.statements import RULES
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile
@@ -33,6 +33,18 @@ class Columns:
                     f"'levels' names the column '{name}', which is not generalised: it would be "
                     "shown as it is. Make it quasi, or drop it."
                 )
+
+    @property
+    def settled(self) -> Settled:
+        """Classes are shown from k rows on."""
+        names, given = self.declared.names, self.release.levels
+        limits = {}
+        for name in names:
+            level = given.get(name, (0, self.declared.height(name) - 1))
+            limits[name] = (level, level) if isinstance(level, int) else level
+        return Settled(
+            self.declared, (limits,), lambda rows: (rows >= self.k).astype(float), float(self.k)
+        )
 
     def parameters(self) -> dict[str, float | str]:
         """What the certificate says: k, the algorithm, how rows are suppressed, the rules."""

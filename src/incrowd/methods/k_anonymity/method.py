@@ -12,7 +12,7 @@ from incrowd.codes.hierarchy import ROOT
 from incrowd.engine.count import count_rows
 from incrowd.engine.table import Engine, Table
 from incrowd.errors import IncrowdError
-from incrowd.methods.base import Walk, cells, protection, published
+from incrowd.methods.base import Settled, Walk, cells, protection, published
 from incrowd.methods.k_anonymity.classes import Classes, classes
 from incrowd.methods.k_anonymity.columns import Columns
 from incrowd.privacy.events import Event
@@ -37,6 +37,11 @@ class KAnonymity:
                 f"The column '{next(iter(noisy))}' is noisy, which belongs to the method "
                 "'k-epsilon'. Make it quasi or sensitive, or drop it."
             )
+
+    @property
+    def settled(self) -> Settled:
+        """Classes of at least k."""
+        return self._columns.settled
 
     def count(self, table: Table) -> Rows:
         """The tuples of generalised and kept columns."""

@@ -15,7 +15,7 @@ from incrowd.codes.frequency import merged
 from incrowd.engine.count import count_rows
 from incrowd.engine.table import Engine, Table
 from incrowd.errors import IncrowdError
-from incrowd.methods.base import Walk, in_reading_order, protection, published
+from incrowd.methods.base import Settled, Walk, in_reading_order, protection, published
 from incrowd.methods.k_anonymity.classes import Classes, classes
 from incrowd.methods.k_anonymity.columns import Columns
 from incrowd.methods.k_epsilon.loss import noisiness
@@ -40,6 +40,11 @@ class KEpsilon:
         self.events: list[Event] = []
         self.promise = Promise(kind="(k,epsilon)-anonymity", **protection(file.spec))
         _refuse(self.release, self.noisy)
+
+    @property
+    def settled(self) -> Settled:
+        """Classes of at least k."""
+        return self.columns.settled
 
     def count(self, table: Table) -> Rows:
         """The tuples of generalised, kept and noisy columns."""

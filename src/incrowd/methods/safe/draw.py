@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from scipy.special import bdtrc
 
 from incrowd.anonymize.counts import noisy_counts
 from incrowd.anonymize.safe import safe
 from incrowd.anonymize.safe_search import Ramp, ramp
+from incrowd.arrays import Floats
 from incrowd.codes.counted import CountNoise
 from incrowd.codes.frequency import Frequencies
 from incrowd.privacy.counts import law_of
@@ -31,6 +33,10 @@ class Draw(Protocol):
     @property
     def crowd(self) -> float:
         """The number of alike rows from which a cell is shown at least as often as not."""
+        ...
+
+    def likely(self, rows: Floats) -> Floats:
+        """How likely cells with so many rows are shown."""
         ...
 
     @property
@@ -66,6 +72,15 @@ class BySample:
         """k / beta."""
         return self.pair.k / self.pair.beta
 
+    def likely(self, rows: Floats) -> Floats:
+        """P[B(n, beta) >= k]."""
+        found: Floats = np.where(
+            rows >= self.pair.k,
+            bdtrc(self.pair.k - 1, np.maximum(rows, self.pair.k), self.pair.beta),
+            0.0,
+        )
+        return found
+
     @property
     def parameters(self) -> dict[str, float | str]:
         """k and beta among them."""
@@ -93,6 +108,11 @@ class ByCounts:
     def crowd(self) -> float:
         """r + k."""
         return float(self.event.r + self.k)
+
+    def likely(self, rows: Floats) -> Floats:
+        """P[n + X >= r + k]."""
+        law, least = law_of(self.event), self.event.r + self.k
+        return np.array([law.at_least(least - int(n)) if n >= 1 else 0.0 for n in rows])
 
     @property
     def noise(self) -> CountNoise:

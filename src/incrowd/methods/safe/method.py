@@ -9,7 +9,7 @@ from incrowd.codes.counted import Counted
 from incrowd.engine.count import count
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
-from incrowd.methods.base import Walk, protection, published
+from incrowd.methods.base import Settled, Walk, protection, published
 from incrowd.methods.safe.auto import decided, drawn
 from incrowd.methods.safe.budget import by_counts, fixed, searched
 from incrowd.methods.safe.draw import possible
@@ -66,6 +66,13 @@ class Safe:
             own = [release.search_epsilon / len(own)] * len(own)
         settled = by_counts if release.draw == "counts" else searched
         return settled(release, selections=own, choices=chosen, tables=tables)
+
+    @property
+    def settled(self) -> Settled:
+        """Of several ways to draw, the one that shows the smallest crowds."""
+        draw = min(possible(self._split, self._release), key=lambda draw: draw.crowd)
+        tables = tuple(self._scheme.limits(names) for names in self._slicing.known)
+        return Settled(self._declared, tables, draw.likely, draw.crowd)
 
     def count(self, table: Table) -> Counted:
         """The tuples that the scheme works on; of slices, those of all columns."""

@@ -49,6 +49,10 @@ class Scheme(Protocol):
         """What each of its private choices spends, as a share of epsilon; none if it has none."""
         ...
 
+    def limits(self, names: tuple[str, ...]) -> dict[str, tuple[int, int]]:
+        """The lowest and highest level that some of the columns may have."""
+        ...
+
     def counted(self, table: Table) -> Counted:
         """The tuples that it works on."""
         ...
@@ -68,6 +72,10 @@ class Fixed:
     def shares(self) -> tuple[float, ...]:
         """Nothing is chosen from the table."""
         return ()
+
+    def limits(self, names: tuple[str, ...]) -> dict[str, tuple[int, int]]:
+        """One level each."""
+        return {name: (self._levels[name], self._levels[name]) for name in names}
 
     def counted(self, table: Table) -> Counted:
         """The table at the levels of the scheme: of a large one, far fewer tuples."""
@@ -122,6 +130,11 @@ class Searched:
     def shares(self) -> tuple[float, ...]:
         """One choice."""
         return (SEARCH_SHARE,)
+
+    def limits(self, names: tuple[str, ...]) -> dict[str, tuple[int, int]]:
+        """Those of the lattice."""
+        lattice = self.lattice(names)
+        return dict(zip(names, zip(lattice.low, lattice.high, strict=True), strict=True))
 
     def counted(self, table: Table) -> Counted:
         """The table at level 0."""

@@ -30,12 +30,18 @@ class Slicer:
     def __init__(self, asked: Slices, columns: tuple[str, ...]) -> None:
         self._columns = columns
         self._known: list[tuple[str, ...]] = []
+        self._most = len(columns)
         self.tables, self.choices, self.reason = 1, 0, ""
         if isinstance(asked, Slicing):
             self._settle(asked)
         elif asked:
             self._known = _declared(asked, columns)
             self.tables = len(asked)
+
+    @property
+    def known(self) -> list[tuple[str, ...]]:
+        """The columns of each slice as far as they are settled; else some of as many columns."""
+        return self._known or [self._columns[: self._most]]
 
     def _settle(self, asked: Slicing) -> None:
         columns, most = len(self._columns), asked.columns

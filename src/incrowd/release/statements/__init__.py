@@ -143,6 +143,7 @@ class Facts:
     noisy: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     seeded: bool = False
+    rehearsal: bool = False
 
 
 @dataclass(frozen=True)

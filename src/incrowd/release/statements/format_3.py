@@ -1,4 +1,4 @@
-"""The words of certificates of format 3, the one that is written today.
+"""The words of certificates of format 3, as versions before format 4 wrote them.
 
 What it says more than format 2: counts with noise, and both promises that they keep.
 """

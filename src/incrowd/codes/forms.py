@@ -1,0 +1,102 @@
+"""The form that the labels of a column have, so that a program can read them: one for each column.
+
+A form is told by the labels alone, whoever wrote them. ``*``, and what stands for values outside
+the domain, may stand beside any of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Literal, TypeAlias
+
+from incrowd.codes.axis import Axis
+from incrowd.codes.hierarchy import ROOT, Hierarchy
+from incrowd.codes.values import canonical, number
+
+Form: TypeAlias = Literal[
+    "nothing", "numbers", "numbers or text", "a-b", "a to b", "[a, b)",
+    "days", "months", "quarters", "masked", "text",
+]  # fmt: skip
+
+_N = r"-?[0-9]+(?:\.[0-9]+)?"
+_BEYOND = rf"[<>]{_N}"
+_A_DASH_B = re.compile(r"<?([0-9]+)->?([0-9]+)")
+
+
+def _matches(pattern: str) -> Callable[[str], bool]:
+    compiled = re.compile(pattern)
+    return lambda label: compiled.fullmatch(label) is not None
+
+
+def _is_dash(label: str) -> bool:
+    """A whole number, two with a dash, the smaller first, or what lies beyond a number."""
+    found = _A_DASH_B.fullmatch(label)
+    if found:
+        return number(found[1]) is not None and int(found[1]) < int(found[2])
+    return label.isdecimal() or re.fullmatch(_BEYOND, label) is not None
+
+
+_TESTS: tuple[tuple[Form, Callable[[str], bool]], ...] = (
+    ("nothing", lambda label: label == ROOT),
+    ("numbers", lambda label: as_number(label) is not None),
+    ("a-b", _is_dash),
+    ("a to b", _matches(rf"<?{_N}(?: to >?{_N})?|{_BEYOND}")),
+    ("[a, b)", _matches(rf"\[{_N}, {_N}[)\]]|{_BEYOND}")),
+    ("days", _matches(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")),
+    ("months", _matches(r"[0-9]{4}-[0-9]{2}")),
+    ("quarters", _matches(r"[0-9]{4}-Q[1-4]")),
+)
+
+
+def form_of(labels: Iterable[str]) -> Form:
+    """The form that all labels have.
+
+    >>> form_of(["0-4", "5-9", ">89"]), form_of(["-5 to 4", "5 to 9"]), form_of(["0.5", "1"])
+    ('a-b', 'a to b', 'numbers')
+    >>> form_of(["[0, 0.5)", "[0.5, 1]"]), form_of(["2020-03", "2020-11"]), form_of(["a", "1"])
+    ('[a, b)', 'months', 'text')
+    """
+    listed = list(labels)
+    return next((form for form, fits in _TESTS if listed and all(map(fits, listed))), "text")
+
+
+def form_at(hierarchy: Hierarchy, level: int) -> Form:
+    """The form of the labels of a listed domain at a level."""
+    top = level == hierarchy.height - 1 and hierarchy.rooted
+    known = hierarchy.labels[level] if top else hierarchy.labels[level][:-2]
+    return "nothing" if top else form_of(label for label in known if label is not None)
+
+
+def form_on(axis: Axis) -> Form:
+    """The form of the labels of boxes on an axis: spans of values, or groups of a tree."""
+    if not axis.ordered:
+        return "text"
+    if axis.spans.dash:
+        return "a-b"
+    numbers = axis.spans.whole or all(number(value) is not None for value in axis.hierarchy.values)
+    return "a to b" if numbers else "text"
+
+
+def numbered(
+    labels: Iterable[str | None], values: Iterable[str]
+) -> list[int | float | None] | None:
+    """Labels as numbers, whole ones if the ``values`` of the domain are; None if one is none."""
+    listed = list(labels)
+    numbers = [None if label is None else as_number(label) for label in listed]
+    if any(
+        found is None and label is not None for found, label in zip(numbers, listed, strict=True)
+    ):
+        return None
+    whole = all(isinstance(as_number(value), int) for value in values)
+    return numbers if whole else [None if found is None else float(found) for found in numbers]
+
+
+def as_number(label: str) -> int | float | None:
+    """The number that a label is, if a program would read and write it without any change."""
+    found = number(label)
+    if found is None:
+        return None
+    plain = int(found) if found == found.to_integral_value() else float(found)
+    exact = abs(plain) < 2**53 and canonical(plain) == label
+    return plain if exact else None

@@ -1,0 +1,239 @@
+"""What a release can be expected to show of a table that nobody has looked at yet.
+
+Two tables are assumed. In the *even* one all values of a column are equally frequent; in the
+*skewed* one the i-th value in the order of its declaration is 1/i times as frequent as the first.
+Columns are independent. Of an open domain nobody knows the values: each character of a mask is
+even or skewed by itself, and other columns are taken to have ``OPEN_VALUES`` values.
+
+Rows fall into cells; how many cells there are, and how large, follows from the shares of the
+groups of each column alone: the logarithm of a cell's share is a sum over columns, so its
+distribution is a convolution, done on a grid. The number of rows of a cell is taken to be
+Poisson. These are expectations of assumed tables: no data are used, and nothing is promised.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+
+from incrowd.arrays import Floats, Places
+from incrowd.codes.hierarchy import Hierarchy
+from incrowd.spec.hierarchies import Mask
+
+Assumption: TypeAlias = Literal["even", "skewed"]
+ASSUMPTIONS: tuple[Assumption, ...] = ("even", "skewed")
+OPEN_VALUES = 10
+_PER_NAT = 20  # points of the grid for each factor of e
+_LEAST = 1e-4  # cells with fewer rows in the mean are not shown
+_DENSE = 4000
+Levels: TypeAlias = dict[str, int]
+_Waves: TypeAlias = npt.NDArray[np.complex128]
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The groups of a column at one level: the logarithm of the share of each kind of them.
+
+    ``mass`` is the share of all rows that lie in groups of each kind; it adds up to 1.
+    """
+
+    logs: Floats
+    mass: Floats
+
+    @staticmethod
+    def of(shares: Floats) -> Groups:
+        """Groups by their shares."""
+        shares = shares[shares > 0]
+        return Groups(np.minimum(np.log(shares), 0.0), shares)
+
+    @property
+    def single(self) -> bool:
+        """Whether there is only one group, which tells nothing."""
+        return len(self.logs) == 1 and bool(self.logs[0] > -1e-9)
+
+
+def weights(values: int, assumption: Assumption) -> Floats:
+    """The shares of so many values."""
+    plain = np.ones(values) if assumption == "even" else 1 / np.arange(1, values + 1)
+    found: Floats = plain / plain.sum()
+    return found
+
+
+def groups(hierarchy: Hierarchy, level: int, assumption: Assumption) -> Groups:
+    """The groups of a listed domain at a level."""
+    values = len(hierarchy.values)
+    shares = _added(hierarchy.groups[level][:values], weights(values, assumption))
+    return Groups.of(shares)
+
+
+def masked(mask: Mask, level: int, assumption: Assumption) -> Groups:
+    """The groups of a mask that hides so many characters."""
+    found = Groups(np.zeros(1), np.ones(1))
+    one = Groups.of(weights(len(set(mask.alphabet)), assumption))
+    for _ in range(mask.length - level):
+        logs: Floats = np.add.outer(found.logs, one.logs).ravel()
+        mass: Floats = np.multiply.outer(found.mass, one.mass).ravel()
+        kinds, at = np.unique(np.round(logs, 6), return_inverse=True)
+        found = Groups(kinds, _added(at, mass))
+    return found
+
+
+def _added(places: npt.NDArray[np.integer], mass: Floats, least: int = 0) -> Floats:
+    """The mass at each place."""
+    return np.bincount(places, weights=mass, minlength=least).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The share of rows that are shown, and how likely not a single one is."""
+
+    rows: float
+    empty: float
+
+
+class _Chances:
+    """How likely a cell is shown, and a row of it, by the mean number of its rows.
+
+    Means lie on the same grid as shares, so that one table does for tables of any size.
+    """
+
+    def __init__(self, likely: Callable[[Floats], Floats]) -> None:
+        top = _GRID[min(int(np.searchsorted(likely(_GRID), 1 - 1e-9)), len(_GRID) - 1)]
+        dense = top <= _DENSE
+        n = np.arange(0.0, top + 1) if dense else np.unique(np.geomspace(1, top, _DENSE).round())
+        chance, wide = np.append(likely(n), 1.0), np.gradient(n)
+        self._first = math.floor(math.log(_LEAST) * _PER_NAT)
+        last = math.ceil(math.log(top + 8 * math.sqrt(top) + 8) * _PER_NAT)
+        means = np.exp(np.arange(self._first, last) / _PER_NAT)
+        self._shown, self._met = np.zeros(len(means)), np.zeros(len(means))
+        for at, mean in enumerate(means.tolist()):
+            poisson = np.exp(n * math.log(mean) - mean - gammaln(n + 1)) * wide
+            for found, mass in ((self._shown, poisson), (self._met, poisson * n / mean)):
+                found[at] = min(np.append(mass, max(1 - mass.sum(), 0.0)) @ chance, 1.0)
+
+    def at(self, places: Places) -> tuple[Floats, Floats]:
+        """Both, at places of the grid; nothing is shown below it, everything above it."""
+        inside = np.clip(places - self._first, 0, len(self._met) - 1)
+        above, below = places - self._first >= len(self._met), places < self._first
+        return tuple(  # type: ignore[return-value]
+            np.where(below, 0.0, np.where(above, 1.0, found[inside]))
+            for found in (self._shown, self._met)
+        )
+
+
+_GRID = np.unique(np.geomspace(1, 10_000_000, 600).round())
+
+
+class Outlook:
+    """What tables with these columns can be expected to show, at any levels and of any size.
+
+    ``columns`` has for each column the groups of each level that it may take; a cell of n rows is
+    shown with probability ``likely(n)``.
+    """
+
+    def __init__(
+        self, columns: Mapping[str, Mapping[int, Groups]], likely: Callable[[Floats], Floats]
+    ) -> None:
+        self._columns, self._chances = columns, _Chances(likely)
+        least = sum(min(float(g.logs.min()) for g in one.values()) for one in columns.values())
+        self._points = 1 << max(math.ceil(math.log2((-least + 2) * _PER_NAT + 2 * len(columns))), 6)
+        self._waves = {
+            (name, level): np.fft.rfft(self._on_grid(found))
+            for name, levels in columns.items()
+            for level, found in levels.items()
+        }
+
+    def _on_grid(self, found: Groups) -> Floats:
+        """The mass at each point of the grid, shared between neighbours so that means are kept."""
+        place = -found.logs * _PER_NAT
+        below = np.floor(place).astype(np.int64)
+        part = place - below
+        first = _added(below, found.mass * (1 - part), self._points)
+        return first + _added(below + 1, found.mass * part, self._points)
+
+    def seen(self, levels: Levels, size: float) -> Seen:
+        """What is shown of so many rows at these levels."""
+        return self._seen(*self._cells(levels), round(math.log(size) * _PER_NAT))
+
+    def _cells(self, levels: Levels) -> tuple[Places, Floats]:
+        """The cells of a scheme: the places of their shares on the grid, the rows at each."""
+        waves = [self._waves[name, level] for name, level in levels.items()]
+        return self._cells_of(np.prod(waves, axis=0))
+
+    def _cells_of(self, wave: _Waves) -> tuple[Places, Floats]:
+        mass = np.maximum(np.fft.irfft(wave, self._points), 0.0)
+        kinds = np.flatnonzero(mass > 1e-12)
+        return kinds, mass[kinds] / mass[kinds].sum()
+
+    def _seen(self, kinds: Places, mass: Floats, size: int) -> Seen:
+        shown, met = self._chances.at(size - kinds)
+        # Of each kind there are as many cells as its rows are times the share of one.
+        cells = mass * np.exp(kinds / _PER_NAT)
+        nothing = float((cells * np.log1p(-np.minimum(shown, 1 - 1e-15))).sum())
+        return Seen(rows=float((mass * met).sum()), empty=math.exp(nothing))
+
+    @property
+    def coarsest(self) -> Levels:
+        """The highest level of each column."""
+        return {name: max(levels) for name, levels in self._columns.items()}
+
+    def told(self, levels: Levels) -> tuple[str, ...]:
+        """The columns of which something is shown at these levels."""
+        return tuple(name for name, at in levels.items() if not self._columns[name][at].single)
+
+    def telling(self) -> Levels:
+        """The coarsest levels at which something is shown of every column that can show it."""
+        return {
+            name: max([at for at, found in levels.items() if not found.single] or [max(levels)])
+            for name, levels in self._columns.items()
+        }
+
+    def finest(self, size: float, share: float) -> Levels:
+        """The finest levels at which so large a share of the rows is shown, one step at a time.
+
+        Each step makes one column finer, the one that costs the fewest rows; columns of which
+        nothing is shown yet go first.
+        """
+        levels, place = self.coarsest, round(math.log(size) * _PER_NAT)
+        while True:
+            tried = []
+            for name, others in self._without_one(levels):
+                finer = levels[name] - 1
+                if (name, finer) in self._waves:
+                    cells = self._cells_of(others * self._waves[name, finer])
+                    silent = self._columns[name][levels[name]].single
+                    tried.append((silent, self._seen(*cells, place).rows, name))
+            fitting = [one for one in tried if one[1] >= share]
+            if not fitting:
+                return levels
+            name = max(fitting)[2]
+            levels = {**levels, name: levels[name] - 1}
+
+    def _without_one(self, levels: Levels) -> Iterator[tuple[str, _Waves]]:
+        """For each column the product of all others."""
+        waves = [self._waves[name, level] for name, level in levels.items()]
+        one = np.ones_like(waves[0])
+        after = [one, *itertools.accumulate(reversed(waves), np.multiply)][-2::-1]
+        before = one
+        for name, wave, rest in zip(levels, waves, after, strict=True):
+            yield name, before * rest
+            before = before * wave
+
+    def size(self, levels: Levels, share: float) -> float:
+        """About the smallest size of which so large a share is shown at these levels."""
+        cells = self._cells(levels)
+        low, high = 0, _PER_NAT * 40
+        if self._seen(*cells, high).rows < share:
+            return math.inf
+        while high - low > 1:
+            middle = (low + high) // 2
+            enough = self._seen(*cells, middle).rows >= share
+            low, high = (low, middle) if enough else (middle, high)
+        return math.exp(high / _PER_NAT)

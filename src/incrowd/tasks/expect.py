@@ -1,0 +1,193 @@
+"""What to expect of a release before anything is spent: from the spec, its budget and a size.
+
+Nothing is read from the table, unless the spec says that its size is public.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from incrowd.codes.values import canonical
+from incrowd.engine.table import Table
+from incrowd.measure.expected import (
+    ASSUMPTIONS,
+    OPEN_VALUES,
+    Assumption,
+    Groups,
+    Outlook,
+    groups,
+    masked,
+    weights,
+)
+from incrowd.methods.base import Settled
+from incrowd.methods.registry import method_of
+from incrowd.spec.build import Declared
+from incrowd.spec.file import SpecFile
+from incrowd.spec.model import PersonId
+
+SHARE = 0.9
+_LIKELY_EMPTY = 0.05
+_NAMED = 6
+_SPREAD = {
+    "even": "spread evenly over the declared values",
+    "skewed": "skewed (the i-th value of a column 1/i as frequent as its first)",
+}
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a table of some size can be expected to show, under one assumption.
+
+    ``told`` are the columns of which something is shown, and what, at the finest levels at which
+    nine rows in ten are shown, or at those of the spec. ``whole`` is about how many people it takes
+    to show something of every column. Without a size, ``rows`` and ``empty`` are None.
+    """
+
+    assumption: Assumption
+    size: int | None
+    columns: int
+    told: dict[str, str]
+    rows: float | None
+    empty: float | None
+    whole: float
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether the release may well be empty, or say nothing."""
+        return self.empty is not None and (self.empty > _LIKELY_EMPTY or not self.told)
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What to expect under each assumption, and the words for it."""
+
+    crowd: float
+    each: tuple[Expected, ...]
+    tables: int
+    fixed: bool
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether an empty or silent release is to be expected under some assumption."""
+        return any(one.doubtful for one in self.each)
+
+    def lines(self) -> Iterator[str]:
+        """What is to be said, in sentences."""
+        slices = f" (of {self.tables} slices, the widest)" if self.tables > 1 else ""
+        for one in self.each:
+            how = _SPREAD[one.assumption]
+            if one.size is None:
+                what = "these levels" if self.fixed else "something of every column"
+                yield (
+                    f"To show {what} in nine rows of ten{slices}, it takes about "
+                    f"{_people(one.whole)} if they are {how}."
+                )
+            else:
+                yield f"If its {one.size:,} people are {how}{slices}: {self._shown(one)}"
+        if all(one.size is None for one in self.each):
+            yield (
+                f"Rows are shown in crowds of about {self.crowd:,.0f} or more. Say 'size: NUMBER' "
+                "(or 'size: public') in the spec to be told what to expect of your table."
+            )
+
+    def _shown(self, one: Expected) -> str:
+        assert one.rows is not None
+        assert one.empty is not None
+        if one.empty > 0.5:
+            return (
+                f"nothing would be shown ({one.empty:.0%} likely). Rows are shown in crowds of "
+                f"about {self.crowd:,.0f} or more. It takes more people, a larger budget or fewer "
+                "columns."
+            )
+        names = [f"{name} ({words})" for name, words in list(one.told.items())[:_NAMED]]
+        more = f" and {len(one.told) - _NAMED} more" if len(one.told) > _NAMED else ""
+        told = f"{len(one.told)} of {one.columns} columns could tell something"
+        told += f": {', '.join(names)}{more}" if names else ""
+        if self.fixed:
+            told = "at the levels of the spec"
+        words = f"{told}; {one.rows:.0%} of the rows would be shown"
+        if one.empty > 0.001:
+            words += f", and with probability {one.empty:.2g} none at all"
+        if len(one.told) < one.columns and not self.fixed:
+            words += (
+                f". To tell something of every column it takes about {_people(one.whole)}, or "
+                "fewer columns, or slices"
+            )
+        elif self.fixed and one.rows < SHARE:
+            words += f". For nine rows of ten it takes about {_people(one.whole)}"
+        return f"{words}."
+
+
+def expect(file: SpecFile, table: Table | None = None) -> Expectation:
+    """What to expect; the table is counted only where the spec says that its size is public."""
+    settled = method_of(file.confirmed()).settled
+    size = file.spec.size
+    if size == "public":
+        size = None if table is None else people(file, table)
+    widest = max(settled.tables, key=lambda limits: _depth(settled.declared, limits))
+    return Expectation(
+        crowd=settled.crowd,
+        each=tuple(_expected(settled, widest, size, assumption) for assumption in ASSUMPTIONS),
+        tables=len(settled.tables),
+        fixed=all(low == high for low, high in widest.values()),
+    )
+
+
+def _expected(
+    settled: Settled,
+    limits: Mapping[str, tuple[int, int]],
+    size: int | None,
+    assumption: Assumption,
+) -> Expected:
+    declared = settled.declared
+    outlook = Outlook(
+        {
+            name: {
+                level: _groups(declared, name, level, assumption) for level in range(low, high + 1)
+            }
+            for name, (low, high) in limits.items()
+        },
+        settled.likely,
+    )
+    levels = outlook.telling() if size is None else outlook.finest(size, SHARE)
+    seen = None if size is None else outlook.seen(levels, size)
+    return Expected(
+        assumption=assumption,
+        size=size,
+        columns=len(limits),
+        told={name: declared.words(name, levels[name]) for name in outlook.told(levels)},
+        rows=None if seen is None else seen.rows,
+        empty=None if seen is None else seen.empty,
+        whole=outlook.size(outlook.telling(), SHARE),
+    )
+
+
+def _groups(declared: Declared, name: str, level: int, assumption: Assumption) -> Groups:
+    if not declared.is_open(name):
+        return groups(declared.over(name, tuple), level, assumption)
+    hierarchy = declared.columns[name].hierarchy
+    if hierarchy is not None and hierarchy.mask is not None:
+        return masked(hierarchy.mask, level, assumption)
+    return Groups.of(weights(1 if level else OPEN_VALUES, assumption))
+
+
+def _depth(declared: Declared, limits: Mapping[str, tuple[int, int]]) -> int:
+    return sum(declared.height(name) for name in limits)
+
+
+def people(file: SpecFile, table: Table) -> int:
+    """How many people are in a table, by the unit of the spec."""
+    if not isinstance(file.spec.unit, PersonId):
+        return table.rows()
+    known = {canonical(person) for person in table.values(file.spec.unit.id)}
+    return len(known - {None})
+
+
+def _people(number: float) -> str:
+    """About so many people, to two digits."""
+    if number > 1e12:
+        return "more people than there are"
+    digits = max(len(str(int(number))) - 2, 0)
+    return f"{math.ceil(number / 10**digits) * 10**digits:,} people"
