@@ -23,7 +23,8 @@ PROBLEMS = [
     ),
     (
         GOOD.replace("{mask: {length: 5}}", "{mask: {length: 5}, flat: {}}"),
-        "needs exactly one of intervals, mask, groups, dates, order, csv, flat; got mask, flat",
+        "needs exactly one of intervals, mask, groups, dates, order, csv, flat, countries, icd, "
+        "postcodes; got mask, flat",
     ),
     (GOOD.replace("from: 1900", "from: 2900"), "'to' (2026) must not be below 'from' (2900)"),
     (

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from incrowd.spec.build import Declared, build, is_open
 from incrowd.spec.file import SpecError, parse
@@ -28,6 +29,13 @@ DECLARED: list[tuple[Any, list[object], bool, bool]] = [
     ({"flat": {"values": [1, 2]}}, [1], False, False),
     ("flat", ["a", "b", "c"], True, False),
     ("flat", [1, 2, 3], True, True),
+    ("countries", ["FR", "DEU", "Korea, Republic of"], False, False),
+    ({"countries": {"codes": "names"}}, ["fr", "Germany"], False, False),
+    ("icd", ["E11.9", "c7a"], False, False),
+    ({"icd": {"version": 9}}, ["250.01", 250.01, 8, "V30.0"], False, False),
+    ({"postcodes": {"country": "GB"}}, ["SW1A 1AA", "m1"], False, False),
+    ({"postcodes": {"country": "CA"}}, ["K1A 0B1"], False, False),
+    ({"postcodes": {"country": "NL"}}, ["1234 AB", 1234], False, False),
 ]
 
 
@@ -53,7 +61,7 @@ def test_a_declaration_says_what_is_built_from_it(
 
 
 def test_every_kind_is_above() -> None:
-    given = {"flat" if declared == "flat" else next(iter(declared)) for declared, *_ in DECLARED}
+    given = {x if isinstance(x, str) else next(iter(x)) for x, *_ in DECLARED}
     assert given == set(kinds()) == set(Hierarchies.model_fields)
 
 
@@ -85,3 +93,31 @@ def test_what_are_no_groups(given: str, says: str) -> None:
     with pytest.raises(SpecError) as error:
         parse(f"columns: {{a: {{role: quasi, hierarchy: {{groups: {given}}}}}}}")
     assert str(error.value).endswith(f"line 1, columns.a.hierarchy.groups: {says}")
+
+
+@pytest.mark.parametrize("kind", ["flat", "countries", "icd"])
+def test_a_kind_without_settings_is_said_by_its_name(kind: str) -> None:
+    read = Hierarchies.model_validate({kind: {}})
+    assert Hierarchies.model_validate(kind) == Hierarchies.model_validate({kind: None}) == read
+    schema = Draft202012Validator(Hierarchies.model_json_schema())
+    written = read.model_dump(mode="json", exclude_none=True)
+    assert schema.is_valid(kind)
+    assert schema.is_valid(written)
+    assert not schema.is_valid("postcodes")
+    with pytest.raises(SpecError, match="needs exactly one of"):
+        parse(f"columns: {{a: {{role: quasi, hierarchy: {{{kind}: , mask: {{length: 5}}}}}}}}")
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("{countries: {codes: alpha2}}", "'alpha-2', 'alpha-3' or 'names'; got 'alpha2'; did you"),
+        ("{icd: {version: 11}}", "must be 10 or 9; got 11"),
+        ("{postcodes: {country: US}}", "must be 'GB', 'CA' or 'NL'; got 'US'"),
+        ("{postcodes: {}}", "needs 'country'"),
+    ],
+)
+def test_lists_that_are_not_there(given: str, says: str) -> None:
+    with pytest.raises(SpecError) as error:
+        parse(f"columns: {{a: {{role: quasi, hierarchy: {given}}}}}")
+    assert says in str(error.value)

@@ -31,7 +31,7 @@ def test_columns_may_have_any_name() -> None:
 def test_the_schema_knows_the_spec() -> None:
     schema = json_schema()
     assert schema["$schema"].endswith("2020-12/schema")
-    assert set(schema["properties"]) == {"table", "unit", "columns", "release"}
+    assert set(schema["properties"]) == {"table", "size", "unit", "columns", "release"}
     assert "from" in schema["$defs"]["Intervals"]["properties"]
 
 

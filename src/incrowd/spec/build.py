@@ -1,6 +1,7 @@
 """Hierarchies built from what a spec declares: intervals, masks, groups, dates, and so on.
 
-A builder knows its declaration and nothing else. Most list their whole domain. Where the
+A builder knows its declaration and nothing else; those of public lists (countries, diagnoses,
+postcodes) stand in the module that holds the list. Most list their whole domain. Where the
 domain is open (a mask, or a flat hierarchy without values), the rule is applied to the
 values met in the table, which get codes in their own order; the rule itself still depends
 on no data.
@@ -19,16 +20,20 @@ from typing import Any, assert_never
 
 from incrowd.codes.hierarchy import ROOT, Hierarchy, HierarchyError, from_rows
 from incrowd.codes.values import Spans, canonical, iso_day, number
+from incrowd.spec import countries, icd, postcodes
 from incrowd.spec.arx import ArxRows, read_rows
 from incrowd.spec.hierarchies import (
+    Countries,
     CsvFile,
     Dates,
     Declaration,
     Flat,
     Groups,
+    Icd,
     Intervals,
     Mask,
     Order,
+    Postcodes,
 )
 from incrowd.spec.model import Column
 
@@ -54,6 +59,12 @@ def _built(
             return _mask(declared, values, column.other)
         case Dates() as declared:
             return _dates(declared, column.other)
+        case Countries(codes=codes):
+            return countries.hierarchy(codes, other=column.other)
+        case Icd(version=version):
+            return icd.hierarchy(version, other=column.other)
+        case Postcodes(country=country):
+            return postcodes.hierarchy(country, other=column.other)
         case Order() as declared:
             rows = _order_rows(declared)
         case CsvFile(file=file, delimiter=delimiter):

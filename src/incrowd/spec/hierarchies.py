@@ -154,7 +154,34 @@ class Groups(RootModel[Annotated[dict[str, Any], Field(min_length=1)]], Kind):
     model_config = ConfigDict(frozen=True)
 
 
-Declaration: TypeAlias = Intervals | Mask | Groups | Dates | Order | CsvFile | Flat
+class Countries(Model, Kind):
+    """Countries and territories of ISO 3166-1 by region and continent, shown by code or name."""
+
+    is_ordered: ClassVar[bool | None] = False
+
+    codes: Literal["alpha-2", "alpha-3", "names"] = "alpha-2"
+
+
+class Icd(Model, Kind):
+    """Diagnoses of the International Classification of Diseases: category, ten, chapter."""
+
+    is_ordered: ClassVar[bool | None] = False
+
+    version: Literal[10, 9] = 10
+
+
+class Postcodes(Model, Kind):
+    """Postcodes with letters, by the places that they lie in; those of digits have a mask."""
+
+    is_ordered: ClassVar[bool | None] = False
+
+    country: Literal["GB", "CA", "NL"]
+
+
+Declaration: TypeAlias = (
+    Intervals | Mask | Groups | Dates | Order | CsvFile | Flat | Countries | Icd | Postcodes
+)
+_BARE = ("flat", "countries", "icd")  # what may be said without settings, by its name alone
 
 
 class Hierarchies(Model):
@@ -167,6 +194,9 @@ class Hierarchies(Model):
     order: Order | None = None
     csv: CsvFile | None = None
     flat: Flat | None = None
+    countries: Countries | None = None
+    icd: Icd | None = None
+    postcodes: Postcodes | None = None
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
 
@@ -174,15 +204,15 @@ class Hierarchies(Model):
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        return {"anyOf": [{"const": "flat"}, handler(schema)]}
+        return {"anyOf": [{"enum": list(_BARE)}, handler(schema)]}
 
     @model_validator(mode="before")
     @classmethod
     def _shorthand(cls, value: Any) -> Any:
-        if value == "flat":
-            return {"flat": {}}
-        if isinstance(value, dict) and value.get("flat", ...) is None:
-            return {**value, "flat": {}}
+        if isinstance(value, str) and value in _BARE:
+            return {value: {}}
+        if isinstance(value, dict):
+            return {k: {} if k in _BARE and v is None else v for k, v in value.items()}
         return value
 
     @model_validator(mode="after")

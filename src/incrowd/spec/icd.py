@@ -1,0 +1,117 @@
+"""Diagnoses by the International Classification of Diseases: categories, tens, chapters.
+
+The domain lists categories, the first three characters of a code (four of ICD-9's E codes);
+what stands behind them is dropped. Editions differ in where chapters end: WHO's ICD-10 has E90
+and F00, the US modification (CM) has D49, O9A and QA0, the German one (GM) has D90. A chapter
+here reaches as far as it does in any of them, and what is in no chapter is no category.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import cache, partial
+from string import ascii_uppercase, digits
+from typing import Literal, TypeAlias
+
+from incrowd.codes.hierarchy import ROOT, Hierarchy, from_rows
+from incrowd.codes.values import canonical
+from incrowd.spec.likeness import distinct, nearly_all
+
+Version: TypeAlias = Literal[10, 9]
+
+_CHAPTERS: dict[Version, str] = {
+    10: """
+        A00-B99 C00-D49 D50-D90 E00-E90 F00-F99 G00-G99 H00-H59 H60-H95 I00-I99 J00-J99 K00-K95
+        L00-L99 M00-M99 N00-N99 O00-O9A P00-P96 Q00-QA0 R00-R99 S00-T98 U00-U99 V00-Y99 Z00-Z99""",
+    9: """
+        001-139 140-239 240-279 280-289 290-319 320-389 390-459 460-519 520-579 580-629 630-679
+        680-709 710-739 740-759 760-779 780-799 800-999 V01-V91 E000-E999""",
+}
+_CODES = {
+    # Behind the code may stand what WHO marks it with, or a hyphen for the rest of it.
+    10: re.compile(r"([A-Z][0-9][0-9AB]|QA0)\.?[0-9A-Z]{0,4}[-*+†!]?"),
+    9: re.compile(
+        r"(?:([0-9]{3})[0-9]{0,2}|([0-9]{1,3})(?:\.[0-9]{0,2})?"
+        r"|(V[0-9]{2})\.?[0-9]{0,2}|(E[0-9]{3})\.?[0-9]?)"
+    ),
+}
+_TELLING = re.compile(r"[VE]|0[0-9]{2}\.")
+
+
+def _categories(version: Version) -> Iterator[str]:
+    """Everything that has the form of a category."""
+    if version == 9:
+        yield from (f"{x:03}" for x in range(1000))
+        yield from (f"V{x:02}" for x in range(100))
+        yield from (f"E{x:03}" for x in range(1000))
+    else:
+        yield from map("".join, itertools.product(ascii_uppercase, digits, f"{digits}AB"))
+        yield "QA0"
+
+
+@cache
+def _rows(version: Version) -> dict[str, tuple[str, ...]]:
+    """Category, ten, chapter and root, by the category."""
+    chapters = sorted(_CHAPTERS[version].split())
+    starts, ends = zip(*(chapter.split("-") for chapter in chapters), strict=True)
+    within: dict[str, str] = {}
+    for category in _categories(version):
+        at = bisect.bisect_right(starts, category) - 1
+        if at >= 0 and _place(category) <= _place(ends[at]):
+            within[category] = chapters[at]
+    tens: dict[str, list[str]] = {}
+    for category in within:
+        if category[-1].isdecimal():  # C7A is in C70-C79
+            tens.setdefault(category[:-1], []).append(category)
+    labels = {ten: "-".join(dict.fromkeys((x[0], x[-1]))) for ten, x in tens.items()}
+    return {x: (x, labels[x[:-1]], chapter, ROOT) for x, chapter in within.items()}
+
+
+def _place(category: str) -> str:
+    """A letter in the last place comes with the nines: C7A, C7B with C79."""
+    return category if category[-1].isdecimal() else f"{category[:-1]}9"
+
+
+def find(text: str, version: Version) -> str | None:
+    """The category of a code, with or without its dot; None if it is none.
+
+    >>> [find(x, 10) for x in ("E11.9", "e119", "E11", "C7A.0", "250.01", "E95")]
+    ['E11', 'E11', 'E11', 'C7A', None, None]
+    >>> [find(x, 9) for x in ("250.01", "25001", "8.45", "V30.0", "e849.0", "E11", "2500100")]
+    ['250', '250', '008', 'V30', 'E849', None, None]
+    """
+    match = _CODES[version].fullmatch(text.strip().upper())
+    if match is None:
+        return None
+    (found,) = filter(None, match.groups())
+    # Digits in front of a dot, or fewer than three, are all of the category: it lost its zeros.
+    category = found.zfill(3)
+    return category if category in _rows(version) else None
+
+
+def hierarchy(version: Version, *, other: str | None = None) -> Hierarchy:
+    """Categories by ten and chapter."""
+
+    def locate(value: object) -> str | None:
+        text = canonical(value)
+        return text if text is None else find(text, version) or text
+
+    rows = list(_rows(version).values())
+    return replace(from_rows(rows, other=other, exact=True), locate=locate)
+
+
+def looks_like(texts: Iterable[str]) -> Version | None:
+    """The version that nearly all of these texts are codes of, by their form alone.
+
+    Numbers, with or without a dot, are not taken for ICD-9 unless there are codes with letters
+    or with a leading zero and a dot among them: weights and prices look the same.
+    """
+    met = distinct(texts)
+    if nearly_all(met, partial(find, version=10)):
+        return 10
+    told = any(find(text, 9) and _TELLING.match(text.upper()) for text in met)
+    return 9 if told and nearly_all(met, partial(find, version=9)) else None

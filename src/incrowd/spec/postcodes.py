@@ -1,0 +1,101 @@
+"""Postcodes with letters in them, of countries where the first characters are a place.
+
+Great Britain (with the Crown Dependencies): district without its trailing letter (SW1 of
+SW1A 1AA), then area (SW). Canada: forward sortation area (K1A), then its first letter, a
+province or part of one. The Netherlands: the four digits, then three, two and one of them.
+What stands behind is dropped. Codes that no place has, like BX, are outside the domain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from typing import Literal, TypeAlias
+
+from incrowd.codes.hierarchy import ROOT, Hierarchy, from_rows
+from incrowd.codes.values import canonical
+from incrowd.spec.likeness import distinct, nearly_all
+
+Country: TypeAlias = Literal["GB", "CA", "NL"]
+
+_AREAS = """
+    AB AL B BA BB BD BH BL BN BR BS BT CA CB CF CH CM CO CR CT CV CW DA DD DE DG DH DL DN DT DY E EC
+    EH EN EX FK FY G GL GU GY HA HD HG HP HR HS HU HX IG IM IP IV JE KA KT KW KY L LA LD LE LL LN LS
+    LU M ME MK ML N NE NG NN NP NR NW OL OX PA PE PH PL PO PR RG RH RM S SA SE SG SK SL SM SN SO SP
+    SR SS ST SW SY TA TD TF TN TQ TR TS TW UB W WA WC WD WF WN WR WS WV YO ZE"""
+# Canada does without letters that are easily mistaken, and without W and Z in the first place.
+_FIRST, _OTHER = "ABCEGHJKLMNPRSTVXY", "ABCEGHJKLMNPRSTVWXYZ"
+_FORMS: dict[Country, re.Pattern[str]] = {
+    # A district is one or two digits, or one and a letter. A sector's digit needs its blank.
+    "GB": re.compile(
+        rf"(?P<area>{'|'.join(_AREAS.split())})(?:(?P<one>[0-9])[A-Z]|(?P<two>[0-9]{{1,2}}))"
+        r"(?P<rest> ?[0-9][A-Z]{2}| [0-9])?"
+    ),
+    "CA": re.compile(rf"(?P<kept>[{_FIRST}][0-9][{_OTHER}])(?P<rest> ?[0-9][{_OTHER}][0-9])?"),
+    "NL": re.compile(r"(?P<kept>[1-9][0-9]{3})(?P<rest> ?[A-Z]{2})?"),
+}
+
+
+def _match(text: str, country: Country) -> re.Match[str] | None:
+    return _FORMS[country].fullmatch(" ".join(re.split(r"[\s-]+", text.strip().upper())))
+
+
+def find(text: str, country: Country) -> str | None:
+    """What the domain holds of a postcode, whole or bare; None if it is none.
+
+    >>> [find(x, "GB") for x in ("SW1A 1AA", "sw1a1aa", "SW1", "M1 1AE", "M11AE", "BX1 1LT")]
+    ['SW1', 'SW1', 'SW1', 'M1', 'M1', None]
+    >>> find("k1a 0b1", "CA"), find("D1A 0B1", "CA"), find("1234AB", "NL"), find("0123", "NL")
+    ('K1A', None, '1234', None)
+    """
+    match = _match(text, country)
+    if match is None:
+        return None
+    if country == "GB":
+        return f"{match['area']}{int(match['one'] or match['two'])}"
+    return match["kept"]
+
+
+def _rows(country: Country) -> list[tuple[str, ...]]:
+    match country:
+        case "GB":
+            return [(f"{area}{x}", area, ROOT) for area in _AREAS.split() for x in range(100)]
+        case "CA":
+            ends = [f"{digit}{letter}" for digit in range(10) for letter in _OTHER]
+            return [(f"{first}{end}", first, ROOT) for first in _FIRST for end in ends]
+        case "NL":
+            codes = map(str, range(1000, 10000))
+            return [(x, f"{x[:3]}*", f"{x[:2]}**", f"{x[0]}***", ROOT) for x in codes]
+
+
+def hierarchy(country: Country, *, other: str | None = None) -> Hierarchy:
+    """The postcodes of a country by the larger places that they lie in."""
+
+    def locate(value: object) -> str | None:
+        text = canonical(value)
+        return text if text is None else find(text, country) or text
+
+    return replace(from_rows(_rows(country), other=other, exact=True), locate=locate)
+
+
+def looks_like(texts: Iterable[str]) -> Country | None:
+    """The country that nearly all of these texts are postcodes of, by their form alone.
+
+    A letter and digits (E11), or digits alone (1234), may be anything: most must have more.
+    """
+    met = distinct(texts)
+    for country in _FORMS:
+        if nearly_all(met, partial(find, country=country)):
+            telling = sum(_tells(text, country) for text in met)
+            return country if 2 * telling > len(met) else None
+    return None
+
+
+def _tells(text: str, country: Country) -> bool:
+    """Whether a postcode has more than a letter and digits, or digits alone."""
+    match = _match(text, country)
+    if match is None or match["rest"] is not None:
+        return match is not None
+    return country == "CA" or (country == "GB" and len(match["area"]) == 2)
