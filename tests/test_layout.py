@@ -20,7 +20,7 @@ ENGINES = tuple(
     for path in (ROOT / "engine").iterdir()
     if path.is_dir() and path.name != "__pycache__"
 )
-TABLE_LIBRARIES = {"polars", "pandas", "pyarrow", "pyspark"}
+TABLE_LIBRARIES = {"fastexcel", "pandas", "polars", "pyarrow", "pyreadstat", "pyspark"}
 
 
 def imported(path: Path) -> Iterator[str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from adbc_driver_postgresql import dbapi
 
+from incrowd.codes.values import canonical
 from incrowd.engine.source import open_table
 from incrowd.engine.table import TableError
 
@@ -150,3 +151,47 @@ def test_what_is_wrong_is_said_in_one_line(address: str) -> None:
             open_table(source)
         assert part in str(error.value)
         assert "\n" not in str(error.value)
+
+
+def test_values_of_every_common_kind(address: str) -> None:
+    """What would come as bytes is read as PostgreSQL writes it."""
+    execute(address, "CREATE TYPE mood AS ENUM ('sad', 'ok')", "CREATE DOMAIN code AS uuid")
+    kinds = {
+        "uuid": ("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
+        "code": ("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
+        "inet": ("10.0.0.1", "10.0.0.1"),
+        "macaddr": ("08:00:2b:01:02:03", "08:00:2b:01:02:03"),
+        "mood": ("sad", "sad"),
+        "varchar(9)": ("x", "x"),
+        "numeric(10,2)": ("12.50", "12.5"),
+        "numeric": ("1234567890123456789.5", "1234567890123456789.5"),
+        "money": ("1.50", "1.5"),
+        "real": ("0.7", "0.7"),
+        "smallint": ("39", "39"),
+        "boolean": ("true", "true"),
+        "date": ("1984-02-29", "1984-02-29"),
+        "timestamp": ("1984-02-29 03:04:05", "1984-02-29T03:04:05"),
+        "timestamptz": ("1984-02-29 03:04:05+02", "1984-02-29T01:04:05+00:00"),
+        "interval": ("1 year 2 days", "1 year 2 days"),
+        "jsonb": ('{"a": 1}', '{"a": 1}'),
+        "int4range": ("[1,5)", "[1,5)"),
+    }
+    columns = ", ".join(f'"the {kind}" {kind}' for kind in kinds)
+    texts = ", ".join(f"'{written}'" for written, _ in kinds.values())
+    nulls = ", ".join("NULL" for _ in kinds)
+    execute(address, f"CREATE TABLE kinds ({columns})", f"INSERT INTO kinds VALUES ({texts})")
+    execute(address, f"INSERT INTO kinds VALUES ({nulls})")
+    table = open_table(f"{address}#kinds")
+    for kind, (_, meant) in kinds.items():
+        met = {canonical(value) for value in table.values(f"the {kind}")}
+        assert met == {meant, None}, kind
+
+
+def test_lists_and_bytes_are_not_single_values(address: str) -> None:
+    execute(address, "CREATE TABLE lists (a int[], b bytea, c int)", "INSERT INTO lists VALUES "
+            "('{1,2}', '\\x00', 3)")  # fmt: skip
+    table = open_table(f"{address}#lists")
+    assert table.values("c") == [3]
+    for name in ("a", "b"):
+        with pytest.raises(TableError, match=f"The column '{name}' holds"):
+            table.values(name)

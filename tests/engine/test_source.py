@@ -16,9 +16,10 @@ import pytest
 
 from incrowd.codes.values import canonical
 from incrowd.engine.local import text
-from incrowd.engine.source import _ENGINES, local_engine, open_table
-from incrowd.engine.table import Table, TableError
-from incrowd.errors import ParameterError
+from incrowd.engine.source import _ENGINES, local_engine, open_for, open_table
+from incrowd.engine.table import Origin, Table, TableError
+from incrowd.errors import IncrowdError, ParameterError
+from incrowd.spec.file import parse
 
 GOOD: dict[str, tuple[bytes, dict[str, list[str | None]]]] = {
     "plain.csv": (b"a,b\n1,2\n", {"a": ["1"], "b": ["2"]}),
@@ -211,8 +212,9 @@ class Counted:
 
 def test_the_engine_that_is_given_opens_whatever_is_not_open(tmp_path: Path) -> None:
     engine = Counted()
-    asked = {"folder": tmp_path, "empty": True, "delimiter": ","}
-    table = open_table(42, engine=engine, folder=tmp_path, empty=True, delimiter=",")
+    asked: dict[str, Any] = {"folder": tmp_path, "empty": True, "delimiter": ","}
+    asked |= {"sheet": "A", "header": 2}
+    table = open_table(42, engine=engine, **asked)
     assert engine.opened == [(42, asked)]
     assert open_table(table, engine=engine) is table
     assert len(engine.opened) == 1
@@ -239,3 +241,43 @@ def test_an_engine_opens_the_objects_of_its_library(monkeypatch: pytest.MonkeyPa
 def test_a_column_may_be_called_engine() -> None:
     for table in (pd.DataFrame({"engine": ["V8"]}), pl.DataFrame({"engine": ["V8"]})):
         assert open_table(table).values("engine") == ["V8"]
+
+
+@pytest.mark.parametrize("header", [0, -1, 1.5, "x"])
+def test_a_header_is_a_row(tmp_path: Path, header: Any) -> None:
+    with pytest.raises(ParameterError, match="'header' parameter must be an integer of at least 1"):
+        open_table(tmp_path / "t.csv", header=header)
+
+
+def test_sheets_and_headers_belong_to_some_tables(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "t.parquet")
+    for source, asked, message in (
+        (tmp_path / "t.csv", {"sheet": "A"}, "'t.csv' has no sheets; a sheet is for Excel files"),
+        (tmp_path / "t.parquet", {"header": 2}, "'t.parquet' names its columns itself"),
+        (pl.DataFrame({"a": [1]}), {"header": 2}, "The table names its columns itself"),
+        ("postgresql://u@localhost/d#t", {"sheet": "A"}, "The table has no sheets"),
+    ):
+        with pytest.raises(TableError, match=message):
+            open_table(source, **asked)
+    assert open_table(pl.DataFrame({"a": [1]})).origin == Origin()
+
+
+def test_the_table_of_a_spec(tmp_path: Path) -> None:
+    """The sheet and the header of a spec are those of its table, and of another path."""
+    for name in ("t.csv", "other.csv"):
+        (tmp_path / name).write_text(f"x,y\n1,2\na,b\n{name},3\n")
+    text = "table: t.csv\nheader: 3\ncolumns: {a: {role: drop}, b: {role: drop}}\n"
+    file = parse(text, path=tmp_path / "spec.yaml")
+    assert open_for(file).values("a") == ["t.csv"]
+    assert open_for(file, tmp_path / "other.csv").values("a") == ["other.csv"]
+    assert open_for(file, str(tmp_path / "other.csv")).values("a") == ["other.csv"]
+    assert open_for(file, pl.DataFrame({"a": ["here"]})).values("a") == ["here"]
+    table = open_table(tmp_path / "t.csv")
+    assert open_for(file, table) is table
+    engine = Counted()
+    open_for(file, engine=engine)
+    asked = {"folder": tmp_path, "empty": False, "delimiter": None, "sheet": None, "header": 3}
+    assert engine.opened == [("t.csv", asked)]
+    with pytest.raises(IncrowdError, match="The spec names no table. Add 'table: FILE'."):
+        open_for(parse("columns: {a: {role: drop}}"))

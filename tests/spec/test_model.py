@@ -31,7 +31,9 @@ def test_columns_may_have_any_name() -> None:
 def test_the_schema_knows_the_spec() -> None:
     schema = json_schema()
     assert schema["$schema"].endswith("2020-12/schema")
-    assert set(schema["properties"]) == {"table", "size", "unit", "columns", "release"}
+    assert set(schema["properties"]) == {
+        "table", "sheet", "header", "size", "unit", "columns", "release",
+    }  # fmt: skip
     assert "from" in schema["$defs"]["Intervals"]["properties"]
 
 
@@ -102,3 +104,12 @@ def test_the_schema_tells_the_methods_apart() -> None:
     assert required == {"k-anonymity", "k-epsilon"}
     assert "noise" in methods["k-epsilon"]["properties"]
     assert not {"noise", "beta", "epsilon"} & set(methods["k-anonymity"]["properties"])
+
+
+def test_a_header_is_a_row_and_a_sheet_has_a_name() -> None:
+    columns = "columns: {a: {role: drop}}"
+    got = parse(f"table: t.xlsx\nsheet: '2020'\nheader: 3\n{columns}").spec
+    assert (got.sheet, got.header) == ("2020", 3)
+    for wrong in ("header: 0", "header: 1.5", "header: a", "sheet: [a]"):
+        with pytest.raises(SpecError, match=f"line 1, {wrong.partition(':')[0]}: "):
+            parse(f"{wrong}\n{columns}")

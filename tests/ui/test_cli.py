@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.cli import run
+from xlsxwriter import Workbook
 
 import incrowd as ic
 from incrowd.papers import paper_a_figures
@@ -107,3 +108,20 @@ def test_reproduce_writes_a_whole_page(tmp_path: Path, monkeypatch: pytest.Monke
     assert (folder / "figure-2.svg").read_bytes() == before
     assert (folder / "figure-3.svg").read_bytes() == b""
     assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_a_draft_of_a_workbook_names_its_sheet_and_header(tmp_path: Path) -> None:
+    table, spec = tmp_path / "t.xlsx", tmp_path / "spec.yaml"
+    with Workbook(table) as book:
+        book.add_worksheet("Notes").write(0, 0, "Nothing here.")
+        sheet = book.add_worksheet("2020")
+        for at, cells in enumerate([["All patients"], ["age", "sex", "zip"], [39, "f", "x"]]):
+            sheet.write_row(at, 0, cells)
+    said = run("init", str(table), "--sheet", "2020", "-o", str(spec))
+    assert "Row 1 looks like a title; row 2 was read as the header." in said
+    assert 'table: t.xlsx\nsheet: "2020"\nheader: 2\n' in spec.read_text()
+    assert "The spec fits the table." in run("check", str(spec))
+    spec.unlink()
+    said = run("init", str(table), "--sheet", "2020", "--header", "2", "-o", str(spec))
+    assert "looks like a title" not in said
+    assert "header: 2\n" in spec.read_text()

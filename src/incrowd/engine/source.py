@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from incrowd.engine.table import Engine, Table
-from incrowd.errors import ParameterError
+from incrowd.errors import IncrowdError, ParameterError, check_whole
+from incrowd.spec.file import SpecFile
 
 _LOCAL = "incrowd.engine.local.engine"
 # The module of each engine, by the library whose objects it takes; it is loaded when it is first
@@ -22,6 +24,8 @@ def open_table(
     folder: Path = Path(),
     empty: bool = False,
     delimiter: str | None = None,
+    sheet: str | None = None,
+    header: int | None = None,
 ) -> Table:
     """A table from a path, an address, or an object of a library that some engine takes.
 
@@ -37,7 +41,27 @@ def open_table(
         engine = _engine_for(source)
     elif not isinstance(engine, Engine):
         raise ParameterError("engine", "be an engine, such as that of a table", engine)
-    return engine.open(source, folder=folder, empty=empty, delimiter=delimiter)
+    if header is not None:
+        header = int(check_whole("header", header, 1))
+    return engine.open(
+        source, folder=folder, empty=empty, delimiter=delimiter, sheet=sheet, header=header
+    )
+
+
+def open_for(file: SpecFile, table: Any = None, *, engine: Engine | None = None) -> Table:
+    """The table that a spec describes: the one that is given, or else the one that it names.
+
+    The sheet and the header of the spec are those of either, unless what is given is no path.
+    """
+    spec = file.spec
+    folder = Path()
+    if table is None:
+        if spec.table is None:
+            raise IncrowdError("The spec names no table. Add 'table: FILE'.")
+        table, folder = spec.table, file.folder
+    if not isinstance(table, str | os.PathLike):
+        return open_table(table, engine=engine)
+    return open_table(table, engine=engine, folder=folder, sheet=spec.sheet, header=spec.header)
 
 
 def local_engine() -> Engine:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -19,6 +19,21 @@ UNNAMED = "unnamed"  # what a first column without a name is called
 
 class TableError(IncrowdError):
     """A table that cannot be read, or does not hold what it should."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What is known of where a table came from; nothing, of one made in memory.
+
+    ``sheet`` and ``header`` (a row, from 1) are those that were used, where they are not the first
+    ones. ``notes`` are sentences for whoever opened the table. ``labels`` describe columns, as the
+    file itself does.
+    """
+
+    sheet: str | None = None
+    header: int | None = None
+    notes: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +74,11 @@ class Table(Protocol):
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
+        ...
+
+    @property
+    def origin(self) -> Origin:
+        """What is known of where the table came from; a table made from it need not know."""
         ...
 
     def rows(self) -> int:
@@ -133,11 +153,15 @@ class Engine(Protocol):
         folder: Path = Path(),
         empty: bool = False,
         delimiter: str | None = None,
+        sheet: str | None = None,
+        header: int | None = None,
     ) -> Table:
         """A table from whatever the engine reads; raises :class:`TableError` for all else.
 
         A relative path is relative to ``folder``. A file without rows is refused unless
         ``empty`` allows it. The ``delimiter`` of a text file is found out if it is not given.
+        ``sheet`` names one of a workbook, by default the first; ``header`` is the row, from 1,
+        that names the columns of a text file or a sheet, by default the first that is no title.
         """
         ...
 

@@ -97,11 +97,14 @@ class PersonId(Model):
 class Spec(Model):
     """A table, its unit, its columns and the release that is asked for.
 
-    ``size`` is how many people the curator says there are, or that their true number is public;
-    what to expect is said from it.
+    ``sheet`` is that of a workbook; ``header`` the row, from 1, that names the columns. ``size`` is
+    how many people the curator says there are, or that their true number is public; what to expect
+    is said from it.
     """
 
     table: Text | None = None
+    sheet: Text | None = None
+    header: Annotated[int, Field(ge=1)] | None = None
     size: Annotated[int, Field(ge=1)] | Literal["public"] | None = None
     unit: PersonId | Literal["one row per person"] = "one row per person"
     columns: Annotated[dict[Text, Column], Field(min_length=1)]

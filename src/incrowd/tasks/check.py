@@ -11,7 +11,7 @@ import numpy as np
 
 from incrowd.codes.hierarchy import Hierarchy, HierarchyError
 from incrowd.codes.values import canonical
-from incrowd.engine.source import open_table
+from incrowd.engine.source import open_for
 from incrowd.engine.table import Table, TableError, Tally
 from incrowd.errors import IncrowdError
 from incrowd.measure.labels import ambiguous
@@ -50,10 +50,7 @@ def check(file: SpecFile, table: Table | None = None) -> list[Finding]:
 
     Without a table, the one that the spec names is opened.
     """
-    if table is None:
-        if file.spec.table is None:
-            raise IncrowdError("The spec names no table. Add 'table: FILE'.")
-        table = open_table(file.spec.table, folder=file.folder)
+    table = open_for(file, table)
     order = {"wrong": 0, "doubtful": 1, "note": 2}
     return sorted(_findings(file, table), key=lambda finding: order[finding.kind])
 

@@ -84,12 +84,18 @@ class Guess:
 
 @dataclass(frozen=True)
 class Draft:
-    """A drafted spec and what to look at in it; of ARX files, those used and those not."""
+    """A drafted spec and what to look at in it; of ARX files, those used and those not.
+
+    ``sheet``, ``header`` and ``notes`` are what is known of the table's origin.
+    """
 
     table: str
     guesses: tuple[Guess, ...]
     used: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
+    sheet: str | None = None
+    header: int | None = None
+    notes: tuple[str, ...] = ()
 
     def yaml(self) -> str:
         """The text of the spec."""
@@ -98,6 +104,8 @@ class Draft:
             "# files of unknown origin: check it, put right what is wrong, and delete the",
             "# `confirm` of what is public knowledge.",
             f"table: {quoted(self.table)}",
+            *([] if self.sheet is None else [f"sheet: {quoted(self.sheet)}"]),
+            *([] if self.header is None else [f"header: {self.header}"]),
             self._unit(),
             "columns:",
             *(guess.yaml() for guess in self.guesses),
@@ -126,7 +134,9 @@ class Draft:
 def draft(table: Table, *, name: str) -> Draft:
     """Guess a role and a hierarchy for every column from the first rows."""
     head = table.head(ROWS)
-    return Draft(name, tuple(_looked_at(head, column) for column in table.columns))
+    guesses = tuple(_looked_at(head, column) for column in table.columns)
+    known = table.origin
+    return Draft(name, guesses, sheet=known.sheet, header=known.header, notes=known.notes)
 
 
 def _looked_at(head: Table, column: str) -> Guess:
@@ -137,10 +147,18 @@ def _looked_at(head: Table, column: str) -> Guess:
     return _guess(column, values, head.rows())
 
 
-def draft_from_arx(folder: Path, *, beside: Path, table: str | None = None) -> Draft:
+def draft_from_arx(
+    folder: Path,
+    *,
+    beside: Path,
+    table: str | None = None,
+    sheet: str | None = None,
+    header: int | None = None,
+) -> Draft:
     """A draft with hierarchies from a folder of ARX files, NAME_hierarchy_COLUMN.csv.
 
-    The table is NAME.csv of that folder, or whatever ``table`` names: a path or an address.
+    The table is NAME.csv of that folder, or whatever ``table`` names: a path or an address,
+    with its ``sheet`` and ``header``.
     Then NAME is that table's, or the only one in the folder. Columns without a file are
     guessed. Where the files come from nobody knows, so that they are to be confirmed, too.
     Paths in the draft are relative to the folder ``beside`` which the spec will lie in, where
@@ -159,7 +177,7 @@ def draft_from_arx(folder: Path, *, beside: Path, table: str | None = None) -> D
             f"'{folder}' has no files {name}_hierarchy_COLUMN.csv for the table. It has files for: "
             f"{found}. Rename those that are meant."
         )
-    opened = open_table(source)
+    opened = open_table(source, sheet=sheet, header=header)
     by_column = {column: file for file, (owner, column) in parts.items() if owner == name}
     used = {column: file for column, file in by_column.items() if column in opened.columns}
     head = opened.head(ROWS)
@@ -174,6 +192,9 @@ def draft_from_arx(folder: Path, *, beside: Path, table: str | None = None) -> D
         tuple(guesses),
         used=tuple(file.name for file in used.values()),
         unused=tuple(file.name for file in files if file not in used.values()),
+        sheet=opened.origin.sheet,
+        header=opened.origin.header,
+        notes=opened.origin.notes,
     )
 
 

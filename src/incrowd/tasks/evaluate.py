@@ -9,7 +9,7 @@ from typing import Any
 
 from incrowd.codes.counted import COUNT, CountNoise
 from incrowd.engine.count import count, read_shown
-from incrowd.engine.source import open_table
+from incrowd.engine.source import open_for, open_table
 from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError, check_choice
 from incrowd.measure.evaluation import ByLabels, by_labels, leveled
@@ -49,7 +49,7 @@ def evaluate(
     cannot tell is None, and what fresh noise would do is simulated beside it, and called so.
     """
     file = taken(spec)
-    before = open_table(original)
+    before = open_for(file, original)
     after, known = _opened(released)
     found = evaluate_tables(
         before,
@@ -77,7 +77,9 @@ def information_loss(
     """Every loss of a release by name; an unreleased row counts as :class:`Losses` says."""
     file = taken(spec)
     after, known = _opened(released)
-    found = evaluate_tables(open_table(original), after, file.spec, folder=file.folder, known=known)
+    found = evaluate_tables(
+        open_for(file, original), after, file.spec, folder=file.folder, known=known
+    )
     return {"normalised": found.loss, **vars(found.losses)}
 
 

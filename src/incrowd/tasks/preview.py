@@ -9,7 +9,7 @@ import numpy as np
 
 from incrowd.codes.hierarchy import ROOT, Hierarchy, from_rows
 from incrowd.engine.count import count
-from incrowd.engine.source import open_table
+from incrowd.engine.source import open_for
 from incrowd.errors import IncrowdError
 from incrowd.spec.arx import ArxRows
 from incrowd.spec.build import Declared, build, is_open
@@ -38,7 +38,7 @@ def preview(file: SpecFile, name: str, *, counted: bool) -> Preview:
         hierarchy = build(column, folder=file.folder)
         rows = hierarchy.rows()
         return Preview(tuple(rows), (0,) * len(rows), hierarchy.height)
-    result = count(_table(file), Declared({name: column}, file.folder))
+    result = count(open_for(file), Declared({name: column}, file.folder))
     (hierarchy,) = result.hierarchies
     counts = np.zeros(len(hierarchy.values) + 2, dtype=np.int64)
     at_value = dict(zip(hierarchy.groups[0].tolist(), range(len(counts)), strict=True))
@@ -71,7 +71,7 @@ def hierarchy_of(file: SpecFile, name: str, *, values_are_public: bool = False) 
             "too that only a few people have. Keep the rule of the spec, or take the values from a "
             "public list; if everything that the column holds is public, say --values-are-public."
         )
-    values = _table(file).values(name) if is_open(column) else ()
+    values = open_for(file).values(name) if is_open(column) else ()
     return build(column, folder=file.folder, values=values)
 
 
@@ -113,9 +113,3 @@ def _column(file: SpecFile, name: str) -> Column:
         listed = ", ".join(have) or "none"
         raise IncrowdError(f"No hierarchy for a column '{name}' in the spec. There are: {listed}.")
     return column
-
-
-def _table(file: SpecFile) -> Any:
-    if file.spec.table is None:
-        raise IncrowdError("The spec names no table. Add 'table: FILE'.")
-    return open_table(file.spec.table, folder=file.folder)

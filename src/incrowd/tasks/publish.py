@@ -24,7 +24,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from incrowd.arrays import Progress, Step
-from incrowd.engine.source import open_table
+from incrowd.engine.source import open_for
 from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import IncrowdError, IncrowdWarning
 from incrowd.measure.evaluation import Evaluation
@@ -184,7 +184,7 @@ def released(
     if ledger is not None:  # before the table is so much as opened
         _refuse_unaccountable(asked.method, spend)
         ledger.allow(spend, unit=_unit(file.spec))
-    source = _opened(table, file, engine)
+    source = open_for(file, table, engine=engine)
     _refuse_unfit(file.spec, source)
     with (
         _Spend(output) as spent,
@@ -256,14 +256,6 @@ class _Spend:
 
 def _unit(spec: Spec) -> str:
     return unit_of_id(spec.unit.id) if isinstance(spec.unit, PersonId) else ONE_ROW
-
-
-def _opened(table: Any, file: SpecFile, engine: Engine | None) -> Table:
-    if table is not None:
-        return open_table(table, engine=engine)
-    if file.spec.table is None:
-        raise IncrowdError("The spec names no table. Add 'table: FILE'.")
-    return open_table(file.spec.table, engine=engine, folder=file.folder)
 
 
 def _seeded(bits: Randomness) -> tuple[str, ...]:

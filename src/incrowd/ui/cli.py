@@ -148,6 +148,8 @@ def init(
         Path | None,
         typer.Option(help="A folder with NAME_hierarchy_COLUMN.csv, and NAME.csv without TABLE."),
     ] = None,
+    sheet: Annotated[str | None, typer.Option(help="Of a workbook; the first by default.")] = None,
+    header: Annotated[str | None, number("The row that names the columns, from 1.")] = None,
 ) -> None:
     """Draft a spec: roles and hierarchies guessed from the table, to be confirmed by you."""
     from incrowd.engine.source import open_table
@@ -156,14 +158,17 @@ def init(
 
     if output.exists():
         raise IncrowdError(f"'{output}' exists already. Name another file with -o.")
-    beside = output.absolute().parent
+    beside, row = output.absolute().parent, parsed("header", header)
     if arx is not None:
-        draft = draft_from_arx(arx, beside=beside, table=table)
+        draft = draft_from_arx(arx, beside=beside, table=table, sheet=sheet, header=row)
     elif table is not None:
-        draft = drafted(open_table(table), name=shown_source(table, beside))
+        opened = open_table(table, sheet=sheet, header=row)
+        draft = drafted(opened, name=shown_source(table, beside))
     else:
         raise IncrowdError("Name a table, or a folder of ARX files with --arx, or both.")
     output.write_text(draft.yaml(), encoding="utf-8")
+    for note in draft.notes:
+        print(note)
     print(f"Drafted {output} for {len(draft.guesses)} columns. Look at each:")
     width = max(len(guess.column) for guess in draft.guesses)
     for guess in draft.guesses:

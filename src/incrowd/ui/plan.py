@@ -105,15 +105,13 @@ def _beside(answer: Plan) -> CountsPlan | None:
 
 
 def _from_spec(path: Path, as_json: bool) -> None:
-    from incrowd.engine.source import open_table
+    from incrowd.engine.source import open_for
     from incrowd.privacy.randomness import SystemRandomness
     from incrowd.spec.file import load
     from incrowd.tasks.tradeoff import choices
 
     file = load(path)
-    if file.spec.table is None:
-        raise IncrowdError("The spec names no table. Add 'table: FILE'.")
-    table = open_table(file.spec.table, folder=file.folder)
+    table = open_for(file)
     with terminal.progress("trying k") as (_, tell):
         found = choices(file, table, bits=SystemRandomness(), progress=tell)
     terminal.print_json(found.as_dict()) if as_json else print_choices(found)

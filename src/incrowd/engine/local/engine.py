@@ -17,13 +17,16 @@ import polars as pl
 
 from incrowd.arrays import Bools, Counts
 from incrowd.engine.address import is_address, without_secrets
+from incrowd.engine.local.excel import open_excel
 from incrowd.engine.local.made import MadeTable, used_labels
 from incrowd.engine.local.postgres import read_postgres
+from incrowd.engine.local.statistics import STATISTICS, open_statistics
 from incrowd.engine.local.table import LocalTable
-from incrowd.engine.local.text import open_text, refuse_duplicates
-from incrowd.engine.table import Coded, TableError
+from incrowd.engine.local.text import open_compressed, open_text, refuse_duplicates
+from incrowd.engine.table import Coded, Origin, TableError
 
 _TEXT = {".csv", ".tsv", ".txt", ".tab"}
+_COMPRESSED = {f"{ending}.gz" for ending in _TEXT}
 _EXCEL = {".xlsx", ".xls", ".xlsb", ".ods"}
 _ARROW = {".arrow", ".ipc", ".feather"}
 
@@ -38,14 +41,20 @@ class LocalEngine:
         folder: Path = Path(),
         empty: bool = False,
         delimiter: str | None = None,
+        sheet: str | None = None,
+        header: int | None = None,
     ) -> LocalTable:
         """A table from a path, a PostgreSQL address, or a Polars, pandas or Arrow object.
 
-        Text, Parquet, Arrow and Excel files go by the ending of their names. A relative path
-        is relative to ``folder``. ``postgresql://user@host/database#schema.table`` names a
-        table of a database. A file without rows is refused unless ``empty`` allows it. The
-        ``delimiter`` of a text file is found out; it is given for files that we wrote.
+        Text (in gzip, too), Parquet, Arrow, Excel, SAS, Stata and SPSS files go by the ending of
+        their names. A relative path is relative to ``folder``.
+        ``postgresql://user@host/database#schema.table`` names a table of a database. A file
+        without rows is refused unless ``empty`` allows it. The ``delimiter`` of a text file is
+        found out; it is given for files that we wrote. ``sheet`` is for Excel files, ``header``,
+        a row from 1, for those and for text.
         """
+        if is_address(source) or not isinstance(source, str | os.PathLike):
+            _refuse_unfit("The table", "", sheet, header)
         if isinstance(source, pl.LazyFrame):
             # Somebody else's plan may give its rows in another order each time: run it once.
             return LocalTable(source.collect(engine="streaming").lazy())
@@ -59,7 +68,7 @@ class LocalEngine:
                 "path, or postgresql://user@host/database#schema.table."
             )
         if isinstance(source, str | os.PathLike):
-            return _open_path(folder / source, empty, delimiter)
+            return _open_path(folder / source, empty, delimiter, sheet, header)
         kind = f"{type(source).__module__.split('.')[0]}.{type(source).__name__}"
         if kind == "pandas.DataFrame":
             refuse_duplicates([str(name) for name in source.columns], "The data frame")
@@ -116,7 +125,24 @@ def _converted(convert: Callable[[], Any], kind: str) -> LocalTable:
         raise TableError(f"Cannot read the {kind}: {reason}") from error
 
 
-def _open_path(path: Path, empty: bool, delimiter: str | None) -> LocalTable:
+def _refuse_unfit(what: str, ending: str, sheet: str | None, header: int | None) -> None:
+    if sheet is not None and ending not in _EXCEL:
+        raise TableError(f"{what} has no sheets; a sheet is for Excel files. Leave it out.")
+    if header is not None and ending not in {*_TEXT, *_COMPRESSED, *_EXCEL}:
+        raise TableError(
+            f"{what} names its columns itself; the row of the header is for text and Excel files. "
+            "Leave it out."
+        )
+
+
+def _ending(path: Path) -> str:
+    """The ending of a name, both of those of a compressed file."""
+    return "".join(path.suffixes[-2 if path.suffix.lower() == ".gz" else -1 :]).lower()
+
+
+def _open_path(
+    path: Path, empty: bool, delimiter: str | None, sheet: str | None, header: int | None
+) -> LocalTable:
     if path.is_dir():
         raise TableError(f"'{path}' is a folder. Name the file that holds the table.")
     try:
@@ -129,31 +155,29 @@ def _open_path(path: Path, empty: bool, delimiter: str | None) -> LocalTable:
         raise TableError(f"Cannot read '{named}': {reason}.") from hides
     if nothing:
         raise TableError(f"The file '{path.name}' is empty.")
-    ending = path.suffix.lower()
+    ending, origin = _ending(path), Origin()
+    _refuse_unfit(f"'{path.name}'", ending, sheet, header)
     try:
         if ending in _TEXT:
-            frame = open_text(path, delimiter)
+            frame, origin = open_text(path, delimiter, header)
+        elif ending in _COMPRESSED:
+            frame, origin = open_compressed(path, delimiter, header)
         elif ending == ".parquet":
             frame = pl.scan_parquet(path, glob=False)
         elif ending in _ARROW:
             frame = pl.scan_ipc(path, glob=False)
         elif ending in _EXCEL:
-            frame = _open_excel(path)
+            frame, origin = open_excel(path, sheet, header)
+        elif ending in STATISTICS:
+            frame, origin = open_statistics(path)
         else:
-            known = ", ".join(sorted({*_TEXT, ".parquet", *_ARROW, *_EXCEL}))
+            listed = {*_TEXT, *_COMPRESSED, ".parquet", *_ARROW, *_EXCEL, *STATISTICS}
+            known = ", ".join(sorted(listed))
             raise TableError(f"Cannot tell what '{path.name}' is; the name must end in {known}.")
-        table = LocalTable(frame, origin=path)
+        table = LocalTable(frame, path, origin)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise TableError(f"Cannot read '{path.name}' as {ending[1:]}: {reason}") from error
     if not empty and not table.head(1).rows():
         raise TableError(f"The file '{path.name}' has a header but no rows.")
     return table
-
-
-def _open_excel(path: Path) -> pl.LazyFrame:
-    try:
-        return pl.read_excel(path, infer_schema_length=None).lazy()
-    except Exception as error:  # the reader's errors have no common base
-        reason = str(error).splitlines()[0]
-        raise TableError(f"Cannot read '{path.name}' as {path.suffix[1:]}: {reason}") from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from incrowd.engine.address import take_apart
@@ -27,10 +29,12 @@ def read_postgres(address: str) -> pl.DataFrame:
             "A PostgreSQL address must name a table after '#', as in "
             "postgresql://user@host/database#schema.table."
         )
-    quoted = ".".join('"' + part.replace('"', '""') + '"' for part in _name_parts(name))
+    quoted = ".".join(map(_quoted, _name_parts(name)))
     try:
         with dbapi.connect(known.uri) as connection, connection.cursor() as cursor:
-            cursor.execute(f"SELECT * FROM {quoted}")  # noqa: S608
+            cursor.execute(f"SELECT * FROM {quoted} LIMIT 0")  # noqa: S608
+            columns = ", ".join(map(_read, cursor.fetch_arrow_table().schema)) or "*"
+            cursor.execute(f"SELECT {columns} FROM {quoted}")  # noqa: S608
             frame = pl.from_arrow(cursor.fetch_arrow_table())
     except Error as error:
         reason = known.scrubbed(str(error).splitlines()[0])
@@ -39,6 +43,28 @@ def read_postgres(address: str) -> pl.DataFrame:
         raise TableError(f"Cannot read the table {name} from PostgreSQL: {reason}") from hides
     assert isinstance(frame, pl.DataFrame)
     return frame
+
+
+def _read(field: Any) -> str:
+    """How a column is asked for: as text, if its values would come as bytes that tell nothing.
+
+    Such are UUIDs, network addresses, numbers of any length, intervals and whatever the driver
+    does not know. Amounts of money would come in cents, and as text
+    an address would have a mask.
+    """
+    name, kind = _quoted(field.name), str(field.type)
+    own = (field.metadata or {}).get(b"POSTGRESQL:type", b"").decode()
+    if own == "money":
+        return f"{name}::numeric::text AS {name}"
+    if own == "inet":
+        return f"abbrev({name}) AS {name}"
+    opaque = kind.startswith("extension<") or "interval" in kind
+    unknown = "binary" in kind and own != "bytea" and not own.startswith("_")
+    return f"{name}::text AS {name}" if opaque or unknown else name
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _name_parts(name: str) -> list[str]:

@@ -14,7 +14,7 @@ import polars as pl
 from incrowd.codes.frequency import Frequencies, joined
 from incrowd.codes.values import BLANKS, BOOLEANS, NUMERAL
 from incrowd.engine.local import parquet
-from incrowd.engine.table import Coder, Engine, TableError, Tally
+from incrowd.engine.table import Coder, Engine, Origin, TableError, Tally
 from incrowd.privacy.randomness import Randomness
 
 _PART_ROWS = 4_000_000
@@ -30,8 +30,10 @@ class LocalTable:
     names.
     """
 
-    def __init__(self, frame: pl.LazyFrame, origin: Path | None = None) -> None:
-        self._origin = origin
+    def __init__(
+        self, frame: pl.LazyFrame, path: Path | None = None, origin: Origin | None = None
+    ) -> None:
+        self._path, self._origin = path, origin or Origin()
         self._columns = tuple(frame.collect_schema().names())
         self._inner = inner_names(self._columns)
         frame = frame.rename({name: new for name, new in self._inner.items() if name != new})
@@ -58,6 +60,11 @@ class LocalTable:
         """The names of the columns."""
         return self._columns
 
+    @property
+    def origin(self) -> Origin:
+        """What is known of where the table came from."""
+        return self._origin
+
     def rows(self) -> int:
         """The number of rows."""
         return int(self._frame.select(pl.len()).collect(engine="streaming").item())
@@ -70,7 +77,7 @@ class LocalTable:
         """The distinct values of a column, null among them."""
         self._refuse_missing([column])
         if self._is_plain_parquet([column]):
-            return parquet.values(self._origin, column)  # type: ignore[arg-type]
+            return parquet.values(self._path, column)  # type: ignore[arg-type]
         inner = self._inner[column]
         frame = self._frame.select(pl.col(inner).unique()).collect(engine="streaming")
         return frame.get_column(inner).to_list()
@@ -99,7 +106,7 @@ class LocalTable:
         """
         self._refuse_missing(columns)
         if self._is_plain_parquet(columns):
-            return parquet.count(self._origin, columns, coders)  # type: ignore[arg-type]
+            return parquet.count(self._path, columns, coders)  # type: ignore[arg-type]
         return joined(
             tally.coded([coders[name] for name in columns]) for tally in self.tallies(columns)
         )
@@ -150,7 +157,7 @@ class LocalTable:
         """Whether the rows stand in the order of their codes, the first column first."""
         self._refuse_missing(columns)
         if self._is_plain_parquet(columns):
-            return parquet.ascending(self._origin, columns, coders)  # type: ignore[arg-type]
+            return parquet.ascending(self._path, columns, coders)  # type: ignore[arg-type]
         frame = self._frame.select([self._inner[name] for name in columns])
         held = frame.collect(engine="streaming")
         codes = []
@@ -208,8 +215,8 @@ class LocalTable:
     def fingerprint(self, key: bytes) -> str:
         """A keyed hash of the file, or of the rows of a table in memory."""
         digest = hmac.new(key, digestmod="sha256")
-        if self._origin is not None:
-            with self._origin.open("rb") as file:
+        if self._path is not None:
+            with self._path.open("rb") as file:
                 while chunk := file.read(1 << 22):
                     digest.update(chunk)
         else:
@@ -223,7 +230,7 @@ class LocalTable:
 
     def _is_plain_parquet(self, columns: Sequence[str]) -> bool:
         """Whether the columns can be taken from a Parquet file as they stand there."""
-        if self._origin is None or self._origin.suffix.lower() != ".parquet":
+        if self._path is None or self._path.suffix.lower() != ".parquet":
             return False
         return not self._changed & set(columns)
 

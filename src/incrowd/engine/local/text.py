@@ -5,10 +5,15 @@ from __future__ import annotations
 import atexit
 import codecs
 import csv
+import gzip
 import io
 import shutil
 import tempfile
+import zlib
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +22,39 @@ import polars as pl
 
 from incrowd.arrays import Units
 from incrowd.codes.quotes import LONGEST, find_fault
-from incrowd.engine.table import UNNAMED, TableError
+from incrowd.engine.local.title import LOOKED_AT, Titled, under_title
+from incrowd.engine.table import UNNAMED, Origin, TableError
 
 _IN_MEMORY_BYTES = 1 << 29
 _BLOCK_BYTES = LONGEST
+_DELIMITERS = ",;\t|"
+_TITLE_CHARACTERS = 1 << 18  # a title is looked for in so many
 
 
-def open_text(path: Path, delimiter: str | None) -> pl.LazyFrame:
+def open_compressed(
+    path: Path, delimiter: str | None, header: int | None
+) -> tuple[pl.LazyFrame, Origin]:
+    """A text file in gzip, laid out for as long as it is read, in a folder of this user alone."""
+    with tempfile.TemporaryDirectory(prefix="incrowd-") as folder:
+        plain = Path(folder) / path.name  # so that messages name it as the curator does
+        try:
+            with gzip.open(path, "rb") as packed, plain.open("wb") as file:
+                shutil.copyfileobj(packed, file, 1 << 22)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise TableError(
+                f"Cannot read '{path.name}' as gzip: it is damaged, cut short, or no gzip at all."
+            ) from error
+        if not plain.stat().st_size:
+            raise TableError(f"The file '{path.name}' is empty.")
+        return open_text(plain, delimiter, header)
+
+
+def open_text(path: Path, delimiter: str | None, header: int | None) -> tuple[pl.LazyFrame, Origin]:
     """A checked text file: every row has as many fields as the header, and quotes are closed.
 
-    A first column without a name, as pandas and R write row numbers, is called ``unnamed``.
+    Titles above the header are skipped, unless the line of the header is given, or the delimiter
+    is, as for files that we wrote. A first column without a name, as pandas and R write row
+    numbers, is called ``unnamed``.
 
     A small one is held in memory. A large one is laid out once, column by column, in a
     temporary folder that only this user can read and that goes with the table, and is
@@ -34,23 +62,28 @@ def open_text(path: Path, delimiter: str | None) -> pl.LazyFrame:
     """
     import pyarrow as pa
 
-    encoding = _encoding(path)
-    with path.open(encoding=encoding, newline="") as file:
-        head = next((line for line in file if line.strip()), "")
-    ours, delimiter = delimiter is not None, delimiter or _delimiter(head)
-    names, trouble = _header(path, delimiter, encoding)
+    encoding, ours = _encoding(path), delimiter is not None
+    titled = _titled(path, encoding) if header is None and not ours else None
+    notes = (titled.note,) if titled else ()
+    header = titled.header if titled else header
+    above = (header or 1) - 1
+    units = _below(path, _units(path, encoding), above)
+    delimiter = delimiter or _delimiter(_head(path, encoding, above))
+    names, trouble = _header(path, delimiter, encoding, above)
     columns = None if ours else len(names)
-    if fault := find_fault(_units(path, encoding), delimiter, columns):
+    if fault := find_fault(units, delimiter, columns):
+        fault = replace(fault, row=fault.row + above, line=fault.line + above)
         raise TableError(fault.said(path.name))
     if trouble is not None:
         raise TableError(f"Cannot read the header of '{path.name}': {trouble}.") from trouble
     bare = not ours and names[:1] == [""] and UNNAMED not in names
     refuse_duplicates([UNNAMED, *names[1:]] if bare else names, f"The file '{path.name}'")
-    batches = _strict(path, names, delimiter, encoding)
+    batches = _strict(path, names, delimiter, encoding, above)
+    origin = Origin(header=header, notes=notes)
     if path.stat().st_size <= _IN_MEMORY_BYTES:
         frame = pl.from_arrow(batches.read_all())
         assert isinstance(frame, pl.DataFrame)
-        return _named(frame.lazy(), bare)
+        return _named(frame.lazy(), bare), origin
     folder = Path(tempfile.mkdtemp(prefix="incrowd-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     laid_out = folder / "table.arrow"
@@ -58,7 +91,7 @@ def open_text(path: Path, delimiter: str | None) -> pl.LazyFrame:
     with pa.ipc.new_file(laid_out, batches.schema, options=options) as writer:
         for batch in batches:
             writer.write_batch(batch)
-    return _named(pl.scan_ipc(laid_out), bare)
+    return _named(pl.scan_ipc(laid_out), bare), origin
 
 
 def _named(frame: pl.LazyFrame, bare: bool) -> pl.LazyFrame:
@@ -66,11 +99,82 @@ def _named(frame: pl.LazyFrame, bare: bool) -> pl.LazyFrame:
     return frame.rename({frame.collect_schema().names()[0]: UNNAMED}) if bare else frame
 
 
-def _header(path: Path, delimiter: str, encoding: str) -> tuple[list[str], csv.Error | None]:
+def _head(path: Path, encoding: str, above: int) -> str:
+    """The first line that holds anything, below so many lines."""
+    with path.open(encoding=encoding, newline="") as file:
+        return next((line for line in islice(file, above, None) if line.strip()), "")
+
+
+def _titled(path: Path, encoding: str) -> Titled | None:
+    """Where the header is, if a title stands above it.
+
+    Only a first line that no delimiter splits leaves open which one splits the others.
+    """
+    with path.open(encoding=encoding, newline="") as file:
+        start = file.read(_TITLE_CHARACTERS)
+    lines = io.StringIO(start, newline="").readlines()
+    lines = lines if len(start) < _TITLE_CHARACTERS else lines[:-1]
+    first = next((line for line in lines if line.strip()), "")
+    split = [mark for mark in _DELIMITERS if len(_fields(first, mark)) > 1]
+    found = {}
+    for mark in [_delimiter(first)] if split else _DELIMITERS:
+        rows = dict(islice(_numbered(lines, mark), LOOKED_AT))
+        titled = under_title(rows)
+        if titled and _is_even([row for at, row in rows.items() if at >= titled.header]):
+            found[len(rows[titled.header])] = titled
+    return found[max(found)] if found else None
+
+
+def _numbered(lines: list[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Rows that are not blank, each with the number of the line that it begins on."""
+    rows = csv.reader(lines, delimiter=delimiter)
+    begins = 1
+    try:
+        for row in rows:
+            if row:
+                yield begins, row
+            begins = rows.line_num + 1
+    except csv.Error:
+        return
+
+
+def _is_even(rows: list[list[str]]) -> bool:
+    """Whether rows have as many fields as the first, whose texts are names and not prose."""
+    prose = any(text != text.strip() for text in rows[0])
+    return not prose and {len(row) for row in rows} == {len(rows[0])}
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    return next(csv.reader(io.StringIO(line), delimiter=delimiter), [])
+
+
+def _below(path: Path, units: Units, above: int) -> Units:
+    """What stands below so many lines; line breaks are those of any system."""
+    size = 1 << 16
+    while above:
+        part = units[:size]
+        after = np.append(part[1:], 0)
+        ends = np.flatnonzero((part == ord("\n")) | ((part == ord("\r")) & (after != ord("\n"))))
+        if len(ends) > above:
+            return units[ends[above - 1] + 1 :]
+        if size >= len(units):
+            lines = len(ends) + (not len(ends) or int(ends[-1]) + 1 < len(units))
+            if lines > above:
+                return units[ends[above - 1] + 1 :]
+            raise TableError(
+                f"The file '{path.name}' has no row {above + 1} for a header: it has {lines}."
+            )
+        size *= 2
+    return units
+
+
+def _header(
+    path: Path, delimiter: str, encoding: str, above: int
+) -> tuple[list[str], csv.Error | None]:
     """The names in the header; none, but what is wrong with it, if it cannot be read."""
     with path.open(encoding=encoding, newline="") as file:
         try:
-            rows = csv.reader(file, delimiter=delimiter)
+            rows = csv.reader(islice(file, above, None), delimiter=delimiter)
             return next((row for row in rows if row), []), None
         except csv.Error as error:
             return [], error
@@ -90,7 +194,7 @@ def _units(path: Path, encoding: str) -> Units:
     return np.memmap(path, dtype=wide, mode="r", offset=skipped, shape=(number,)).view(np.ndarray)
 
 
-def _strict(path: Path, names: list[str], delimiter: str, encoding: str) -> Any:
+def _strict(path: Path, names: list[str], delimiter: str, encoding: str, above: int) -> Any:
     """A reader of record batches that stops at the first row of another length."""
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
@@ -106,12 +210,14 @@ def _strict(path: Path, names: list[str], delimiter: str, encoding: str) -> Any:
         return "error"
 
     def batches() -> Any:
+        file = pa.OSFile(str(path))  # a path would be unpacked again by the ending of its name
         reader = arrow_csv.open_csv(
-            path,
+            file,
             read_options=arrow_csv.ReadOptions(
                 encoding="utf8" if encoding.startswith("utf-8") else encoding,
                 block_size=_BLOCK_BYTES,
                 use_threads=False,
+                skip_rows=above,
             ),
             parse_options=arrow_csv.ParseOptions(
                 delimiter=delimiter,
@@ -126,7 +232,8 @@ def _strict(path: Path, names: list[str], delimiter: str, encoding: str) -> Any:
                 quoted_strings_can_be_null=True,
             ),
         )
-        yield from reader
+        with file:
+            yield from reader
 
     schema = pa.schema([(name, pa.string()) for name in names])
     return _Batches(batches(), schema, path.name, ragged)
@@ -195,14 +302,14 @@ def _is_written_in(path: Path, encoding: str) -> bool:
 
 def _delimiter(head: str) -> str:
     """The one of , ; tab | that splits the header most often; text in quotes does not count."""
-    parts = {mark: len(next(csv.reader(io.StringIO(head), delimiter=mark), [])) for mark in ",;\t|"}
+    parts = {mark: len(_fields(head, mark)) for mark in _DELIMITERS}
     return max(parts, key=lambda mark: parts[mark])
 
 
 def refuse_duplicates(names: list[str], what: str) -> None:
     """Refuse a table two of whose columns have one name, or one of which has none."""
+    if "" in names:
+        raise TableError(f"{what} has a column without a name, number {names.index('') + 1}.")
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise TableError(f"{what} has the column '{twice[0]}' twice. Rename one of them.")
-    if "" in names:
-        raise TableError(f"{what} has a column without a name, number {names.index('') + 1}.")

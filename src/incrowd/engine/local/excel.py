@@ -1,0 +1,115 @@
+"""Sheets of Excel and OpenDocument workbooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from incrowd.engine.local.cells import narrowed
+from incrowd.engine.local.text import refuse_duplicates
+from incrowd.engine.local.title import LOOKED_AT, Cells, under_title
+from incrowd.engine.table import UNNAMED, Origin, TableError
+
+
+def open_excel(path: Path, sheet: str | None, header: int | None) -> tuple[pl.LazyFrame, Origin]:
+    """A sheet of a workbook, by default the first; rows without a value are left out.
+
+    Titles above the header are skipped, unless the row of the header is given. Numbers and days
+    stay what they are; a column that holds several kinds is text. A column without name and
+    values is left out, and a first one without a name is called ``unnamed``.
+    """
+    with _in_our_words(path):
+        from fastexcel import read_excel
+
+        book = read_excel(path)
+    chosen, others = _chosen(path, book.sheet_names, sheet)
+    what = f"The sheet '{chosen}' of '{path.name}'"
+    notes = [f"The workbook has other sheets: {others}. --sheet names one of them."]
+    notes = notes if others and sheet is None else []
+    with _in_our_words(path):
+        texts = book.load_sheet(chosen, header_row=None, skip_rows=0, dtypes="string").to_polars()
+    if not texts.height:
+        named = f" The workbook has other sheets: {others}." if others else ""
+        raise TableError(f"{what} is empty.{named}")
+    rows = dict(enumerate(texts.head(LOOKED_AT).rows(), start=1))
+    row = header or next((at for at, cells in rows.items() if any(cells)), 1)
+    if row > texts.height:
+        raise TableError(f"{what} has no row {row} for a header: it has {texts.height}.")
+    if header is None and (found := under_title(rows)):
+        row = header = found.header
+        notes.append(found.note)
+    frame = _typed(path, book, chosen, row, texts.slice(row))
+    names = _names(frame, texts.row(row - 1), what, row)
+    frame = narrowed(frame.select(*names)).rename(names)
+    return frame.lazy(), Origin(sheet, header, tuple(notes))
+
+
+def _chosen(path: Path, names: list[str], sheet: str | None) -> tuple[str, str]:
+    """The name of the sheet to be read, and those of the others."""
+    if not names:
+        raise TableError(f"The workbook '{path.name}' has no sheet.")
+    if sheet is not None and sheet not in names:
+        raise TableError(f"'{path.name}' has no sheet '{sheet}'. It has: {', '.join(names)}.")
+    chosen = names[0] if sheet is None else sheet
+    return chosen, ", ".join(name for name in names if name != chosen)
+
+
+def _names(frame: pl.DataFrame, cells: Cells, what: str, row: int) -> dict[str, str]:
+    """The columns that have a name or a value, and how they are called."""
+    known = {at: (cell or "").strip() for at, cell in zip(frame.columns, cells, strict=True)}
+    names = {at: name for at, name in known.items() if name or frame.schema[at] != pl.Null}
+    first = next(iter(names), "")
+    if not names.get(first) and UNNAMED not in names.values():
+        names = {at: UNNAMED if at == first else name for at, name in names.items()}
+    if bare := [number for number, at in enumerate(known, start=1) if names.get(at) == ""]:
+        raise TableError(
+            f"{what} has a column without a name, number {bare[0]}: row {row} was read as the "
+            "header. Name the column, or the row of the header with --header."
+        )
+    refuse_duplicates(list(names.values()), what)
+    return names
+
+
+def _typed(path: Path, book: Any, sheet: str, row: int, texts: pl.DataFrame) -> pl.DataFrame:
+    """The rows below the header, each column of its own kind; a column of nothing is null."""
+    blank = texts.select(pl.all().str.strip_chars().replace("", None))
+    known = blank.select(column.name for column in blank if column.null_count() < len(column))
+    if not known.width:
+        return texts.clear().cast(pl.Null)
+    with _in_our_words(path):
+        frame = book.load_sheet(
+            sheet,
+            header_row=None,
+            skip_rows=row,
+            schema_sample_rows=None,
+            dtypes={at: "string" for at in texts.columns if at not in known.columns},
+        ).to_polars()
+    columns = [
+        _unmixed(frame.get_column(at), texts.get_column(at))
+        if at in known.columns
+        else pl.Series(at, [None] * len(frame))
+        for at in frame.columns
+    ]
+    return pl.DataFrame(columns).filter(~pl.all_horizontal(pl.all().is_null()))
+
+
+def _unmixed(column: pl.Series, texts: pl.Series) -> pl.Series:
+    """A column of several kinds as text: among numbers, true would be read as 1."""
+    if column.dtype.is_numeric() and texts.is_in(["true", "false"]).any():
+        column = texts
+    if column.dtype == pl.String:  # a day among texts is a day, not a time
+        return column.str.replace(r"^(\d{4}-\d\d-\d\d) 00:00:00$", "$1")
+    return column
+
+
+@contextmanager
+def _in_our_words(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # the reader's errors have no common base
+        reason = str(error).splitlines()[0]
+        raise TableError(f"Cannot read '{path.name}' as {path.suffix[1:]}: {reason}") from error

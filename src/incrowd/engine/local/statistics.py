@@ -1,0 +1,58 @@
+"""Files of SAS, Stata and SPSS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from incrowd.codes.values import canonical
+from incrowd.engine.local.cells import narrowed
+from incrowd.engine.table import Origin, TableError
+
+_READERS = {
+    ".sas7bdat": "read_sas7bdat",
+    ".xpt": "read_xport",
+    ".dta": "read_dta",
+    ".sav": "read_sav",
+    ".zsav": "read_sav",
+    ".por": "read_por",
+}
+STATISTICS = frozenset(_READERS)
+
+
+def open_statistics(path: Path) -> tuple[pl.LazyFrame, Origin]:
+    """A table as its program shows it: labels instead of codes, days and times, missing as null.
+
+    Descriptions of columns are the origin's labels.
+    """
+    try:
+        import pyreadstat
+    except ImportError as error:
+        raise TableError(
+            f"Reading {path.suffix} needs: pip install 'incrowd[statistics]'."
+        ) from error
+    read = getattr(pyreadstat, _READERS[path.suffix.lower()])
+    try:
+        columns, known = read(str(path), output_format="dict")
+        frame = pl.DataFrame(
+            [
+                _column(name, list(values), known.variable_value_labels.get(name, {}))
+                for name, values in columns.items()
+            ]
+        )
+    except Exception as error:  # the reader's errors have no common base
+        reason = str(error).splitlines()[0]
+        raise TableError(f"Cannot read '{path.name}' as {path.suffix[1:]}: {reason}") from error
+    labels = {name: text for name, text in known.column_names_to_labels.items() if text}
+    return narrowed(frame).lazy(), Origin(labels=labels)
+
+
+def _column(name: str, values: Sequence[Any], labels: Mapping[Any, str]) -> pl.Series:
+    """A column; it is text if any of its values has a label, and a code without one stays."""
+    if not any(value in labels for value in set(values)):
+        return pl.Series(name, values, strict=False)
+    texts = {value: labels.get(value) or canonical(value) for value in set(values)}
+    return pl.Series(name, [texts[value] for value in values], dtype=pl.String)
