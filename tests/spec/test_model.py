@@ -14,7 +14,7 @@ from support.specs import GOOD
 
 from incrowd.spec.file import SpecError, parse, taken
 from incrowd.spec.model import json_schema
-from incrowd.tasks.draft import draft
+from incrowd.tasks.draft.draft import draft
 from incrowd.tasks.sample import SPECS, sample
 
 

@@ -51,8 +51,19 @@ def open_table(
 def open_for(file: SpecFile, table: Any = None, *, engine: Engine | None = None) -> Table:
     """The table that a spec describes: the one that is given, or else the one that it names.
 
-    The sheet and the header of the spec are those of either, unless what is given is no path.
+    The sheet and the header of the spec are those of either, unless what is given is no path. Its
+    columns are read as the spec says that they are written.
     """
+    opened = _opened_for(file, table, engine)
+    readers = {
+        name: column.written.reader()
+        for name, column in file.spec.columns.items()
+        if column.written is not None and name in opened.columns
+    }
+    return opened.reread(readers) if readers else opened
+
+
+def _opened_for(file: SpecFile, table: Any, engine: Engine | None) -> Table:
     spec = file.spec
     folder = Path()
     if table is None:

@@ -128,6 +128,13 @@ class Table(Protocol):
         """The table with every text and every name of a column written in another way."""
         ...
 
+    def reread(self, readers: Mapping[str, Callable[[object], object]]) -> Table:
+        """The table with the values of some columns replaced by what they mean.
+
+        A reader gives None for null, the value itself, or a text; it is asked once for each value.
+        """
+        ...
+
     def relabelled(self, labels: Mapping[str, Mapping[str, int | float]]) -> Table:
         """The table with numbers for texts: for each of some columns, the number of every text."""
         ...

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
+import re
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -32,3 +34,12 @@ class Model(BaseModel):
     """A part of a spec: it does not change, and takes no keys that it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+def quoted(text: str) -> str:
+    """Text as a YAML scalar, in quotes where it needs them."""
+    plain = re.fullmatch(r"[A-Za-z_][\w ./-]*", text) and not re.fullmatch(
+        r"(?i)(true|false|yes|no|on|off|null|y|n)", text
+    )
+    quoted_text = json.dumps(text, ensure_ascii=not text.isprintable())
+    return text if plain and text == text.strip() else quoted_text.replace("\x7f", "\\x7F")

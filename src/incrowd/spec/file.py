@@ -65,15 +65,19 @@ class SpecFile:
 
     def changed(self, place: Place, value: Any) -> SpecFile:
         """The same file with one entry set (or, with None, removed); comments stay."""
+        return self.changed_at({place: value})
+
+    def changed_at(self, changes: Mapping[Place, Any]) -> SpecFile:
+        """The same file with some entries set (or, with None, removed); comments stay."""
         document = _yaml().load(self.text())
-        *parents, last = place
-        node = document
-        for key in parents:
-            node = node[_written(node, key)]
-        if value is None:
-            node.pop(_written(node, last), None)
-        else:
-            node[_written(node, last)] = value
+        for (*parents, last), value in changes.items():
+            node = document
+            for key in parents:
+                node = node[_written(node, key)]
+            if value is None:
+                node.pop(_written(node, last), None)
+            else:
+                node[_written(node, last)] = value
         return parse(_dump(document), path=self.path)
 
     def confirmed(self) -> SpecFile:

@@ -13,12 +13,14 @@ from pydantic import ConfigDict, Field, model_validator
 from incrowd.spec.base import Model, Number, Text
 from incrowd.spec.hierarchies import Hierarchies
 from incrowd.spec.release import ReleaseSpec, SafeSpec, Slicing
+from incrowd.spec.written import Written
 
 NOISY_UNDER_SAFE = (
     "a safe release cannot publish a noisy column; make it quasi with a hierarchy, drop it, or "
     "use method 'k-epsilon'"
 )
 
+Confirmable: TypeAlias = Literal["role", "written", "hierarchy", "other", "precision", "bounds"]
 Role: TypeAlias = Literal["identifier", "quasi", "noisy", "sensitive", "drop"]
 
 
@@ -42,11 +44,13 @@ class Closeness(Model):
 class Column(Model):
     """One column: its role, and what its role needs.
 
-    ``confirm`` names the entries that a draft took from the data. A safe release refuses to
+    ``written`` says how its values are written, where that is not the usual way. ``confirm`` names
+    the entries that a draft took from the data. A safe release refuses to
     run until they are confirmed to be public knowledge, by removing them from the list.
     """
 
     role: Role
+    written: Written | None = None
     hierarchy: Hierarchies | None = None
     other: Text | None = None
     precision: Annotated[Number, Field(gt=0)] | None = None
@@ -54,7 +58,7 @@ class Column(Model):
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     diversity: Diversity | None = None
     closeness: Closeness | None = None
-    confirm: tuple[Literal["role", "hierarchy", "other", "precision", "bounds"], ...] = ()
+    confirm: tuple[Confirmable, ...] = ()
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -133,7 +137,7 @@ class Spec(Model):
         return tuple(name for name, column in self.columns.items() if column.role in roles)
 
     @property
-    def unconfirmed(self) -> dict[str, tuple[str, ...]]:
+    def unconfirmed(self) -> dict[str, tuple[Confirmable, ...]]:
         """What a draft took from the data and nobody has confirmed, by column."""
         return {name: column.confirm for name, column in self.columns.items() if column.confirm}
 

@@ -12,10 +12,10 @@ from incrowd.engine.count import count
 from incrowd.engine.source import open_for
 from incrowd.errors import IncrowdError
 from incrowd.spec.arx import ArxRows
+from incrowd.spec.base import quoted
 from incrowd.spec.build import Declared, build, is_open
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Column
-from incrowd.tasks.draft import quoted
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ frequent as the first. The certificate says that it is a rehearsal, and whoever 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -56,8 +57,13 @@ def _stated(spec: SpecFile) -> int:
 
 
 def _plain(spec: SpecFile) -> SpecFile:
-    """The spec with nothing left to confirm; made-up values are written as they are meant."""
-    return spec.confirmed()
+    """The spec with nothing left to confirm; made-up values are written in the usual way."""
+    known = spec.confirmed()
+    columns = {
+        name: column.model_copy(update={"written": None})
+        for name, column in known.spec.columns.items()
+    }
+    return replace(known, spec=known.spec.model_copy(update={"columns": columns}))
 
 
 def made_up(spec: SpecFile, size: int) -> Table:

@@ -153,8 +153,8 @@ def init(
 ) -> None:
     """Draft a spec: roles and hierarchies guessed from the table, to be confirmed by you."""
     from incrowd.engine.source import open_table
-    from incrowd.tasks.draft import draft as drafted
-    from incrowd.tasks.draft import draft_from_arx, shown_source
+    from incrowd.tasks.draft.draft import draft as drafted
+    from incrowd.tasks.draft.draft import draft_from_arx, shown_source
 
     if output.exists():
         raise IncrowdError(f"'{output}' exists already. Name another file with -o.")
@@ -176,9 +176,8 @@ def init(
     if arx is not None:
         print(f"Hierarchies taken from {arx}: {', '.join(draft.used) or 'none'}.")
         print(f"Files there that fit no column: {', '.join(draft.unused) or 'none'}.")
-    found = [f"{kind} ({', '.join(columns)})" for kind, columns in draft.checklist() if columns]
-    print(f"HIPAA's identifiers that columns look like: {'; '.join(found) or 'none'}.")
-    print(f"Then: incrowd check {output}")
+    print(draft.personal())
+    print(f"Then: incrowd confirm {output}, and incrowd check {output}")
 
 
 @app.command()
@@ -365,7 +364,8 @@ def sample(
     spec: Annotated[Path | None, typer.Option(help="Write a spec for it, too.")] = None,
 ) -> None:
     """Write a sample table of people who do not exist, and a spec that publishes it."""
-    from incrowd.tasks.draft import quoted, written
+    from incrowd.spec.base import quoted
+    from incrowd.tasks.draft.draft import written
     from incrowd.tasks.sample import SPECS
     from incrowd.tasks.sample import sample as make
 

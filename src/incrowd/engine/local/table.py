@@ -185,6 +185,20 @@ class LocalTable:
             changes.append(column.alias(spell(name)))
         return LocalTable(self._frame.select(changes))
 
+    def reread(self, readers: Mapping[str, Callable[[object], object]]) -> LocalTable:
+        """The table with the values of some columns replaced by what they mean."""
+        changes = []
+        for name, read in readers.items():
+            column, known = pl.col(self._inner[name]), self.values(name)
+            changed = {old: new for old in known if old is not None and (new := read(old)) != old}
+            nothing = [old for old, new in changed.items() if new is None]
+            texts = {old: new for old, new in changed.items() if new is not None}
+            if nothing:
+                column = pl.when(~column.is_in(nothing)).then(column)
+            changes.append(column.replace(texts) if texts else column)
+        names = {new: name for name, new in self._inner.items()}
+        return LocalTable(self._frame.with_columns(changes).rename(names))
+
     def relabelled(self, labels: Mapping[str, Mapping[str, int | float]]) -> LocalTable:
         """The table with numbers for texts."""
         changes = [

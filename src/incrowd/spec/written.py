@@ -1,0 +1,116 @@
+"""How the values of a column are written where they come from, and what they mean.
+
+A column says it where it is not the usual way: what stands for nothing, what separates thousands
+and decimals, a sign at either end of a number, the order of the parts of a date. What does not fit
+stays as it is written, so that it is found outside the domain and not silently lost.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, model_validator
+
+from incrowd.codes.values import BLANKS, canonical, number
+from incrowd.spec.base import Model, Text
+
+Order: TypeAlias = Literal["day-month-year", "month-day-year", "year-month-day"]
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        ("jan january", "feb february", "mar march", "apr april", "may", "jun june", "jul july",
+         "aug august", "sep sept september", "oct october", "nov november", "dec december"), 1,
+    )
+    for name in names.split()
+}  # fmt: skip
+_PARTS = re.compile(
+    r"(\d{1,4}|[A-Za-z]{3,9})\.?[\s./,-]+(\d{1,2}|[A-Za-z]{3,9})\.?[\s./,-]+(\d{1,4})"
+    r"(?:[T\s]+\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:\s*[AaPp][Mm])?(?:Z|[+-]\d\d:?\d\d)?)?"
+)
+
+
+class Written(Model):
+    """How values are written; all of it is optional.
+
+    >>> read = Written(nulls=["NA"], thousands=".", decimal=",", sign="€").reader()
+    >>> [read(text) for text in ("NA", "1.234,50 €", "7", "?")]
+    [None, '1234.5', '7', '?']
+    >>> [Written(dates="day-month-year").reader()(text) for text in ("3/4/2020", "3 Apr 2020")]
+    ['2020-04-03', '2020-04-03']
+    """
+
+    nulls: tuple[Annotated[Text, Field(min_length=1)], ...] = ()
+    thousands: Literal[",", ".", " ", "'", "_"] | None = None
+    decimal: Literal[".", ","] | None = None
+    sign: Annotated[str, Field(pattern=r"^[^\d\s+-][^\d+-]{0,5}$")] | None = None
+    dates: Order | None = None
+
+    @model_validator(mode="after")
+    def _fitting(self) -> Written:
+        numbers = self.thousands or self.decimal or self.sign
+        if numbers and self.dates:
+            raise ValueError("a column holds numbers or dates; give 'dates' or the others")
+        if self.thousands is not None and self.thousands == (self.decimal or "."):
+            raise ValueError("'thousands' and 'decimal' must differ; 'decimal' is '.' if not given")
+        if not (numbers or self.dates or self.nulls):
+            raise ValueError(
+                "says nothing; give 'nulls', 'thousands', 'decimal', 'sign' or 'dates'"
+            )
+        return self
+
+    def reader(self) -> Callable[[object], object]:
+        """What a value means: nothing, a number or a day as its canonical text, or itself."""
+        nulls = {canonical(text) for text in self.nulls} | {*self.nulls}
+        numeral = self._numeral() if self.thousands or self.decimal or self.sign else None
+
+        def read(value: object) -> object:
+            text = value.strip(BLANKS) if isinstance(value, str) else canonical(value)
+            if text in nulls or canonical(text) in nulls:
+                return None
+            if not isinstance(value, str) or text is None:
+                return value
+            if self.dates is not None:
+                return _day(text, self.dates) or value
+            found = numeral(text) if numeral is not None else None
+            return value if found is None else found
+
+        return read
+
+    def _numeral(self) -> Callable[[str], str | None]:
+        """How a number is read; digits between separators of thousands come in threes."""
+        point = re.escape(self.decimal or ".")
+        apart = (
+            r"[ \u00a0\u202f\u2009]" if self.thousands == " " else re.escape(self.thousands or "")
+        )
+        digits = rf"\d{{1,3}}(?:{apart}\d{{3}})+|\d+" if self.thousands else r"\d+"
+        sign = rf"(?:\s*{re.escape(self.sign)}\s*)?" if self.sign else ""
+        whole = re.compile(rf"([+-]?){sign}((?:{digits})?)(?:{point}(\d+))?{sign}")
+        between = re.compile(apart) if self.thousands else None
+
+        def numeral(text: str) -> str | None:
+            found = whole.fullmatch(text)
+            if found is None or not (found[2] or found[3]):
+                return None
+            digits = between.sub("", found[2]) if between else found[2]
+            plain = canonical(f"{found[1]}{digits.lstrip('0') or '0'}.{found[3] or '0'}")
+            return plain if number(plain) is not None else None
+
+        return numeral
+
+
+def _day(text: str, order: Order) -> str | None:
+    """The day of a date whose parts have an order; years have four digits."""
+    found = _PARTS.fullmatch(text)
+    if found is None:
+        return None
+    parts = dict(zip(order.split("-"), found.groups(), strict=True))
+    month = _MONTHS.get(parts["month"].lower(), parts["month"])
+    if len(parts["year"]) != 4:
+        return None
+    try:
+        return dt.date(int(parts["year"]), int(month), int(parts["day"])).isoformat()
+    except ValueError:
+        return None

@@ -1,0 +1,205 @@
+"""Confirm what a draft has read from the data: one question after the other, each with its reason.
+
+Roles and the way in which values are written tell nothing of anybody. Lists of values and bounds
+do: they are published as part of the scheme, and the guarantee takes them for public knowledge. So
+they are confirmed one by one, with the values that few people have before one's eyes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from incrowd.codes.hierarchy import HierarchyError
+from incrowd.codes.values import canonical, reading_order
+from incrowd.engine.source import open_for
+from incrowd.engine.table import Table, TableError
+from incrowd.errors import IncrowdError
+from incrowd.spec.build import build, is_open
+from incrowd.spec.file import Place, SpecFile
+from incrowd.spec.hierarchies import Dates, Intervals
+from incrowd.spec.model import Column, Confirmable
+
+FREE: tuple[Confirmable, ...] = ("role", "written")  # what tells nothing of anybody
+FEW = 10
+_SHOWN = 12
+_ROLES = {
+    "identifier": "left out: it says who somebody is",
+    "quasi": "generalised: somebody may know it of others and look for them by it",
+    "noisy": "shown with noise",
+    "sensitive": "what must not be told of anybody; k-anonymity shows it as it is",
+    "drop": "left out",
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """One thing to confirm: what the spec says, why it matters, and what the data say of it."""
+
+    column: str
+    entry: Confirmable
+    says: str
+    why: str
+    seen: tuple[str, ...] = ()
+
+
+def questions(file: SpecFile, table: Table | None = None) -> Iterator[Question]:
+    """Everything that is to be confirmed, column by column.
+
+    The table is opened, unless it is given, to show what few people have; it is the curator's.
+    """
+    waiting = file.spec.unconfirmed
+    if table is None and waiting:
+        table = open_for(file)
+    for name, entries in waiting.items():
+        column = file.spec.columns[name]
+        for entry in entries:
+            yield _question(file, name, column, entry, table)
+
+
+def _question(
+    file: SpecFile, name: str, column: Column, entry: Confirmable, table: Table | None
+) -> Question:
+    if entry == "role":
+        why = "A wrong role shows what must be hidden, or hides what could be shown."
+        return Question(name, entry, f"{column.role}: {_ROLES[column.role]}", why)
+    says = _says(file, name, entry)
+    if entry == "written":
+        why = "Read in another way, numbers and dates are others, and nulls are values."
+        return Question(name, entry, says, why)
+    if entry == "hierarchy" and column.hierarchy is not None:
+        declared = column.hierarchy.declared
+        counts = {} if table is None else _counts(table, name)
+        if isinstance(declared, Intervals | Dates):
+            ends = f"{declared.low} to {declared.high}"
+            why = (
+                f"The range, {ends}, is published and was rounded from the data. It must be known "
+                "without them: an end that only one person explains tells of that person."
+            )
+            return Question(name, entry, says, why, _extremes(counts))
+        why = (
+            "Every value that is listed is published, whether or not a row shows it. So all of "
+            "them must be public knowledge, also those that few people have."
+        )
+        return Question(name, entry, says, why, _rare(file, column, counts))
+    why = "It was read from the data and is published: it must be known without them."
+    return Question(name, entry, says, why)
+
+
+def _says(file: SpecFile, name: str, entry: str) -> str:
+    """The entry as the spec has it, without comments."""
+    declared = file.spec.columns[name].model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return _plain(declared.get(entry))
+
+
+def _plain(value: object) -> str:
+    """Nested values on one line, long lists shortened."""
+    match value:
+        case dict():
+            return ", ".join(f"{key}: {_plain(inner)}" for key, inner in value.items())
+        case list() | tuple():
+            texts = [_plain(inner) for inner in value]
+            more = f" ... ({len(texts)} in all)" if len(texts) > 2 * _SHOWN else ""
+            return f"[{', '.join(texts[: 2 * _SHOWN])}{more}]"
+        case _:
+            return str(value)
+
+
+def _counts(table: Table, name: str) -> dict[str, int]:
+    """How many rows have each value."""
+    if name not in table.columns:
+        return {}
+    found: dict[str, int] = {}
+    try:
+        for tally in table.tallies([name]):
+            counts = np.zeros(len(tally.values[0]), dtype=np.int64)
+            np.add.at(counts, tally.codes[:, 0], tally.counts)
+            for value, count in zip(tally.values[0], counts.tolist(), strict=True):
+                if (text := canonical(value)) is not None:
+                    found[text] = found.get(text, 0) + count
+    except TableError:
+        return {}
+    return found
+
+
+def _extremes(counts: dict[str, int]) -> tuple[str, ...]:
+    ordered = sorted(counts, key=reading_order)
+    if not ordered:
+        return ()
+    ends = (ordered[0], ordered[-1])
+    listed = " and ".join(f"{text} ({counts[text]:,} rows)" for text in ends)
+    return (f"The smallest and the largest value of the table: {listed}.",)
+
+
+def _rare(file: SpecFile, column: Column, counts: dict[str, int]) -> tuple[str, ...]:
+    """The listed values that few rows have, and those that none has."""
+    if is_open(column):
+        return ()
+    try:
+        hierarchy = build(column, folder=file.folder)
+    except HierarchyError:
+        return ()
+    held = dict.fromkeys(hierarchy.values, 0)
+    for text, code in zip(counts, hierarchy.encode(counts).tolist(), strict=True):
+        if code < len(hierarchy.values):
+            held[hierarchy.values[code]] += counts[text]
+    few = sorted((count, text) for text, count in held.items() if 0 < count < FEW)
+    if not few:
+        return (f"No value that is listed is one of fewer than {FEW} rows.",)
+    listed = ", ".join(f"{text} ({count})" for count, text in few[:_SHOWN])
+    more = f" and {len(few) - _SHOWN} more" if len(few) > _SHOWN else ""
+    return (f"Values that fewer than {FEW} rows have: {listed}{more}.",)
+
+
+def confirm(file: SpecFile, answers: Iterable[tuple[str, str]]) -> SpecFile:
+    """The spec without the questions that were answered with yes: columns and entries."""
+    left: dict[str, list[str]] = {
+        name: list(entries) for name, entries in file.spec.unconfirmed.items()
+    }
+    changed = set()
+    for name, entry in answers:
+        if entry in left.get(name, []):
+            left[name].remove(entry)
+            changed.add(name)
+    changes: dict[Place, list[str] | None] = {
+        ("columns", name, "confirm"): left[name] or None for name in sorted(changed)
+    }
+    return file.changed_at(changes) if changes else file
+
+
+def free(file: SpecFile) -> list[tuple[str, str]]:
+    """All questions whose answers tell nothing of anybody: roles and how values are written."""
+    return [
+        (name, entry)
+        for name, entries in file.spec.unconfirmed.items()
+        for entry in entries
+        if entry in FREE
+    ]
+
+
+def public(file: SpecFile, columns: Sequence[str]) -> list[tuple[str, str]]:
+    """The questions of some columns whose values and bounds are public knowledge."""
+    for name in columns:
+        if name not in file.spec.columns:
+            raise IncrowdError(f"The spec has no column '{name}' whose values could be public.")
+    return [
+        (name, entry)
+        for name in columns
+        for entry in file.spec.unconfirmed.get(name, ())
+        if entry not in FREE
+    ]
+
+
+def save(file: SpecFile) -> None:
+    """Write a spec back to its file, whole or not at all."""
+    assert file.path is not None
+    draft = Path(f"{file.path}.part")
+    try:
+        draft.write_text(file.text(), encoding="utf-8")
+        os.replace(draft, file.path)
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""Draft a spec from a table: guesses that a curator confirms."""

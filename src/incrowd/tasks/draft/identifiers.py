@@ -1,0 +1,106 @@
+"""What tells who somebody is: by how a column is called, and by what its values look like."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from incrowd.codes.values import number
+
+# The identifiers that HIPAA's safe-harbor rule names, and how columns that hold them are called.
+HIPAA: dict[str, str] = {
+    "names": r"(^|_)(name|first_?name|last_?name|surname|given_?name|full_?name)(_|$)",
+    "geographic subdivisions": (
+        r"(^|_)(address|street|city|town|county|zip|zipcode|postcode|postal_?code|plz|lat|latitude|"
+        r"lon|lng|long|longitude|coordinates?)(_|$)"
+    ),
+    "dates": r"(^|_)(dob|birth_?date|date_?of_?birth|admission|discharge|death|date)(_|$)",
+    "telephone numbers": r"(^|_)(phone|telephone|tel|mobile|cell)(_|$)",
+    "fax numbers": r"(^|_)fax(_|$)",
+    "e-mail addresses": r"(^|_)e_?mail(_|$)",
+    "social security numbers": r"(^|_)(ssn|social_?security(_number)?)(_|$)",
+    "medical record numbers": r"(^|_)(mrn|medical_?record|chart)(_|$)",
+    "health plan numbers": r"(^|_)(insurance|policy|health_?plan|beneficiary)(_|$)",
+    "account numbers": r"(^|_)(account|iban)(_|$)",
+    "certificate and license numbers": r"(^|_)(license|licence|certificate|passport)(_|$)",
+    "vehicle identifiers": r"(^|_)(vin|plate|vehicle)(_|$)",
+    "device identifiers": r"(^|_)(device|serial|imei|mac)(_|$)",
+    "web addresses": r"(^|_)(url|website|homepage)(_|$)",
+    "network addresses": r"(^|_)(ip|ip_?address)(_|$)",
+    "biometric identifiers": r"(^|_)(fingerprint|voice_?print|biometric|iris)(_|$)",
+    "photographs": r"(^|_)(photo|image|picture|portrait)(_|$)",
+    "any other unique number": r"(^|_)(id|uuid|guid|identifier|number|no|key|code)$",
+}
+GENERAL = ("geographic subdivisions", "dates")  # these can be generalised instead of dropped
+SAMPLED = 1000  # so many values are looked at
+_MOST = 0.8  # of them must look alike
+_FEWEST = 3
+
+
+def _matches(pattern: str) -> Callable[[str], bool]:
+    compiled = re.compile(pattern)
+    return lambda text: compiled.fullmatch(text) is not None
+
+
+def _is_phone(text: str) -> bool:
+    """Seven to fifteen digits in groups, or after a plus; a bare number may be anything."""
+    grouped = re.fullmatch(r"\+?\(?\d{1,4}\)?(?:[ ./-]?\(?\d{2,5}\)?){1,5}", text)
+    digits = re.sub(r"\D", "", text)
+    told = text.startswith("+") or re.search(r"\d[ ./-]+\(?\d|\)", text)
+    date = re.fullmatch(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}", text)
+    return bool(grouped and told and not date and 7 <= len(digits) <= 15 and number(text) is None)
+
+
+def _is_name(text: str) -> bool:
+    """Two to five words with a capital each, a title or a comma among them, and no digit."""
+    words = re.findall(r"[^\s,]+", text)
+    capital = sum(word[0].isupper() for word in words)
+    plain = not re.search(r"[\d_@/:;=<>%]", text) and not text.isupper()
+    title = re.search(r"\b(Mr|Mrs|Miss|Ms|Dr|Prof|Rev|Herr|Frau|Mme|Sr|Jr)\b", text)
+    return plain and 2 <= len(words) <= (8 if title else 5) and capital >= min(len(words), 2)
+
+
+_LOOKS: tuple[tuple[str, Callable[[str], bool]], ...] = (
+    ("e-mail addresses", _matches(r"[^@\s]+@[^@\s]+\.[a-zA-Z]{2,}")),
+    ("web addresses", _matches(r"(?:https?://|www\.)\S+")),
+    ("network addresses", _matches(
+        r"(?:\d{1,3}\.){3}\d{1,3}|(?:[0-9A-Fa-f]{1,4}:){3,7}:?[0-9A-Fa-f:]*"
+    )),
+    ("social security numbers", _matches(r"\d{3}-\d{2}-\d{4}")),
+    ("account numbers", _matches(r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?")),
+    ("device identifiers", _matches(r"(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}")),
+    ("any other unique number", _matches(
+        r"\{?[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}\}?"
+    )),
+    ("telephone numbers", _is_phone),
+)  # fmt: skip
+
+
+def called(simple: str) -> str | None:
+    """The identifier that a column with such a name may hold."""
+    return next((kind for kind, names in HIPAA.items() if re.search(names, simple)), None)
+
+
+def looks_like(texts: Sequence[str], rows: int) -> str | None:
+    """The identifier that nearly all of these different values look like, whatever their name.
+
+    Names of people are those that hardly ever repeat: two words with capitals may be a town.
+    """
+    sample = texts[:: max(len(texts) // SAMPLED, 1)][:SAMPLED]
+    if len(sample) < _FEWEST:
+        return None
+    for kind, fits in _LOOKS:
+        if sum(map(fits, sample)) >= _MOST * len(sample):
+            return kind
+    rare = len(texts) >= max(0.5 * rows, 20)
+    return "names" if rare and sum(map(_is_name, sample)) >= _MOST * len(sample) else None
+
+
+def is_coordinate(texts: Sequence[str]) -> bool:
+    """Whether values look like degrees: four decimals or more, close together, on the globe."""
+    numbers = [number(text) for text in texts[:SAMPLED]]
+    if len(numbers) < 10 or any(x is None or abs(x) > 180 for x in numbers):
+        return False
+    fine = sum(-int(x.as_tuple().exponent) >= 4 for x in numbers if x is not None)
+    sizes = [abs(x) for x in numbers if x is not None]
+    return fine >= _MOST * len(numbers) and max(sizes) - min(sizes) <= 25 and min(sizes) > 5

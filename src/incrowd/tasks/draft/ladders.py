@@ -1,0 +1,140 @@
+"""Ladders for numbers and dates: levels that people of the field would draw.
+
+Each is the YAML of a hierarchy with what is to be said of it. Whether its bounds were read from
+the data, and so are to be confirmed, or are public knowledge, it says too.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+
+from incrowd.codes.values import canonical
+from incrowd.spec.base import quoted
+
+_MOST_STEPS = 5  # at most ten to that power at level 0
+_SKEWED = 30  # how far the largest lies above the middle
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """A hierarchy as YAML, the words for it, and whether it was read from the data."""
+
+    hierarchy: str
+    reason: str
+    read: bool = True
+
+
+def ages() -> Ladder:
+    """From 0 to 89, and 90 or more as one: so HIPAA has it, and nobody's age is needed for it."""
+    fields = "from: 0, to: 89, widths: [5, 10, 30], open: upper"
+    return Ladder(f"{{intervals: {{{fields}}}}}", "ages; 90 and more are one group", read=False)
+
+
+def years(numbers: Sequence[Decimal]) -> Ladder:
+    """By years, lustres, decades and halves; from one decade to another."""
+    low = int(min(numbers)) // 10 * 10
+    decades = (int(max(numbers)) - low) // 10 + 1
+    half = math.ceil(decades / 2) * 10
+    widths = [5, 10, *([half] if half > 10 else [])] if decades > 1 else [2]
+    fields = f"from: {low}, to: {low + 10 * decades - 1}, widths: {widths}"
+    return Ladder(
+        f"{{intervals: {{{fields}}}}}", "years; the range is that of the data, by decades"
+    )
+
+
+def degrees(numbers: Sequence[Decimal]) -> Ladder:
+    """Coordinates: a hundredth of a degree is about a kilometre."""
+    low, high = (int(x.to_integral_value(ROUND_FLOOR)) for x in (min(numbers), max(numbers)))
+    wide = high + 1 - low
+    half = math.ceil(wide / 2)
+    widths = ["0.1", "0.5", "1", *([str(half)] if half > 1 else [])][: 2 if wide == 1 else 4]
+    fields = f"from: {low}, to: {high}.99, step: 0.01, widths: [{', '.join(widths)}]"
+    reason = "degrees; a hundredth is about a kilometre; the range is that of the data"
+    return Ladder(f"{{intervals: {{{fields}}}}}", reason)
+
+
+def is_skewed(numbers: Sequence[Decimal]) -> bool:
+    """Whether a few numbers lie so far out that even intervals would hold nearly all in one."""
+    if len(numbers) < 20 or min(numbers) < 0:
+        return False
+    middle = statistics.median(numbers)
+    return bool(middle > 0 and max(numbers) > _SKEWED * middle)
+
+
+def amounts(numbers: Sequence[Decimal]) -> Ladder:
+    """Amounts that are far apart: 1, 2, 5 times powers of ten, then powers of ten."""
+    top = math.floor(math.log10(max(numbers)))
+    middle = math.floor(math.log10(statistics.median([x for x in numbers if x > 0])))
+    first = max(min(middle - 1, top - 1), top - _MOST_STEPS + 1)
+    step = Decimal(1).scaleb(first)
+    fine = [Decimal(x).scaleb(power) for power in range(first, top + 1) for x in (1, 2, 5)]
+    coarse = [Decimal(1).scaleb(power) for power in range(first, top + 1)]
+    fine = [x for x in fine if x <= max(numbers)]
+    high = Decimal(10).scaleb(top) - step
+    levels = [fine, coarse, [coarse[(len(coarse) + 1) // 2]]] if len(coarse) > 2 else [fine, coarse]
+    cuts = ", ".join(f"[{', '.join(map(_plain, level))}]" for level in levels)
+    fields = f"from: 0, to: {_plain(high)}, step: {_plain(step)}, cuts: [{cuts}]"
+    reason = "amounts, few of them large; the range is that of the data, rounded outwards"
+    return Ladder(f"{{intervals: {{{fields}}}}}", reason)
+
+
+def numbers(found: Sequence[Decimal]) -> Ladder:
+    """Round widths of the column's own scale, from fine to half the range."""
+    places = max(max(-int(x.as_tuple().exponent) for x in found), 0)
+    finest = Decimal(1).scaleb(-places)
+    spread = max(max(found) - min(found), finest)
+    unit = Decimal(1).scaleb(math.floor(math.log10(spread)))
+    if spread < 2 * unit:
+        unit /= 10
+    step = max(finest, Decimal(1).scaleb(math.ceil(math.log10(spread)) - _MOST_STEPS))
+    unit = max(unit, step)
+    low = (min(found) / unit).to_integral_value(ROUND_FLOOR) * unit
+    parts = max(((max(found) + step - low) / unit).to_integral_value(ROUND_CEILING), Decimal(1))
+    high = low + parts * unit - step
+    half = (parts / 2).to_integral_value(ROUND_CEILING) * unit
+    widths = [
+        width
+        for width in (unit / 10, unit / 2, unit, half)
+        if width > step and width % step == 0 and width < high - low
+    ]
+    listed = ", ".join(_plain(width) for width in dict.fromkeys(widths))
+    steps = "" if step == 1 else f"step: {_plain(step)}, "
+    fields = f"from: {_plain(low)}, to: {_plain(high)}, {steps}widths: [{listed}]"
+    reason = "numbers; the range is that of the data, rounded outwards"
+    return Ladder(f"{{intervals: {{{fields}}}}}", reason)
+
+
+def days(found: Sequence[dt.date]) -> Ladder:
+    """Days from one decade to another, or from one year to another where all lie in three."""
+    first, last = min(found).year, max(found).year
+    if last - first <= 2:
+        low, high, levels = first, last, ", levels: [day, month, quarter, year]"
+    else:
+        low, high, levels = first // 10 * 10, min(last // 10 * 10 + 9, 9999), ""
+    low = max(low, 1, last - 1000)
+    fields = f"from: {low:04}-01-01, to: {high:04}-12-31{levels}"
+    by = "years" if levels else "decades"
+    return Ladder(f"{{dates: {{{fields}}}}}", f"dates; the range is that of the data, by {by}")
+
+
+def order(texts: Sequence[str]) -> Ladder | None:
+    """Texts that begin with different numbers, by these: 70, 80, 100; 18-24, 25-34, 65+."""
+    places = [re.match(r"\D{0,2}?(-?\d+(?:\.\d+)?)", text) for text in texts]
+    sizes = [Decimal(found[1]) for found in places if found]
+    if len(sizes) < len(texts) or len(set(sizes)) < len(sizes) or len(sizes) < 3:
+        return None
+    ordered = [text for _, text in sorted(zip(sizes, texts, strict=True))]
+    runs = [run for run in (2, 4) if 2 * run < len(texts) + run]
+    values = ", ".join(map(quoted, ordered))
+    fields = f"values: [{values}]" + (f", runs: {runs}" if runs and len(texts) > 3 else "")
+    return Ladder(f"{{order: {{{fields}}}}}", f"{len(texts)} different values, by number")
+
+
+def _plain(x: Decimal) -> str:
+    return canonical(x) or "0"
