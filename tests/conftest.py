@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, settings
 # and small compositions take ten times as long. It is read when numpy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from support.fixtures import patients, quick, settled_once, undrawn, voters
+from support.fixtures import patients, quick, settled_once, voters
 
-__all__ = ["own_state", "patients", "quick", "settled_once", "undrawn", "voters"]
+__all__ = ["own_state", "patients", "quick", "settled_once", "voters"]
 
 settings.register_profile(
     "incrowd", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]

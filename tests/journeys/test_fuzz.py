@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.fixtures import NOTHING_DRAWN
 from support.fuzzed import case
 
 from incrowd.errors import IncrowdError
@@ -23,11 +22,6 @@ from incrowd.spec.release import SafeSpec
 from incrowd.tasks.publish import publish
 
 WHOLE, MANY, BATCH = 300, 2000, 25
-
-
-@pytest.fixture(autouse=True)
-def undrawn() -> None:
-    """Here figures are drawn."""
 
 
 def refusal(number: int, folder: Path, ledger: Ledger | None) -> str:
@@ -73,7 +67,7 @@ def test_a_release_or_a_refusal(tmp_path: Path, start: int) -> None:
 def test_many_more_without_the_accountant(
     tmp_path: Path, start: int, quick: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same walk without settled budgets, figures and most of the queries: far faster."""
+    """The same walk without settled budgets and most of the queries: far faster."""
 
     def unsettled(
         release: SafeSpec, *, selections: Any = (), choices: Any = (), tables: int = 1
@@ -90,7 +84,6 @@ def test_many_more_without_the_accountant(
             release.already_sampled,
         )  # fmt: skip
 
-    monkeypatch.setattr(*NOTHING_DRAWN)
     monkeypatch.setattr(safely, "searched", unsettled)
     monkeypatch.setattr(safely, "fixed", unsettled)
     monkeypatch.setattr(safely, "by_counts", unsettled)

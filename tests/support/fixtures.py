@@ -16,10 +16,7 @@ from incrowd.privacy.plan import plan
 from incrowd.privacy.split import paired
 from incrowd.privacy.split_counts import counted
 from incrowd.release import certificate, ledger
-from incrowd.release import report as curator
 from incrowd.tasks.sample import sample
-
-NOTHING_DRAWN = (curator, "_drawn", lambda _figure: "")  # setattr(*NOTHING_DRAWN)
 
 
 @pytest.fixture(scope="session")
@@ -37,19 +34,9 @@ def patients() -> pl.DataFrame:
     )
 
 
-@pytest.fixture(autouse=True)
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No figure is drawn, which takes most of the time of a small release.
-
-    A figure that cannot be drawn never fails a release. ``journeys/test_fuzz.py``, which looks
-    for such figures in hundreds of reports, has them drawn.
-    """
-    monkeypatch.setattr(*NOTHING_DRAWN)
-
-
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few queries are asked of a release, which take most of the time that figures leave."""
+    """Few queries are asked of a release, which take most of the time of a small one."""
     monkeypatch.setattr(utility, "queries", partial(utility.queries, count=20))
 
 

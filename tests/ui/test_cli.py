@@ -82,6 +82,25 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_a_release_loads_nothing_that_draws_papers(tmp_path: Path) -> None:
+    """In a process of its own: Matplotlib takes longer to load than a small release to make."""
+    (tmp_path / "t.csv").write_text("x\n" + "a\nb\n" * 30)
+    (tmp_path / "spec.yaml").write_text(
+        "table: t.csv\ncolumns: {x: {role: quasi, hierarchy: {flat: {values: [a, b]}}}}\n"
+        "release: {method: safe, epsilon: 1.0, delta: 1.0e-6}"
+    )
+    code = (
+        "import atexit, sys; from incrowd.ui import cli; "
+        "atexit.register(lambda: print('matplotlib' in sys.modules)); "
+        "sys.argv = ['incrowd', 'publish', 'spec.yaml', '-o', 'out']; "
+        "cli.main()"
+    )
+    started = [sys.executable, "-c", code]
+    done = subprocess.run(started, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert (tmp_path / "out.curator" / "report.html").exists()
+    assert done.stdout.splitlines()[-1] == "False"
+
+
 def test_reproduce_writes_a_whole_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "paper"
     said = run("reproduce", "a", "-o", str(folder))

@@ -1,0 +1,270 @@
+"""Charts as SVG text, for pages that link to nothing: numbers and names in, markup out.
+
+The same input gives the same text, byte by byte. Names may be any text: each is one line,
+shortened to its room by an estimate that is rather too wide, and escaped; where it was
+shortened, and at every mark, a tooltip says the whole of it. The text is well-formed XML.
+A chart scales to the width that its page leaves it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+
+_WIDTH, _SHOWN = 480, 620  # of a chart in its own units, and on a wide page in pixels
+_SIZE = 12  # of letters
+_INK, _AXIS, _GRID, _NOTHING = "#333333", "#888888", "#e6e6e6", "#f0f0f0"
+_LONGEST_NAME, _LONGEST_NAME_OF_MAP = 190, 130
+_MOST_NUMBERS = 20  # columns of a heat map up to which each number is written into its square
+_BLUES = (
+    (247, 251, 255), (222, 235, 247), (198, 219, 239), (158, 202, 225), (107, 174, 214),
+    (66, 146, 198), (33, 113, 181), (8, 81, 156), (8, 48, 107),
+)  # fmt: skip
+_UNIT = {place / 5: f"{place / 5:.1f}" for place in range(6)}
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+@dataclass(frozen=True)
+class Series:
+    """Bars of one colour, one for each group; those that are missing at the end are 0."""
+
+    label: str
+    colour: str
+    values: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of a square from 0 to 1."""
+
+    name: str
+    x: float
+    y: float
+
+
+def grouped_bars(
+    groups: Sequence[str], series: Sequence[Series], *, title: str, across: str, up: str
+) -> str:
+    """Bars of counts, side by side in each group."""
+    ticks = _counts(max((max(one.values, default=0) for one in series), default=0))
+    left = 34 + max(_wide(text) for text in ticks.values())
+    step = (_WIDTH - left - 8) / max(len(groups), 1)
+    longest = max((_wide(name) for name in groups), default=0)
+    turned = longest > step - 6
+    high, top = 170, 30
+    below = 0.71 * longest + 14 if turned else 20
+    canvas = _Canvas(_WIDTH, top + high + below + 22)
+    for value, text in ticks.items():
+        y = top + high * (1 - value / max(ticks))
+        canvas.line(left, y, _WIDTH - 8, y, _GRID if value else _AXIS)
+        canvas.text(left - 6, y + 4, text, anchor="end")
+    bar = 0.8 * step / max(len(series), 1)
+    for number, one in enumerate(series):
+        for place, (name, value) in enumerate(zip(groups, one.values, strict=False)):
+            tall = high * value / max(ticks)
+            x = left + step * (place + 0.1) + bar * number
+            told = f"{name}: {value:,} {one.label}"
+            canvas.rectangle(x, top + high - tall, bar, tall, one.colour, told)
+    for place in range(0, len(groups), math.ceil(20 / step)):
+        x, y = left + step * (place + 0.5), top + high + 15
+        if turned:
+            canvas.text(x + 4, y - 2, groups[place], anchor="end", turn=-45)
+        else:
+            canvas.text(x, y, groups[place])
+    canvas.text((left + _WIDTH) / 2, canvas.height - 8, across)
+    canvas.text(13, top + high / 2, up, turn=-90)
+    x = _WIDTH - 8.0
+    for one in reversed(series):
+        x -= _wide(one.label)
+        canvas.text(x, 16, one.label, anchor="start")
+        canvas.rectangle(x - 17, 6, 12, 12, one.colour)
+        x -= 34
+    return canvas.svg(title, f"Bars: {up} by {across}.", _SHOWN)
+
+
+def horizontal_bars(values: Mapping[str, float], *, colour: str, title: str, across: str) -> str:
+    """A bar from 0 to 1 for each name."""
+    names = {name: _short(name, _LONGEST_NAME) for name in values}
+    left = 14 + max((_wide(short) for short in names.values()), default=0)
+    wide, row, top = _WIDTH - left - 18, 21, 6
+    bottom = top + row * len(names)
+    canvas = _Canvas(_WIDTH, bottom + 46)
+    for value, text in _UNIT.items():
+        x = left + wide * value
+        canvas.line(x, top, x, bottom, _GRID)
+        canvas.text(x, bottom + 16, text)
+    for place, (name, short) in enumerate(names.items()):
+        y, value = top + row * place, values[name]
+        canvas.rectangle(left, y + 3, wide * value, row - 6, colour, f"{name}: {value:.3f}")
+        canvas.text(left - 6, y + row / 2 + 4, short, anchor="end", whole=name)
+    canvas.line(left, top, left, bottom, _AXIS)
+    middle = min(left + wide / 2, _WIDTH - 8 - _wide(across) / 2)
+    canvas.text(middle, bottom + 37, across)
+    return canvas.svg(title, f"A bar for each column: {across}.", _SHOWN)
+
+
+def scatter(points: Sequence[Point], *, colour: str, title: str, across: str, up: str) -> str:
+    """Points in a square from 0 to 1, with the line on which both are the same."""
+    left, top, side = 54, 10, 250
+    canvas = _Canvas(left + side + 16, top + side + 46)
+    for value, text in _UNIT.items():
+        x, y = left + side * value, top + side * (1 - value)
+        canvas.line(x, top, x, top + side, _GRID if value else _AXIS)
+        canvas.line(left, y, left + side, y, _GRID if value else _AXIS)
+        canvas.text(x, top + side + 16, text)
+        canvas.text(left - 6, y + 4, text, anchor="end")
+    canvas.line(left, top + side, left + side, top, "#bbbbbb")
+    for point in points:
+        if math.isfinite(point.x) and math.isfinite(point.y):
+            x, y = left + side * point.x, top + side * (1 - point.y)
+            canvas.dot(x, y, 3, colour, f"{point.name}: {point.x:.3f}, {point.y:.3f}")
+    canvas.text(left + side / 2, canvas.height - 9, across)
+    canvas.text(14, top + side / 2, up, turn=-90)
+    return canvas.svg(title, f"A point for each pair: {across}, {up}.", round(canvas.width * 1.25))
+
+
+def heat_map(
+    names: Sequence[str], values: Mapping[tuple[int, int], float], *, title: str, scale: str
+) -> str:
+    """A square for each two names, by their places; darker from 0 to 1, grey without a value."""
+    few = len(names) <= _MOST_NUMBERS
+    square, size = (26, _SIZE) if few else (13, 10)
+    shorts = [_short(name, _LONGEST_NAME_OF_MAP, size) for name in names]
+    longest = max((_wide(short, size) for short in shorts), default=0)
+    left, top, side = longest + 14, 26, square * len(names)
+    below = top + side + 0.71 * (longest + size) + 8
+    canvas = _Canvas(max(left + side + 8, 210), below + 24)
+    canvas.text(left, 16, title, anchor="start", size=13)
+    canvas.rectangle(left, top, side, side, _NOTHING)
+    for (at, place), value in values.items():
+        x, y = left + square * place, top + square * at
+        told = f"{names[at]}, {names[place]}: {value:.3f}" if few else ""
+        canvas.rectangle(x, y, square, square, _blue(value), told)
+        if few:
+            text, ink = f"{value:.2f}".removeprefix("0"), "#ffffff" if value > 0.5 else _INK
+            canvas.text(x + square / 2, y + square / 2 + 3, text, size=9, ink=ink)
+    for place, (name, short) in enumerate(zip(names, shorts, strict=True)):
+        middle = square * (place + 0.5)
+        canvas.text(left - 6, top + middle + 4, short, anchor="end", size=size, whole=name)
+        x, y = left + middle + 4, top + side + size
+        canvas.text(x, y, short, anchor="end", size=size, turn=-45, whole=name)
+    x = canvas.width - 90
+    canvas.text(x - 18, below + 12, scale, anchor="end")
+    canvas.text(x - 4, below + 12, "0", anchor="end")
+    for place in range(20):
+        canvas.rectangle(x + 3.5 * place, below + 2, 4, 12, _blue((place + 0.5) / 20))
+    canvas.text(x + 76, below + 12, "1", anchor="start")
+    return canvas.svg(f"{scale}, {title}", "A square for each pair of columns.", canvas.width)
+
+
+@dataclass
+class _Canvas:
+    """Marks on a white ground."""
+
+    width: float
+    height: float
+    parts: list[str] = field(default_factory=list)
+
+    def line(self, x: float, y: float, to_x: float, to_y: float, ink: str) -> None:
+        at = f'x1="{_n(x)}" y1="{_n(y)}" x2="{_n(to_x)}" y2="{_n(to_y)}"'
+        self.parts.append(f'<line {at} stroke="{ink}"/>')
+
+    def rectangle(
+        self, x: float, y: float, wide: float, tall: float, ink: str, told: str = ""
+    ) -> None:
+        at = f'x="{_n(x)}" y="{_n(y)}" width="{_n(wide)}" height="{_n(tall)}"'
+        self.parts.append(f'<rect {at} fill="{ink}">{_tooltip(told)}</rect>')
+
+    def dot(self, x: float, y: float, radius: float, ink: str, told: str) -> None:
+        at = f'cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}"'
+        self.parts.append(f'<circle {at} fill="{ink}">{_tooltip(told)}</circle>')
+
+    def text(
+        self, x: float, y: float, words: str, *, anchor: str = "middle", turn: int = 0,
+        size: int = _SIZE, ink: str = _INK, whole: str = "",
+    ) -> None:  # fmt: skip
+        """One line of words; ``whole`` is what they may be short for."""
+        more = f' transform="rotate({turn} {_n(x)} {_n(y)})"' if turn else ""
+        more += f' font-size="{size}"' if size != _SIZE else ""
+        more += f' fill="{ink}"' if ink != _INK else ""
+        told = _tooltip(whole if whole != words else "")
+        at = f'x="{_n(x)}" y="{_n(y)}" text-anchor="{anchor}"'
+        self.parts.append(f"<text {at}{more}>{_escaped(words)}{told}</text>")
+
+    def svg(self, title: str, description: str, shown: float) -> str:
+        """The whole, ``shown`` pixels wide where there is room."""
+        wide, tall = _n(self.width), _n(self.height)
+        size = f'width="{_n(shown)}" height="{_n(shown * self.height / self.width)}"'
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size} '
+            f'viewBox="0 0 {wide} {tall}" font-family="system-ui, sans-serif" '
+            f'font-size="{_SIZE}" fill="{_INK}">'
+        )
+        about = f"<title>{_escaped(title)}</title><desc>{_escaped(description)}</desc>"
+        ground = f'<rect width="{wide}" height="{tall}" fill="#ffffff"/>'
+        return "\n".join([head, about, ground, *self.parts, "</svg>"])
+
+
+def _tooltip(told: str) -> str:
+    return f"<title>{_escaped(told)}</title>" if told else ""
+
+
+def _escaped(text: str) -> str:
+    """Text as one line of XML; what XML has no way to say shows as a replacement character."""
+    return escape(_NOT_XML.sub("\ufffd", " ".join(text.split())))
+
+
+def _n(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _counts(highest: int) -> dict[int, str]:
+    """Round numbers from 0 to one that is not below the highest, at most six."""
+    steps = (base * 10**power for power in itertools.count() for base in (1, 2, 5))
+    step = next(step for step in steps if 5 * step >= highest)
+    top = step * max(math.ceil(highest / step), 1)
+    return {value: f"{value:,}" for value in range(0, top + 1, step)}
+
+
+def _blue(value: float) -> str:
+    """The colour of a number from 0 to 1, between ColorBrewer's nine Blues."""
+    place = min(max(value, 0.0), 1.0) * (len(_BLUES) - 1)
+    low = min(int(place), len(_BLUES) - 2)
+    pairs = zip(_BLUES[low], _BLUES[low + 1], strict=True)
+    return "#" + "".join(f"{round(a + (b - a) * (place - low)):02x}" for a, b in pairs)
+
+
+def _short(name: str, room: float, size: int = _SIZE) -> str:
+    """A name on one line, cut where it would be wider than its room."""
+    plain = " ".join(name.split())
+    if len(plain) <= 400 and _wide(plain, size) <= room:
+        return plain
+    widths = itertools.accumulate(_letters(plain[:400]))
+    fitting = sum(1 for width in widths if size * width <= room - size)
+    return f"{plain[:fitting]}…"
+
+
+def _wide(text: str, size: int = _SIZE) -> float:
+    """About how wide a text is in the reader's font, rather too much than too little."""
+    return size * sum(_letters(text))
+
+
+def _letters(text: str) -> Iterator[float]:
+    """The width of each letter, in units of its size."""
+    for letter in text:
+        kind = unicodedata.category(letter)
+        if kind in ("Mn", "Me", "Cf"):
+            yield 0.0
+        elif kind == "So" or unicodedata.east_asian_width(letter) in "WF":
+            yield 1.25 if kind == "So" else 1.05
+        elif letter in "mwMW@%" or letter > "\u0590":
+            yield 0.95
+        elif letter in "ijlI.,:;|!'()[] ft-":
+            yield 0.4
+        else:
+            yield 0.72 if letter.isupper() else 0.62
