@@ -257,8 +257,11 @@ class Rollups:
         for at in reversed(range(len(node))):
             width = self._width(at, node[at])
             if width > 1:
-                lookup = self.hierarchies[at].groups[node[at]] * np.int64(stride)
-                keys += np.take(lookup, self._columns[at], mode="clip")
+                groups, column = self.hierarchies[at].groups[node[at]], self._columns[at]
+                if len(groups) < len(column):  # the fewer of both are multiplied
+                    keys += np.take(groups * np.int64(stride), column, mode="clip")
+                else:
+                    keys += np.take(groups, column, mode="clip") * np.int64(stride)
                 stride *= width
         return keys, cells
 
@@ -291,6 +294,11 @@ class Rollups:
             held = np.bincount(keys, weights=self._weights, minlength=cells)
             found = np.flatnonzero(held)
             sizes = held[found].astype(np.int64)
+        elif self._weights is None:  # each tuple is one row: where it stood does not matter
+            ordered = np.sort(keys)
+            first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+            found = ordered[first]
+            sizes = np.diff(first, append=len(keys))
         else:
             order = np.argsort(keys)
             ordered = keys[order]

@@ -76,10 +76,11 @@ class Hierarchy:
 
     def rows(self) -> list[tuple[str, ...]]:
         """One row per value with its label at every level, as in an ARX file."""
-        return [
-            tuple(str(self.labels[level][self.groups[level][code]]) for level in range(self.height))
-            for code in range(len(self.values))
+        columns = [
+            [str(labels[group]) for group in groups[: len(self.values)].tolist()]
+            for groups, labels in zip(self.groups, self.labels, strict=True)
         ]
+        return list(zip(*columns, strict=True))
 
     def by_label(self, level: int) -> Codes:
         """For each code of a level the first code with the same label: what a reader sees."""

@@ -47,8 +47,10 @@ def canonical(value: object) -> str | None:
             return None
         case float() if value.is_integer():
             return str(int(value))
-        case float() | Decimal():
+        case float():
             return _canonical_text(format(Decimal(str(value)), "f"))
+        case Decimal():
+            return _canonical_text(format(value, "f"))
         case dt.datetime() if value.time() == dt.time():
             return value.date().isoformat()
         case dt.date() | dt.datetime():

@@ -62,5 +62,5 @@ def write_rows(hierarchy: Hierarchy, delimiter: str = ";") -> str:
     careful = csv.writer(buffer, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
     for row in hierarchy.rows():
         # A line end of old is not quoted by itself, and would end the row.
-        (careful if any("\r" in text for text in row) else usual).writerow(row)
+        (careful if "\r" in "".join(row) else usual).writerow(row)
     return buffer.getvalue()

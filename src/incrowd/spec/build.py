@@ -178,7 +178,8 @@ def _intervals(declared: Intervals, other: str | None) -> Hierarchy:
             return below
         return above if x > high else names[int((x - low) // step)]
 
-    return replace(from_rows(rows, other=other), locate=locate)
+    # Numbers and labels are canonical as they were made.
+    return replace(from_rows(rows, other=other, exact=True), locate=locate)
 
 
 def _is_whole(declared: Intervals) -> bool:
@@ -212,8 +213,11 @@ def _spans(edges: list[Decimal], high: Decimal, whole: bool) -> list[str]:
     """
     if whole:
         lasts = [*(x - 1 for x in edges[1:]), high]
-        ends = [[canonical(x) or "" for x in points] for points in (edges, lasts)]
-        return list(map(Spans(itertools.chain(*ends)), *ends))
+        joint = "-" if edges[0] >= 0 else " to "
+        return [
+            str(int(start)) if start == last else f"{int(start)}{joint}{int(last)}"
+            for start, last in zip(edges, lasts, strict=True)
+        ]
     texts = [canonical(x) for x in edges]
     inner = [f"[{start}, {end})" for start, end in itertools.pairwise(texts)]
     return [*inner, f"[{texts[-1]}, {canonical(high)}]"]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from pyarrow import compute, parquet
+from pyarrow import parquet
 
 from incrowd.arrays import Codes, Counts
 from incrowd.codes.frequency import Frequencies, joined, merged
@@ -92,6 +92,8 @@ class Chunk:
 
 def chunks(path: Path) -> Iterator[Chunk]:
     """Every part of every column of a file."""
+    from pyarrow import compute  # slow to load, and only a check asks for it
+
     names = parquet.read_schema(path).names
     for group in _groups(path):
         for name in names:
