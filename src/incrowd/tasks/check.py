@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -21,6 +22,7 @@ from incrowd.spec.build import build, is_open
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Column, PersonId, Spec
 from incrowd.spec.release import Budget, ReleaseSpec, SafeSpec
+from incrowd.tasks.expect import expect
 
 _SHOWN = 5
 _LARGE_DELTA = 1e-4
@@ -52,7 +54,20 @@ def check(file: SpecFile, table: Table | None = None) -> list[Finding]:
     """
     table = open_for(file, table)
     order = {"wrong": 0, "doubtful": 1, "note": 2}
-    return sorted(_findings(file, table), key=lambda finding: order[finding.kind])
+    found = [*_findings(file, table), *_expected(file, table)]
+    return sorted(found, key=lambda finding: order[finding.kind])
+
+
+def _expected(file: SpecFile, table: Table) -> Iterator[Finding]:
+    """What to expect of the release; nothing where it would be refused."""
+    if file.spec.release is None:
+        return
+    try:
+        expectation = expect(file, table)
+    except IncrowdError:
+        return
+    for one, line in zip_longest(expectation.each, expectation.lines()):
+        yield Finding("doubtful" if one and one.doubtful else "note", None, f"expect: {line}")
 
 
 def _findings(file: SpecFile, table: Table) -> Iterator[Finding]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -20,6 +19,7 @@ from incrowd.ui import results, terminal
 from incrowd.ui.groups import hierarchies, ledgers
 from incrowd.ui.options import number, parsed
 from incrowd.ui.plan import plan
+from incrowd.ui.specs import check, confirm, init, rehearse, sample, schema
 from incrowd.ui.terminal import say as print  # noqa: A004 - names and values come from anywhere
 
 app = typer.Typer(
@@ -96,7 +96,8 @@ def _show_version(wanted: bool) -> None:
 
 app.add_typer(ledgers, name="ledger")
 app.add_typer(hierarchies, name="hierarchy")
-app.command()(plan)
+for command in (init, confirm, check, rehearse, schema, sample, plan):
+    app.command()(command)
 
 
 @app.callback()
@@ -141,73 +142,6 @@ def reproduce(
 
 
 @app.command()
-def init(
-    table: Annotated[str | None, typer.Argument(help="A file, or a PostgreSQL address.")] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The spec.")] = Path("spec.yaml"),
-    arx: Annotated[
-        Path | None,
-        typer.Option(help="A folder with NAME_hierarchy_COLUMN.csv, and NAME.csv without TABLE."),
-    ] = None,
-    sheet: Annotated[str | None, typer.Option(help="Of a workbook; the first by default.")] = None,
-    header: Annotated[str | None, number("The row that names the columns, from 1.")] = None,
-) -> None:
-    """Draft a spec: roles and hierarchies guessed from the table, to be confirmed by you."""
-    from incrowd.engine.source import open_table
-    from incrowd.tasks.draft.draft import draft as drafted
-    from incrowd.tasks.draft.draft import draft_from_arx, shown_source
-
-    if output.exists():
-        raise IncrowdError(f"'{output}' exists already. Name another file with -o.")
-    beside, row = output.absolute().parent, parsed("header", header)
-    if arx is not None:
-        draft = draft_from_arx(arx, beside=beside, table=table, sheet=sheet, header=row)
-    elif table is not None:
-        opened = open_table(table, sheet=sheet, header=row)
-        draft = drafted(opened, name=shown_source(table, beside))
-    else:
-        raise IncrowdError("Name a table, or a folder of ARX files with --arx, or both.")
-    output.write_text(draft.yaml(), encoding="utf-8")
-    for note in draft.notes:
-        print(note)
-    print(f"Drafted {output} for {len(draft.guesses)} columns. Look at each:")
-    width = max(len(guess.column) for guess in draft.guesses)
-    for guess in draft.guesses:
-        print(f"  {guess.column:{width}}  {guess.role}: {guess.reason}")
-    if arx is not None:
-        print(f"Hierarchies taken from {arx}: {', '.join(draft.used) or 'none'}.")
-        print(f"Files there that fit no column: {', '.join(draft.unused) or 'none'}.")
-    print(draft.personal())
-    print(f"Then: incrowd confirm {output}, and incrowd check {output}")
-
-
-@app.command()
-def check(
-    spec: Annotated[Path, typer.Argument(help="The spec.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> int:
-    """Hold a spec against its table: everything wrong or doubtful, with counts."""
-    from incrowd.spec.file import load
-    from incrowd.tasks.check import check as checked
-    from incrowd.tasks.check import foreseen
-
-    file = load(spec)
-    findings = checked(file)
-    if file.spec.release is not None and not file.spec.unconfirmed:
-        findings = [*foreseen(file), *findings]
-    wrong = any(finding.kind == "wrong" for finding in findings)
-    if as_json:
-        terminal.print_json({"ok": not wrong, "findings": [vars(finding) for finding in findings]})
-        return int(wrong)
-    screen = terminal.console()
-    styles = {"wrong": "bold red", "doubtful": "yellow", "note": "dim"}
-    for finding in findings:
-        screen.print(f"{finding.kind:>8}", style=styles[finding.kind], end="  ")
-        screen.print(str(finding), markup=False, soft_wrap=True)
-    screen.print("The spec does not fit the table." if wrong else "The spec fits the table.")
-    return int(wrong)
-
-
-@app.command()
 def publish(
     spec: Annotated[Path, typer.Argument(help="The spec.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the release.")],
@@ -223,18 +157,25 @@ def publish(
 
     Exit status 1 if nothing survived: the release is there, and empty.
     """
+    from incrowd.engine.source import open_for
     from incrowd.privacy.randomness import SeededRandomness
     from incrowd.release.keys import load_key
     from incrowd.release.ledger import Ledger
     from incrowd.spec.file import load
+    from incrowd.tasks.expect import expect
     from incrowd.tasks.publish import publish as make
 
+    file = load(spec)
+    table = open_for(file) if file.spec.size == "public" else None
+    if not as_json:
+        for line in expect(file, table).lines():
+            print(line)
     whole = int(check_whole("seed", parsed("seed", seed), 0)) if seed else None
     try:
         with terminal.progress("settling the budget") as (step, tell):
             release = make(
-                None,
-                load(spec),
+                table,
+                file,
                 output=output,
                 curator=curator,
                 ledger=Ledger(ledger) if ledger else None,
@@ -345,37 +286,3 @@ def demo(
     from incrowd.ui.demo import demo as run
 
     return run(output)
-
-
-@app.command()
-def schema() -> None:
-    """Print the JSON Schema of the spec, for editors."""
-    from incrowd.spec.model import json_schema
-
-    print(json.dumps(json_schema(), indent=2))
-
-
-@app.command()
-def sample(
-    kind: Annotated[str, typer.Argument(help="voters, patients or census.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help=".parquet, .csv or .arrow.")],
-    rows: Annotated[str | None, number("How many rows.")] = None,
-    seed: Annotated[str, number("Decides the table.")] = "1",
-    spec: Annotated[Path | None, typer.Option(help="Write a spec for it, too.")] = None,
-) -> None:
-    """Write a sample table of people who do not exist, and a spec that publishes it."""
-    from incrowd.spec.base import quoted
-    from incrowd.tasks.draft.draft import written
-    from incrowd.tasks.sample import SPECS
-    from incrowd.tasks.sample import sample as make
-
-    if spec is not None and spec.exists():
-        raise IncrowdError(f"'{spec}' exists already. Name another file with --spec.")
-    table = make(kind, rows=parsed("rows", rows), seed=parsed("seed", seed))
-    table.write(output)
-    print(f"Wrote {table.rows():,} {kind} to {output}.")
-    if spec is not None:
-        name = quoted(written(output, spec.absolute().parent))
-        text = SPECS[kind].replace(f"table: {kind}.parquet", f"table: {name}")
-        spec.write_text(text, encoding="utf-8")
-        print(f"Then: incrowd publish {spec} -o out")

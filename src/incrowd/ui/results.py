@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from incrowd.privacy.counts import law_of
 from incrowd.privacy.rounded import rounded
 from incrowd.release.statements.format_3 import noise_of
-from incrowd.ui.terminal import console
+from incrowd.ui.terminal import console, say
 
 if TYPE_CHECKING:
     from incrowd.measure.evaluation import ByLabels, Evaluation
     from incrowd.measure.noise import NoiseLoss, Noisiness, Simulated
     from incrowd.release.certificate import Certificate
+    from incrowd.tasks.confirm import Question
     from incrowd.tasks.preview import Preview
     from incrowd.tasks.publish import Release
 
@@ -295,3 +296,14 @@ def print_preview(shown: Preview, counts: bool, most: int) -> None:
     terminal.print(table, markup=False)
     if len(shown.rows) > most:
         terminal.print(f"... and {len(shown.rows) - most:,} more; see them with --most")
+
+
+def print_question(question: Question, at: int, all_: int) -> None:
+    """Show one thing to confirm, on a screen of its own where there is one."""
+    screen = console()
+    if screen.is_terminal:
+        screen.clear()
+    say(f"{at} of {all_}: {question.column}, {question.entry}")
+    say(f"  {question.says}")
+    for line in (*question.seen, question.why):
+        say(f"  {line}")

@@ -46,6 +46,20 @@ def hand_out(text: str) -> None:
     sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
 
 
+def ask(question: str) -> str:
+    """One of y, n and q; whoever says nothing more quits."""
+    while True:
+        say(f"{question}: ", end="")
+        sys.stdout.flush()
+        line = sys.stdin.readline()
+        if not line:
+            say("")
+            return "q"
+        answer = line.strip().lower()[:1]
+        if answer in ("y", "n", "q"):
+            return answer
+
+
 def console(*, stderr: bool = False) -> Console:
     """A terminal that shows text as it is, with control characters spelled out."""
     from rich.console import Console
