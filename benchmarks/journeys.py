@@ -275,7 +275,8 @@ class Walk:
 def command(name: str, words: Sequence[str], folder: Path) -> Step:
     """Run a command in a session of its own, so that all of it can be stopped."""
     pipe, start = subprocess.PIPE, time.perf_counter()
-    ours = {"COLUMNS": "200", "NO_COLOR": "1"}
+    # What was released before is remembered in the user's state folder: here, in the table's own.
+    ours = {"COLUMNS": "200", "NO_COLOR": "1", "XDG_STATE_HOME": str(folder / "state")}
     child = subprocess.Popen(
         words, cwd=folder, env=os.environ | ours, stdout=pipe, stderr=pipe, text=True,
         stdin=subprocess.DEVNULL, start_new_session=True,
@@ -295,7 +296,8 @@ def command(name: str, words: Sequence[str], folder: Path) -> Step:
 def knows(program: str, word: str, of: str = "") -> bool:
     """Whether a version has a command, or a command has an option."""
     words = [program, of or word, "--help"]
-    step = command("help", words, Path.cwd())
+    with tempfile.TemporaryDirectory() as folder:
+        step = command("help", words, Path(folder))
     return step.status == 0 and word in step.out
 
 
@@ -432,7 +434,8 @@ def main() -> None:
     if program is None:
         sys.exit(f"There is no program '{given.incrowd}'.")
     program, every = str(Path(program).absolute()), []
-    version = command("version", [program, "--version"], Path.cwd()).out.strip()
+    with tempfile.TemporaryDirectory() as home:
+        version = command("version", [program, "--version"], Path(home)).out.strip()
     print(HEAD)
     for trial in TRIALS:
         if given.only and trial.name not in given.only:

@@ -149,7 +149,7 @@ def days_first(*columns: str) -> Writer:
 
     def write(frame: Frame, path: Path) -> None:
         for column in columns:
-            frame[column] = pd.to_datetime(frame[column]).dt.strftime("%d/%m/%Y")
+            frame[column] = pd.to_datetime(frame[column], format="ISO8601").dt.strftime("%d/%m/%Y")
         frame.to_csv(path, index=False)
 
     return write
