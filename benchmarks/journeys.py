@@ -391,20 +391,20 @@ def compare(before: Path, after: Path) -> None:
         for path in (before, after)
     )
     heads = "".join(f"{method:>32}" for method in METHODS)
-    print(f"{'table':17}{'edits':>9}{'ask':>11}{'failures':>10}{'faults':>8}{heads}{'seconds':>16}")
+    counted = ("edits", "lost", "failures", "tracebacks")
+    counts = "".join(f"{what:>12}" for what in ("ask", *counted))
+    print(f"{'table':17}{counts}{heads}{'seconds':>16}")
     for name in [*old, *(name for name in new if name not in old)]:
         pair = [run.get(name) for run in (old, new)]
-        counts = [
-            arrow([None if told is None else str(len(told[what])) for told in pair])
-            for what in ("edits", "failures", "tracebacks")
-        ]
-        asked = arrow([None if told is None else str(told["confirmations"]) for told in pair])
+        asked = [told and str(told["confirmations"]) for told in pair]
+        every = [[told and str(len(told[what])) for told in pair] for what in counted]
+        counts = "".join(f"{arrow(both):>12}" for both in (asked, *every))
         cells = "".join(
             f"{arrow([told and cell(told['releases'].get(method)) for told in pair]):>32}"
             for method in METHODS
         )
         spent = arrow([told and f"{seconds(told):.1f}" for told in pair])
-        print(f"{name:17}{counts[0]:>9}{asked:>11}{counts[1]:>10}{counts[2]:>8}{cells}{spent:>16}")
+        print(f"{name:17}{counts}{cells}{spent:>16}")
 
 
 def seconds(told: dict[str, Any]) -> float:
