@@ -36,7 +36,7 @@ bench: $(VENV)/.test ## Time the calculus and the counting beside bare calls
 	$(BIN)/python benchmarks/count.py 30000000
 	$(BIN)/python benchmarks/safe.py 30000000
 
-trials: $(VENV)/.run $(TRIALS)/.run ## Take real tables from their file to a verified release (ten minutes)
+trials: $(VENV)/.test $(TRIALS)/.run ## Take real tables from their file to a verified release (ten minutes)
 	@mkdir -p build
 	$(TRIALS)/bin/python benchmarks/journeys.py --incrowd $(BIN)/incrowd --output build/trials.json
 

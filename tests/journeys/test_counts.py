@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 from support.cli import command
-from support.releases import COLUMNS, LEVELS, in_order, released, spec
+from support.releases import COLUMNS, LEVELS, forge, in_order, released, spec
 
 from incrowd.errors import IncrowdError
 from incrowd.privacy.accountant import Accountant
@@ -203,7 +203,7 @@ def forged(good: Path, folder: Path, rows: pl.DataFrame | None = None, **changes
     with suppress(KeyError, ValueError):  # where there are no words for such a thing
         changed = changed.stated()
     changed = changed.sealed()
-    (folder / "certificate.json").write_bytes(changed.canonical())
+    forge(folder, changed)
     return verify(folder)
 
 

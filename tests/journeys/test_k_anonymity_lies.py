@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 from support.patients import COLUMNS, QUASI, released
-from support.releases import in_order
+from support.releases import forge, in_order
 
 from incrowd.release.certificate import Certificate
 from incrowd.release.verify import verify
@@ -58,7 +58,7 @@ def resealed(
     values = {**known.parameters, **(parameters or {})}
     update = {"release": release, "parameters": values}
     changed = known.model_copy(update=update).stated().model_copy(update=changes).sealed()
-    (copy / "certificate.json").write_bytes(changed.canonical())
+    forge(copy, changed)
     return copy
 
 

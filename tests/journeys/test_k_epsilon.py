@@ -13,6 +13,7 @@ import pytest
 from pyarrow import parquet as pq
 from support.heights import HEIGHT, fresh, heights, noise, spec, table
 from support.noise_law import fits, laplace_law
+from support.releases import forge
 from support.seam import PinnedRandomness
 
 from incrowd.engine.source import open_table
@@ -115,13 +116,13 @@ def test_verify_sees_values_off_the_grid(tmp_path: Path) -> None:
             write_statistics=False, use_dictionary=False,
         )  # fmt: skip
         certificate = made.certificate
-        from incrowd.release.certificate import FILE, sha256_of
+        from incrowd.release.certificate import sha256_of
 
         data = certificate.table.release.model_copy(
             update={"sha256": sha256_of(tmp_path / "out" / "data.parquet")}
         )
         sealed = certificate.model_copy(update={"release": data}).sealed()
-        (tmp_path / "out" / FILE).write_bytes(sealed.canonical())
+        forge(tmp_path / "out", sealed)
         assert "is no multiple of its step 0.1" in " ".join(verify(tmp_path / "out"))
 
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.cli import command
-from support.releases import files
+from support.releases import files, forge
 from support.seam import PinnedRandomness
 
 import incrowd as ic
@@ -162,7 +162,7 @@ def test_a_seeded_release_says_that_it_is_not_private_and_does_not_verify(tmp_pa
     assert command("verify", str(tmp_path / "b")).returncode == 1
     # whoever takes the word out of the certificate must change the statement as well
     known = release.certificate.model_copy(update={"randomness": "system"}).sealed()
-    (tmp_path / "out" / "certificate.json").write_bytes(known.canonical())
+    forge(tmp_path / "out", known)
     assert ic.verify(tmp_path / "out") == ["The statement does not say what the events guarantee."]
 
 
@@ -178,10 +178,9 @@ def test_who_must_have_signed(tmp_path: Path) -> None:
     assert public_key(str(pem)) == public_key(name.upper()) == name
     for key in (name, str(pem)):
         assert verify(tmp_path / "out", key=key) == []
-    path = tmp_path / "out" / "certificate.json"
-    path.write_bytes(release.certificate.signed(other).canonical())
+    forge(tmp_path / "out", release.certificate.signed(other))
     assert "is not signed by" in verify(tmp_path / "out", key=name)[0]
-    path.write_bytes(release.certificate.sealed().canonical())
+    forge(tmp_path / "out", release.certificate.sealed())
     assert verify(tmp_path / "out") == []  # that it was signed cannot be seen
     assert "but by nobody" in verify(tmp_path / "out", key=name)[0]
     assert command("verify", str(tmp_path / "out"), "--key", str(pem)).returncode == 1

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from support.releases import COLUMNS, files, spec
+from support.releases import COLUMNS, files, forge, spec
 from support.seam import PinnedRandomness
 
 from incrowd.anonymize.lattice import Rollups
@@ -62,7 +62,7 @@ def certificate_of(folder: Path) -> Certificate:
 def recertified(folder: Path, **changes: Any) -> None:
     """A certificate with changes whose seal fits, as somebody who knows the code would write it."""
     changed = certificate_of(folder).model_copy(update=changes).sealed()
-    (folder / "certificate.json").write_bytes(changed.canonical())
+    forge(folder, changed)
 
 
 def restated(certificate: Certificate, **parameters: float) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 from support.forged import Pages, Structure, decoded, encoded, field, with_footer, with_pages
+from support.releases import as_format_1, forge
 from support.seam import PinnedRandomness
 from support.sliced import certificate_of, recertified
 
@@ -218,8 +219,8 @@ def test_an_old_format_does_not_let_a_large_one_pass(folder: Path) -> None:
     pq.write_table(pa.table({"a": long, "b": ["0-9"]}), folder / "data.parquet", **PLAIN)
     data = certificate_of(folder).table.release
     release = data.model_copy(update={"sha256": sha256_of(folder / "data.parquet")})
-    old = certificate_of(folder).model_copy(update={"format": None, "release": release})
-    (folder / "certificate.json").write_bytes(old.stated().sealed().canonical())
+    old = as_format_1(certificate_of(folder).model_copy(update={"release": release}))
+    forge(folder, old)
     (problem,) = verify(folder)
     assert "would take far more memory than its size tells" in problem
 
@@ -247,12 +248,12 @@ def narrow(tmp_path: Path) -> Path:
     file = parse(ONE % "beta: 0.5, epsilon: 1, levels: {a: 0}")
     table = people().select("a")
     publish(table, file, output=tmp_path / "narrow", bits=PinnedRandomness(1))
-    assert forge(tmp_path / "narrow", with_footer, lambda _: None) == []
-    assert forge(tmp_path / "narrow", with_pages, lambda _: None) == []
+    assert repacked(tmp_path / "narrow", with_footer, lambda _: None) == []
+    assert repacked(tmp_path / "narrow", with_pages, lambda _: None) == []
     return tmp_path / "narrow"
 
 
-def forge(folder: Path, how: Any, change: Any) -> list[str]:
+def repacked(folder: Path, how: Any, change: Any) -> list[str]:
     path = folder / "data.parquet"
     path.write_bytes(how(path.read_bytes(), change))
     return resealed(folder)
@@ -279,7 +280,7 @@ FOOTERS: dict[str, Callable[[Structure], object]] = {
 
 @pytest.mark.parametrize("where", FOOTERS)
 def test_raw_rows_in_the_footer(narrow: Path, where: str) -> None:
-    assert forge(narrow, with_footer, FOOTERS[where]) != []
+    assert repacked(narrow, with_footer, FOOTERS[where]) != []
 
 
 def more(pages: Pages, at: int, after: bytes) -> None:
@@ -308,7 +309,7 @@ PAGES: dict[str, Callable[[Pages], object]] = {
 
 @pytest.mark.parametrize("where", PAGES)
 def test_raw_rows_in_the_pages(narrow: Path, where: str) -> None:
-    assert forge(narrow, with_pages, PAGES[where]) != []
+    assert repacked(narrow, with_pages, PAGES[where]) != []
 
 
 # Cells and files that are taken too loosely -----------------------------------------------------
@@ -385,8 +386,8 @@ def test_a_scheme_is_written_in_one_way(folder: Path, change: Callable[[str], st
 
 
 def test_an_old_format_can_be_refused(folder: Path) -> None:
-    old = certificate_of(folder).model_copy(update={"format": None})
-    (folder / "certificate.json").write_bytes(old.stated().sealed().canonical())
+    old = as_format_1(certificate_of(folder))
+    forge(folder, old)
     assert verify(folder) == []
     assert verify(folder, least_format=2) == ["The certificate is of format 1, not 2."]
 

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.cli import command
-from support.releases import USUAL, in_order, released, spec
+from support.releases import USUAL, forge, in_order, released, spec
 
 from incrowd.engine.source import open_table
 from incrowd.privacy.accountant import Accountant
@@ -47,7 +47,7 @@ def recertified(folder: Path, **changes: Any) -> None:
     """Write a certificate with changes whose seal fits, as somebody who knows the code would."""
     certificate = Certificate.model_validate_json((folder / "certificate.json").read_bytes())
     changed = certificate.model_copy(update={**changes, "signature": None}).sealed()
-    (folder / "certificate.json").write_bytes(changed.canonical())
+    forge(folder, changed)
 
 
 def test_a_signed_release_verifies(good: Path) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from incrowd.codes.values import reading_order
+from incrowd.errors import IncrowdError
 from incrowd.methods.base import published
 from incrowd.methods.safe.auto import decided, drawn
 from incrowd.methods.safe.scheme import Scheme
 from incrowd.privacy.events import SafeRelease
 from incrowd.privacy.split import Split
+from incrowd.release.certificate import FILE, README, Certificate
+from incrowd.release.readme import readme
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, parse
 from incrowd.spec.release import SafeSpec
@@ -59,6 +63,29 @@ def files(folder: Path) -> list[str]:
     return sorted(
         path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
     )
+
+
+def forge(folder: Path, certificate: Certificate) -> None:
+    """Put a certificate in a release as a careful liar would: the page for readers tells the same.
+
+    Where there are no words for what it claims, the page stays as it was.
+    """
+    (folder / FILE).write_bytes(certificate.canonical())
+    with suppress(IncrowdError, LookupError, ValueError, ArithmeticError):
+        page = readme(certificate)
+        (folder / README).write_bytes(page.encode())
+        if not page:
+            (folder / README).unlink()
+
+
+def as_format_1(certificate: Certificate) -> Certificate:
+    """A certificate as if it were of format 1, which knows no forms of labels and no rehearsals."""
+    scheme = {
+        name: column.model_copy(update={"labels": None})
+        for name, column in certificate.table.scheme.items()
+    }
+    update = {"format": None, "scheme": scheme, "rehearsal": None}
+    return certificate.model_copy(update=update).stated().sealed()
 
 
 def in_order(frame: pl.DataFrame) -> pl.DataFrame:

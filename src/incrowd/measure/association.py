@@ -75,17 +75,20 @@ def filled(released: Frequencies, crowd: float) -> Frequencies:
     Of more than a million possible cells none is filled: there, most are rightly empty.
     """
     found = [np.unique(column, return_inverse=True) for column in released.codes.T]
-    shape = tuple(len(labels) for labels, _ in found)
-    if not len(released) or math.prod(shape) > _GRID:
+    free = [at for at, (labels, _) in enumerate(found) if len(labels) > 1]
+    shape = tuple(len(found[at][0]) for at in free)  # more columns than an array has axes may be
+    if not free or math.prod(shape) > _GRID:
         return released
-    places = tuple(place for _, place in found)
+    places = tuple(found[at][1] for at in free)
     rows, shown = np.zeros(shape), np.zeros(shape, dtype=np.bool_)
     rows[places], shown[places] = released.counts, True
     expected = np.where(shown, rows, np.minimum(_independent(rows, shown), _MISSING * crowd))
     cells = np.nonzero(expected)
-    codes = [labels[at] for (labels, _), at in zip(found, cells, strict=True)]
+    codes = np.repeat(released.codes[:1], len(cells[0]), axis=0)
+    for at, place in zip(free, cells, strict=True):
+        codes[:, at] = found[at][0][place]
     # Rows here are expectations; what reads them takes weights.
-    return Frequencies(np.column_stack(codes).astype(np.int32), expected[cells])
+    return Frequencies(codes, expected[cells])
 
 
 def _independent(rows: Floats, shown: Bools) -> Floats:

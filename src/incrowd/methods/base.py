@@ -118,7 +118,7 @@ def published(spec: Spec, *roles: str) -> dict[str, Column]:
     if guessed:
         raise IncrowdError(
             f"The role of '{guessed[0]}' was guessed and nobody has confirmed it. Check every "
-            "role, then delete 'confirm'."
+            "role: incrowd confirm SPEC."
         )
     if spec.release is not None and spec.release.rows == "weighted" and COUNT in columns:
         raise IncrowdError(f"A weighted release has a column '{COUNT}'; rename yours.")

@@ -9,6 +9,7 @@ from markupsafe import Markup, escape
 
 from incrowd.measure.evaluation import Evaluation
 from incrowd.release.certificate import Certificate
+from incrowd.release.examples import Examples
 from incrowd.release.figures import Point, Series, grouped_bars, heat_map, horizontal_bars, scatter
 from incrowd.release.page import render
 
@@ -18,6 +19,7 @@ def report(
     found: Evaluation,
     reasons: Sequence[str] = (),
     warnings_: Sequence[str] = (),
+    examples: Examples | None = None,
 ) -> str:
     """The report as one HTML page without links to anything else."""
     if found.slices:
@@ -28,7 +30,8 @@ def report(
         template, figures = "curator.html", _of_levels(found)
     return render(
         "incrowd.release", template,
-        certificate=certificate, found=found, reasons=reasons, warnings=warnings_, **figures,
+        certificate=certificate, found=found, reasons=reasons, warnings=warnings_,
+        examples=examples, **figures,
     )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from incrowd.release.certificate import (
     Slice,
     sha256_of,
 )
+from incrowd.release.examples import Examples
 from incrowd.release.formulas import escaped
 from incrowd.release.product import Made, Product, Recoded
 from incrowd.release.readme import readme
@@ -131,11 +132,12 @@ def write_curator(
     evaluation: Evaluation,
     reasons: Sequence[str],
     warnings: Sequence[str],
+    examples: Examples | None = None,
 ) -> None:
     """Write what only the curator may see."""
     from incrowd.release.report import report
 
     text = json.dumps(evaluation.as_dict(), indent=2, sort_keys=True)
     (folder / "evaluation.json").write_text(text + "\n", encoding="utf-8")
-    page = report(certificate, evaluation, reasons, warnings)
+    page = report(certificate, evaluation, reasons, warnings, examples)
     (folder / "report.html").write_text(page, encoding="utf-8")

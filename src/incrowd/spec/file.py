@@ -15,8 +15,9 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.tokens import CommentToken
 
 from incrowd.errors import IncrowdError
 from incrowd.spec.hierarchies import Hierarchies, kinds
@@ -234,14 +235,27 @@ def across(plain: Any) -> list[tuple[tuple[str, ...], str]]:
 def _yaml() -> YAML:
     yaml = YAML()
     yaml.preserve_quotes = True
-    yaml.width = 120
+    yaml.width = 10_000  # a line of the curator's stays a line
     return yaml
 
 
 def _dump(document: CommentedMap) -> str:
     buffer = io.StringIO()
+    _untied(document)
     _yaml().dump(document, buffer)
     return buffer.getvalue()
+
+
+def _untied(node: Any) -> None:
+    """Let comments follow what they stand behind, however long that has become."""
+    if not isinstance(node, CommentedMap | CommentedSeq):
+        return
+    for tokens in node.ca.items.values():
+        for token in tokens:
+            if isinstance(token, CommentToken):
+                token.start_mark.column = 0
+    for value in node.values() if isinstance(node, CommentedMap) else node:
+        _untied(value)
 
 
 def _plain(node: Any, left: list[int], source: str) -> Any:

@@ -33,6 +33,7 @@ from incrowd.methods.registry import method_of
 from incrowd.privacy.events import Composition, Event
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.certificate import Certificate
+from incrowd.release.examples import examples
 from incrowd.release.folder import fill_both
 from incrowd.release.history import Recognised
 from incrowd.release.ledger import ONE_ROW, Ledger, unit_of_id
@@ -215,7 +216,8 @@ def released(
         step("write")
         certificate = write(draft, made, asked, private=bits.private, key=key, rehearsal=rehearsal)
         step("report")
-        write_curator(private, certificate, evaluation, made.reasons, measured)
+        seen = examples(made.products[0], source)
+        write_curator(private, certificate, evaluation, made.reasons, measured, seen)
         step("appear")
         if recognised is not None:
             known += recognised.remember(known, accounted=bool(spend))

@@ -34,6 +34,7 @@ class LocalTable:
         self, frame: pl.LazyFrame, path: Path | None = None, origin: Origin | None = None
     ) -> None:
         self._path, self._origin = path, origin or Origin()
+        self._before: LocalTable | None = None  # the table that was read in another way
         self._columns = tuple(frame.collect_schema().names())
         self._inner = inner_names(self._columns)
         frame = frame.rename({name: new for name, new in self._inner.items() if name != new})
@@ -187,9 +188,11 @@ class LocalTable:
 
     def reread(self, readers: Mapping[str, Callable[[object], object]]) -> LocalTable:
         """The table with the values of some columns replaced by what they mean."""
-        changes = []
+        changes, schema = [], self._frame.collect_schema()
         for name, read in readers.items():
             column, known = pl.col(self._inner[name]), self.values(name)
+            if schema[self._inner[name]] in (pl.Categorical, pl.Enum):
+                column = column.cast(pl.String)
             changed = {old: new for old in known if old is not None and (new := read(old)) != old}
             nothing = [old for old, new in changed.items() if new is None]
             texts = {old: new for old, new in changed.items() if new is not None}
@@ -197,7 +200,9 @@ class LocalTable:
                 column = pl.when(~column.is_in(nothing)).then(column)
             changes.append(column.replace(texts) if texts else column)
         names = {new: name for name, new in self._inner.items()}
-        return LocalTable(self._frame.with_columns(changes).rename(names))
+        made = LocalTable(self._frame.with_columns(changes).rename(names))
+        made._before = self
+        return made
 
     def relabelled(self, labels: Mapping[str, Mapping[str, int | float]]) -> LocalTable:
         """The table with numbers for texts."""
@@ -227,7 +232,9 @@ class LocalTable:
         return self._named.collect(engine="streaming")
 
     def fingerprint(self, key: bytes) -> str:
-        """A keyed hash of the file, or of the rows of a table in memory."""
+        """A keyed hash of the file, or of the rows of a table in memory; as they were written."""
+        if self._before is not None:
+            return self._before.fingerprint(key)
         digest = hmac.new(key, digestmod="sha256")
         if self._path is not None:
             with self._path.open("rb") as file:

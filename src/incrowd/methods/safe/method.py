@@ -118,7 +118,7 @@ def _generalised(spec: Spec) -> dict[str, Column]:
         listed = "; ".join(f"{name}: {', '.join(e)}" for name, e in spec.unconfirmed.items())
         raise IncrowdError(
             f"These entries were read from the data and nobody has confirmed them: {listed}. Put "
-            "public knowledge in their place, then delete 'confirm'."
+            "public knowledge in their place and confirm it: incrowd confirm SPEC."
         )
     columns = published(spec, "quasi", "sensitive")
     for name, column in columns.items():

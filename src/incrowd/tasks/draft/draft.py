@@ -73,7 +73,7 @@ class Draft:
                 f"{'; '.join(found)}. Free text may hold others: look yourself."
             )
         return (
-            f"None of the {len(self.guesses)} columns looks like one of HIPAA's identifiers, "
+            "No column looks like one of HIPAA's identifiers, "
             f"{looked}. That is no proof: what is rare, or written in words, may name somebody, "
             "and under the GDPR all of it is personal data."
         )

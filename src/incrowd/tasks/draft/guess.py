@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from incrowd.codes.values import canonical, iso_day, number
+from incrowd.codes.values import canonical, iso_day, number, reading_order
 from incrowd.engine.table import UNNAMED
 from incrowd.spec import countries, icd, postcodes
 from incrowd.spec.base import quoted
@@ -25,7 +25,7 @@ _FEW_TEXTS, _FEW_NUMBERS = 40, 12
 _MANY_TEXTS, _OFTEN = 200, 20  # more texts are listed where each occurs so often
 _SENSITIVE = r"diagnos|disease|condition|icd|medication|treatment|income|salary|religion|vote|party"
 _PERSON = (  # how the id of a person is called
-    r"(^|_)(id|uuid|guid|identifier)$|^(nr|pid|pidnum)$|^(p|pat|patient|person|subj|subject|case|resp|"
+    r"(^|_)(id|uuid|guid|identifier)$|^(nr|pid|pidnum|seqn?|serial|caseid|recno|record)$|^(p|pat|patient|person|subj|subject|case|resp|"
     r"respondent|user|cust|customer|member|client)_?(id|idnum|nr|no|num|number)$"
 )
 _AGE = r"(^|_)(age|alter|leeftijd|edad)(_|$)|^age\d*$|(^|_)age_?(in_?)?(years?|yrs?|at_\w+)$"
@@ -166,16 +166,17 @@ def _identifier(look: Look) -> Guess | None:
     decimals = any("." in text for text in look.texts[:200] if number(text) is not None)
     if not unique or decimals or look.days or _by_knowledge(look) or _is_measured(look):
         return None
-    return look.guess("identifier", "almost every row has its own")
+    own = replace(look, hipaa=look.hipaa or "any other unique number")
+    return own.guess("identifier", "almost every row has its own")
 
 
 def _is_measured(look: Look) -> bool:
-    """Whether values that hardly repeat are amounts: numbers that leave gaps and are not long."""
+    """Whether values that hardly repeat are amounts: numbers of several lengths, with gaps."""
     numbers = look.numbers
     if not numbers or re.search(_PERSON, look.simple) or look.hipaa is not None:
         return False
-    lengths = {len(text) for text in look.texts}
-    return len(lengths) > 2 and not any(text.startswith("0") and text != "0" for text in look.texts)
+    gaps = max(numbers) - min(numbers) > 3 * len(numbers)
+    return gaps and len({len(text) for text in look.texts}) > 1
 
 
 def _postcode(look: Look) -> Guess | None:
@@ -258,8 +259,9 @@ def _few(look: Look) -> Guess | None:
     if ordered is not None:
         return look.by(ordered)
     known = any({text.lower() for text in look.texts} <= one for one in _KNOWN)
-    listed = ", ".join(quoted(text) for text in sorted(look.texts))
-    ladder = Ladder(f"{{flat: {{values: [{listed}]}}}}", f"{count} different values", not known)
+    listed = ", ".join(quoted(text) for text in sorted(look.texts, key=reading_order))
+    reason = f"{count} different values" if count > 1 else "one value"
+    ladder = Ladder(f"{{flat: {{values: [{listed}]}}}}", reason, not known)
     return look.by(ladder)
 
 

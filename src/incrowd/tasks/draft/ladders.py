@@ -19,6 +19,7 @@ from incrowd.spec.base import quoted
 
 _MOST_STEPS = 5  # at most ten to that power at level 0
 _SKEWED = 30  # how far the largest lies above the middle
+_BETWEEN = {4: 2, 6: 3, 8: 4, 9: 3, 10: 5}  # what divides half the range, in units
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def years(numbers: Sequence[Decimal]) -> Ladder:
     low = int(min(numbers)) // 10 * 10
     decades = (int(max(numbers)) - low) // 10 + 1
     half = math.ceil(decades / 2) * 10
-    widths = [5, 10, *([half] if half > 10 else [])] if decades > 1 else [2]
+    widths = [5, 10, *([half] if half > 10 else [])] if decades > 1 else [5]
     fields = f"from: {low}, to: {low + 10 * decades - 1}, widths: {widths}"
     return Ladder(
         f"{{intervals: {{{fields}}}}}", "years; the range is that of the data, by decades"
@@ -97,10 +98,12 @@ def numbers(found: Sequence[Decimal]) -> Ladder:
     low = (min(found) / unit).to_integral_value(ROUND_FLOOR) * unit
     parts = max(((max(found) + step - low) / unit).to_integral_value(ROUND_CEILING), Decimal(1))
     high = low + parts * unit - step
-    half = (parts / 2).to_integral_value(ROUND_CEILING) * unit
+    half = int((parts / 2).to_integral_value(ROUND_CEILING))
+    half = 8 if half == 7 else half
+    between = _BETWEEN.get(half, half)
     widths = [
         width
-        for width in (unit / 10, unit / 2, unit, half)
+        for width in (unit / 10, unit / 2, unit, between * unit, half * unit)
         if width > step and width % step == 0 and width < high - low
     ]
     listed = ", ".join(_plain(width) for width in dict.fromkeys(widths))

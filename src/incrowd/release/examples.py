@@ -1,0 +1,100 @@
+"""A few rows before and after, and the levels in words: for the curator alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from incrowd.codes.values import canonical, reading_order
+from incrowd.engine.table import Table
+from incrowd.release.product import Product, Recoded
+
+ROWS, _LOOKED_AT = 6, 1000
+
+
+@dataclass(frozen=True)
+class Example:
+    """The values of some columns in one row, and the labels that it shows; None if it does not."""
+
+    before: list[str | None]
+    after: list[str | None] | None
+
+
+@dataclass(frozen=True)
+class Examples:
+    """What a reader of the report sees of a table.
+
+    ``levels`` says of each column in words what it shows. Where recoding was ``local``, which row
+    became which is not told: the rows after are then any rows of the release.
+    """
+
+    names: tuple[str, ...]
+    levels: dict[str, str]
+    rows: list[Example]
+    local: bool
+
+
+def examples(product: Product, source: Table) -> Examples:
+    """Some different rows among the first of the table, and what became of them."""
+    names = product.original.names
+    before = _rows(source, names)
+    local = product.shown.local
+    after = _any(product, len(before)) if local else [_shown(product, row) for row in before]
+    texts = [[canonical(value) for value in row] for row in before]
+    pairs = zip(texts, [*after, *[None] * len(texts)], strict=False)
+    levels = {name: in_words(recoded) for name, recoded in product.scheme.items()}
+    return Examples(names, levels, [Example(one, other) for one, other in pairs], local)
+
+
+def in_words(recoded: Recoded) -> str:
+    """What a column shows, in words."""
+    hierarchy, level = recoded.hierarchy, recoded.level
+    if level is None:
+        return "intervals or groups, class by class"
+    if level == hierarchy.height - 1 and hierarchy.rooted:
+        return "nothing"
+    if level == 0:
+        return "each value"
+    mask = recoded.column.hierarchy.mask if recoded.column.hierarchy is not None else None
+    if mask is not None:
+        return f"{mask.length - level} of {mask.length} characters"
+    labels = [label for label in hierarchy.labels[level][:-2] if label is not None]
+    return f"{len(labels):,} groups, such as {labels[len(labels) // 2]}"
+
+
+def _rows(source: Table, names: Sequence[str]) -> list[list[object]]:
+    """Different rows among the first, spread over their order."""
+    found = [
+        [values[at] for values, at in zip(tally.values, codes, strict=True)]
+        for tally in source.head(_LOOKED_AT).tallies(names)
+        for codes in tally.codes.tolist()
+    ]
+    found.sort(key=lambda row: [reading_order(value) for value in row])
+    step = max(len(found) // ROWS, 1)
+    return found[::step][:ROWS]
+
+
+def _shown(product: Product, row: Sequence[object]) -> list[str | None] | None:
+    """The labels of a row at the levels of the release, if its cell is shown."""
+    labels: list[str | None] = []
+    alike = np.ones(len(product.shown.frequencies), dtype=bool)
+    for at, (value, recoded) in enumerate(zip(row, product.scheme.values(), strict=True)):
+        hierarchy, level = recoded.hierarchy, recoded.level
+        assert level is not None
+        label = hierarchy.labels[level][hierarchy.groups[level][hierarchy.encode([value])[0]]]
+        labels.append(label)
+        codes = [code for code, text in enumerate(product.shown.labels[at]) if text == label]
+        alike &= np.isin(product.shown.frequencies.codes[:, at], codes)
+    return labels if alike.any() else None
+
+
+def _any(product: Product, number: int) -> list[list[str | None] | None]:
+    """Some rows of the release."""
+    codes = product.shown.frequencies.codes
+    step = max(len(codes) // max(number, 1), 1)
+    return [
+        [canonical(labels[code]) for labels, code in zip(product.shown.labels, row, strict=True)]
+        for row in codes[::step][:number].tolist()
+    ]

@@ -1,0 +1,160 @@
+"""What tests of readers share: a table with labels that are easily spoilt, and the page beside it.
+
+The page is read by a parser of Markdown, as whoever shows it would.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from incrowd.release.certificate import Certificate
+from incrowd.release.readme import readme
+from incrowd.spec.file import parse
+from incrowd.tasks.publish import Release, publish
+
+ROWS = 3000
+COLUMNS = """
+columns:
+  name: {role: identifier}
+  code: {role: quasi, hierarchy: {flat: {values: ["NA", "01234", "null", "a b"]}}}
+  n: {role: quasi, hierarchy: {flat: {values: [1, 2, 3, 4]}}}
+  half: {role: quasi, hierarchy: {order: {values: [0.5, 1, 1.5], runs: [2]}}}
+  age: {role: quasi, hierarchy: {intervals: {from: -10, to: 29, widths: [5, 20]}}}
+  zip: {role: quasi, hierarchy: {mask: {length: 5}}}
+  s: {role: sensitive, hierarchy: {flat: {values: ["=1+1", "@b", "c"]}}}
+  w: {role: %s}
+"""
+NAMES = ("code", "n", "half", "age", "zip", "s")
+SAFE = "method: safe, epsilon: 1, delta: 1.0e-6"
+LEVELS = "levels: {code: 0, n: 0, half: 2, age: 2, zip: 5, s: 0}"
+SLICES = "slices: [[code, n], [n, half, s], [zip, age]]"
+METHODS = {
+    "counts": f"{SAFE}, draw: counts, {LEVELS}",
+    "sample": f"{SAFE}, draw: sample, {LEVELS}",
+    "search": f"{SAFE}, scheme: search",
+    "cuts": f"{SAFE}, draw: sample, scheme: mondrian",
+    "slices": f"{SAFE}, {SLICES}",
+    "slices of samples": f"{SAFE}, draw: sample, {SLICES}",
+    "already sampled": f"{SAFE}, already_sampled: 0.25, draw: sample, {LEVELS}",
+    "ola": "method: k-anonymity, k: 5",
+    "mondrian": "method: k-anonymity, k: 5, algorithm: mondrian",
+    "cluster": "method: k-anonymity, k: 5, algorithm: cluster",
+    "duplicate": "method: k-anonymity, k: 5, algorithm: duplicate",
+    "starred": "method: k-anonymity, k: 25, suppressed: starred, levels: {n: 0, half: 0}, "
+    "suppression: 0.2",
+    "k-epsilon": "method: k-epsilon, k: 5, epsilon: 1",
+}
+WRITINGS = {
+    "parquet": "format: parquet",
+    "weighted parquet": "format: parquet, rows: weighted",
+    "csv": "format: csv, formulas: escape",
+    "weighted csv": "format: csv, rows: weighted",
+}
+CASES = [
+    (method, writing)
+    for method in METHODS
+    for writing in WRITINGS
+    if not (method == "k-epsilon" and "weighted" in writing)  # noise is of single rows
+]
+
+
+def people() -> pl.DataFrame:
+    """Many of the first values, few of the last, and nobody's row is alone in everything."""
+    draw = np.random.default_rng(11)
+    skewed = draw.choice(4, ROWS, p=[0.5, 0.3, 0.15, 0.05])
+    return pl.DataFrame(
+        {
+            "name": [f"person {at}" for at in range(ROWS)],
+            "code": np.array(["NA", "01234", "null", "a b"])[skewed],
+            "n": draw.choice(4, ROWS, p=[0.4, 0.3, 0.25, 0.05]) + 1,
+            "half": draw.choice([0.5, 1.0, 1.5], ROWS, p=[0.6, 0.3, 0.1]),
+            "age": draw.integers(-10, 30, ROWS),
+            "zip": draw.choice(["01234", "01299", "55555"], ROWS),
+            "s": draw.choice(["=1+1", "@b", "c"], ROWS, p=[0.5, 0.4, 0.1]),
+            "w": draw.normal(70, 10, ROWS).round(1),
+        }
+    )
+
+
+def columns_of(method: str) -> str:
+    """The columns of a spec of :data:`METHODS`; the last has noise where it may."""
+    noisy = "noisy, precision: 0.1, bounds: [0, 200]"
+    return COLUMNS % (noisy if method == "k-epsilon" else "drop")
+
+
+def released(
+    folder: Path, method: str, writing: str = "parquet", table: Any = None, **more: Any
+) -> Release:
+    text = f"{columns_of(method)}\nrelease: {{{METHODS[method]}, {WRITINGS[writing]}}}\n"
+    return publish(people() if table is None else table, parse(text), output=folder, **more)
+
+
+def certificate_of(folder: Path) -> Certificate:
+    return Certificate.model_validate_json((folder / "certificate.json").read_bytes())
+
+
+def rewritten(folder: Path, certificate: Certificate) -> None:
+    """A certificate and its page, stated and sealed by somebody who knows the code."""
+    sealed = certificate.stated().sealed()
+    (folder / "certificate.json").write_bytes(sealed.canonical())
+    (folder / "README.md").write_text(readme(sealed), encoding="utf-8", newline="\n")
+
+
+def page_of(folder: Path) -> str:
+    return (folder / "README.md").read_bytes().decode()
+
+
+# The page as Markdown --------------------------------------------------------------------------
+
+
+def tokens(page: str) -> list[Token]:
+    return MarkdownIt("commonmark").enable("table").parse(page)
+
+
+def inlines(page: str) -> list[Token]:
+    """Everything within paragraphs, cells and headings."""
+    return [inner for token in tokens(page) for inner in token.children or ()]
+
+
+def headings(page: str) -> list[str]:
+    found = tokens(page)
+    return [after.content for token, after in zip(found, found[1:], strict=False)
+            if token.type == "heading_open"]  # fmt: skip
+
+
+def section(page: str, title: str) -> str:
+    """The text of one section."""
+    _, _, rest = page.partition(f"## {title}\n\n")
+    assert rest
+    return rest.partition("\n\n## ")[0]
+
+
+def rows(page: str) -> list[list[Token]]:
+    """The cells of each row of the table of columns, but for its head."""
+    found: list[list[Token]] = []
+    cell = False
+    for token in tokens(page):
+        if token.type == "tr_open":
+            found.append([])
+        cell = token.type == "td_open" or (cell and token.type == "inline")
+        if cell and token.type == "inline":
+            found[-1].append(token)
+    return found[1:]
+
+
+def code_of(cell: Token) -> str:
+    """The first text of a cell that is shown as code."""
+    return next(inner.content for inner in cell.children or () if inner.type == "code_inline")
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return [
+        token.content for token in tokens(page)
+        if token.type == "fence" and token.info == language
+    ]  # fmt: skip
