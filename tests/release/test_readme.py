@@ -131,7 +131,7 @@ def _says_what_is_missing(certificate: Certificate, said: str) -> None:
 
 
 def test_slices_with_different_thresholds_are_each_described_by_their_own() -> None:
-    """The number under *What is missing* is said of all files, so it must hold for each."""
+    """The number under *What is missing* is said of all files, and a search may differ in k."""
     column = {"level": 0, "labels": "text", "rule": {"flat": {}}}
     tables = [
         {

@@ -5,6 +5,7 @@ The page is read by a parser of Markdown, as whoever shows it would.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ METHODS = {
     "duplicate": "method: k-anonymity, k: 5, algorithm: duplicate",
     "starred": "method: k-anonymity, k: 25, suppressed: starred, levels: {n: 0, half: 0}, "
     "suppression: 0.2",
-    "k-epsilon": "method: k-epsilon, k: 5, epsilon: 1",
+    "k-epsilon": "method: k-epsilon, k: 5, epsilon: 1, bounds: declared, clamp: true",
 }
 WRITINGS = {
     "parquet": "format: parquet",
@@ -108,6 +109,26 @@ def rewritten(folder: Path, certificate: Certificate) -> None:
 
 def page_of(folder: Path) -> str:
     return (folder / "README.md").read_bytes().decode()
+
+
+def patterns(form: str) -> list[re.Pattern[str]]:
+    """The patterns that the page gives for labels of a form."""
+    column = {"level": 0, "labels": form, "rule": {"flat": {}}}
+    certificate = Certificate.model_validate(
+        {
+            "format": 4, "incrowd": "0.1.0", "method": "k-anonymity", "date": "2026-01-01",
+            "guarantee": {"kind": "k-anonymity", "unit": "one row"}, "parameters": {"k": 5.0},
+            "events": [], "scheme": {"x": column}, "randomness": "system",
+            "release": {
+                "file": "data.parquet", "form": "expanded", "sha256": "0" * 64,
+                "rows": 9, "classes": 1, "smallest_class": 9,
+            },
+        }
+    )  # fmt: skip
+    (line,) = [x for x in readme(certificate).splitlines() if x.startswith(f"- **{form}**: ")]
+    found = re.findall(r"`(\^[^`]*\$)`", line)
+    dates = [re.sub("[YMDn]", r"\\d", x) for x in re.findall("`(YYYY[^`]*)`", line)]
+    return [re.compile(pattern) for pattern in (*found, *dates)]
 
 
 # The page as Markdown --------------------------------------------------------------------------

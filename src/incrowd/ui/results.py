@@ -104,8 +104,12 @@ def _headline(release: Release) -> str:
         if certificate.randomness == "system"
         else "is NOT private: its random numbers came from a seed."
     )
+    done = "Published"
+    if certificate.rehearsal:
+        satisfies = f"tells of nobody; a release would satisfy {promise(certificate)}"
+        done = "Rehearsed, with people who were made up, and spending nothing:"
     if certificate.slices is not None:
-        return f"Published {release.folder}. All of it together {satisfies}"
+        return f"{done} {release.folder}. All of it together {satisfies}"
     data = certificate.table.release
     behind = (
         f"each with {certificate.k} or more rows of the table behind it"
@@ -113,7 +117,7 @@ def _headline(release: Release) -> str:
         else f"each of at least {certificate.k} rows"
     )
     return (
-        f"Published {release.folder}: {data.rows:,} rows in {data.classes:,} classes, {behind}. "
+        f"{done} {release.folder}: {data.rows:,} rows in {data.classes:,} classes, {behind}. "
         f"It {satisfies}"
     )
 
@@ -144,6 +148,11 @@ def _shifted(found: Evaluation) -> list[str]:
 
 def emptiness(release: Release) -> str:
     """What to know of a release without rows: it is there, it counts, and why it is empty."""
+    if release.certificate.rehearsal:
+        return (
+            "Rehearsed, with people who were made up, and nothing could be shown: a release of a "
+            f"table like this would be empty. The folder is {release.folder}."
+        )
     booked = "Published and booked, but empty: do not repeat" if release.booked else (
         "Published, but empty: do not repeat"
     )  # fmt: skip

@@ -154,7 +154,6 @@ def rehearse(
         return int(release.empty)
     for warning in release.warnings:
         print(f"incrowd: warning: {warning}", file=sys.stderr)
-    print("A REHEARSAL: the people of this table were made up. Nothing was spent.")
     for line in results.published(release):
         print(line)
     return int(release.empty)
