@@ -30,10 +30,14 @@ def __getattr__(name: str) -> Any:
     """Names that need tables are loaded when they are first used."""
     homes = {
         "Ledger": "release.ledger",
+        "check": "tasks.check",
+        "draft": "tasks.draft.draft",
         "evaluate": "tasks.evaluate",
+        "expect": "tasks.expect",
         "information_loss": "tasks.evaluate",
         "linking_risk": "measure.linkage",
         "publish": "tasks.publish",
+        "rehearse": "tasks.rehearse",
         "verify": "release.verify",
     }
     if name not in homes:
@@ -50,8 +54,12 @@ if TYPE_CHECKING:
     from incrowd.measure.linkage import linking_risk
     from incrowd.release.ledger import Ledger
     from incrowd.release.verify import verify
+    from incrowd.tasks.check import check
+    from incrowd.tasks.draft.draft import draft
     from incrowd.tasks.evaluate import evaluate, information_loss
+    from incrowd.tasks.expect import expect
     from incrowd.tasks.publish import publish
+    from incrowd.tasks.rehearse import rehearse
 
 __all__ = [
     "Accountant",
@@ -78,16 +86,20 @@ __all__ = [
     "allowed",
     "amplified",
     "beta",
+    "check",
     "crowd_size",
     "delta",
     "delta_sampling",
+    "draft",
     "epsilon",
     "evaluate",
+    "expect",
     "expected_failures",
     "information_loss",
     "linking_risk",
     "plan",
     "publish",
+    "rehearse",
     "smooth_bound",
     "verify",
 ]

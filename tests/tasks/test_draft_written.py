@@ -192,10 +192,8 @@ def test_a_proposal_reads_what_was_meant(
 def test_a_proposal_reads_the_days_that_were_meant(
     days: list[dt.date], mark: str, first: bool
 ) -> None:
-    texts = [
-        mark.join([f"{day.day}", f"{day.month}"][:: 1 if first else -1] + [f"{day.year}"])
-        for day in days
-    ]
+    form = "{0.day}-{0.month}-{0.year}" if first else "{0.month}-{0.day}-{0.year}"
+    texts = [form.format(day).replace("-", mark) for day in days]
     known = propose(texts)
     assert known is not None
     read = [known.reader()(text) for text in texts]

@@ -27,13 +27,14 @@ class Origin:
 
     ``sheet`` and ``header`` (a row, from 1) are those that were used, where they are not the first
     ones. ``notes`` are sentences for whoever opened the table. ``labels`` describe columns, as the
-    file itself does.
+    file itself does. ``reread`` says that its columns were read as a spec says.
     """
 
     sheet: str | None = None
     header: int | None = None
     notes: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
+    reread: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Literal, TypeAlias
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from incrowd.measure.labels import ambiguous
 from incrowd.methods.registry import method_of
 from incrowd.methods.safe.auto import drawn
 from incrowd.spec.build import build, is_open
-from incrowd.spec.file import SpecFile
+from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import Column, PersonId, Spec
 from incrowd.spec.release import Budget, ReleaseSpec, SafeSpec
 from incrowd.tasks.expect import expect
@@ -47,11 +48,12 @@ class Finding:
         return f"{self.column}: {self.message}" if self.column else self.message
 
 
-def check(file: SpecFile, table: Table | None = None) -> list[Finding]:
+def check(spec: SpecFile | Path | str | Mapping[str, Any], table: Any = None) -> list[Finding]:
     """All findings, the wrong ones first. The table is read one column at a time.
 
     Without a table, the one that the spec names is opened.
     """
+    file = taken(spec)
     table = open_for(file, table)
     order = {"wrong": 0, "doubtful": 1, "note": 2}
     found = [*_findings(file, table), *_expected(file, table)]

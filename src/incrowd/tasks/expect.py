@@ -8,8 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from incrowd.codes.values import canonical
+from incrowd.engine.source import open_for
 from incrowd.engine.table import Table
 from incrowd.measure.expected import (
     ASSUMPTIONS,
@@ -24,7 +27,7 @@ from incrowd.measure.expected import (
 from incrowd.methods.base import Settled
 from incrowd.methods.registry import method_of
 from incrowd.spec.build import Declared
-from incrowd.spec.file import SpecFile
+from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import PersonId
 
 SHARE = 0.9
@@ -73,6 +76,11 @@ class Expectation:
         """Whether an empty or silent release is to be expected under some assumption."""
         return any(one.doubtful for one in self.each)
 
+    def doubts(self) -> list[str]:
+        """What is to be warned of."""
+        pairs = zip(self.each, self.lines(), strict=False)
+        return [line for one, line in pairs if one.doubtful]
+
     def lines(self) -> Iterator[str]:
         """What is to be said, in sentences."""
         slices = f" (of {self.tables} slices, the widest)" if self.tables > 1 else ""
@@ -120,12 +128,16 @@ class Expectation:
         return f"{words}."
 
 
-def expect(file: SpecFile, table: Table | None = None) -> Expectation:
-    """What to expect; the table is counted only where the spec says that its size is public."""
+def expect(spec: SpecFile | Path | str | Mapping[str, Any], table: Any = None) -> Expectation:
+    """What to expect; the table is counted only where the spec says that its size is public.
+
+    Without a table, the one that the spec names is opened for that.
+    """
+    file = taken(spec)
     settled = method_of(file.confirmed()).settled
     size = file.spec.size
     if size == "public":
-        size = None if table is None else people(file, table)
+        size = people(file, open_for(file, table))
     widest = max(settled.tables, key=lambda limits: _depth(settled.declared, limits))
     return Expectation(
         crowd=settled.crowd,

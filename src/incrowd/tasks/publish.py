@@ -42,6 +42,7 @@ from incrowd.release.write import write, write_curator
 from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import PersonId, Spec
 from incrowd.tasks.check import weak_promises
+from incrowd.tasks.expect import expect
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,6 +223,7 @@ def released(
         if recognised is not None:
             known += recognised.remember(known, accounted=bool(spend))
     weak = weak_promises(asked, made.promise.epsilon, made.promise.delta)
+    weak += expect(file, source).doubts() if file.spec.size is not None else []
     return Release(
         certificate=certificate,
         evaluation=evaluation,

@@ -7,9 +7,10 @@ frequent as the first. The certificate says that it is a rehearsal, and whoever 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError, check_whole
 from incrowd.measure.expected import OPEN_VALUES, weights
 from incrowd.spec.build import build, is_open
-from incrowd.spec.file import SpecFile
+from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import Column, PersonId
 from incrowd.tasks.publish import Release, released
 
@@ -27,7 +28,7 @@ _WORDS = tuple(f"value {number}" for number in range(1, OPEN_VALUES + 1))
 
 
 def rehearse(
-    spec: SpecFile,
+    spec: SpecFile | Path | str | Mapping[str, Any],
     *,
     size: int | None = None,
     output: Path | str | None = None,
@@ -39,11 +40,11 @@ def rehearse(
 
     What is to be confirmed in the spec does not matter here: nothing of the data is used.
     """
-    size = int(check_whole("size", size)) if size is not None else _stated(spec)
-    table = made_up(spec, size)
+    file = taken(spec)
+    size = int(check_whole("size", size)) if size is not None else _stated(file)
     return released(
-        table, _plain(spec), output=output, curator=curator, ledger=None, key=None, bits=None,
-        engine=None, step=step, progress=progress, rehearsal=True,
+        made_up(file, size), _plain(file), output=output, curator=curator, ledger=None, key=None,
+        bits=None, engine=None, step=step, progress=progress, rehearsal=True,
     )  # fmt: skip
 
 

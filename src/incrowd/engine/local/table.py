@@ -6,6 +6,7 @@ import hmac
 import io
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -200,7 +201,8 @@ class LocalTable:
                 column = pl.when(~column.is_in(nothing)).then(column)
             changes.append(column.replace(texts) if texts else column)
         names = {new: name for name, new in self._inner.items()}
-        made = LocalTable(self._frame.with_columns(changes).rename(names))
+        origin = replace(self._origin, reread=True)
+        made = LocalTable(self._frame.with_columns(changes).rename(names), origin=origin)
         made._before = self
         return made
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from incrowd.engine.address import is_address, take_apart, without_secrets
 from incrowd.engine.source import open_table
@@ -28,7 +29,7 @@ class Draft:
     ``sheet``, ``header`` and ``notes`` are what is known of the table's origin.
     """
 
-    table: str
+    table: str | None
     guesses: tuple[Guess, ...]
     used: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
@@ -42,7 +43,7 @@ class Draft:
             "# Drafted by `incrowd init`. What `confirm` names was read from the data, or from",
             "# files of unknown origin: check it, put right what is wrong, and confirm what is",
             "# public knowledge: `incrowd confirm SPEC` goes through it.",
-            f"table: {quoted(self.table)}",
+            *([] if self.table is None else [f"table: {quoted(self.table)}"]),
             *([] if self.sheet is None else [f"sheet: {quoted(self.sheet)}"]),
             *([] if self.header is None else [f"header: {self.header}"]),
             "# size: 1000  # how many people, or `public`; to be told what to expect",
@@ -85,8 +86,15 @@ class Draft:
         ]
 
 
-def draft(table: Table, *, name: str) -> Draft:
-    """Guess a role and a hierarchy for every column from the first rows."""
+def draft(table: Any, *, name: str | None = None) -> Draft:
+    """Guess a role and a hierarchy for every column from the first rows.
+
+    ``table`` is whatever :func:`incrowd.engine.source.open_table` takes, ``name`` what the spec
+    is to call it: its path if it has one.
+    """
+    if name is None and isinstance(table, str | Path):
+        name = shown_source(str(table), Path())
+    table = open_table(table)
     head = table.head(ROWS)
     known = table.origin
     guesses = tuple(
