@@ -281,9 +281,7 @@ BOXES = {"day": "text", "month": "text", "quarter": "text", "year": "a-b", "deca
     st.dates(dt.date(1900, 1, 1), dt.date(2030, 1, 1)),
     st.integers(0, 4000),
 )
-def test_dates_have_one_form_at_each_level(
-    levels: list[str], first: dt.date, days: int
-) -> None:
+def test_dates_have_one_form_at_each_level(levels: list[str], first: dt.date, days: int) -> None:
     levels.sort(key=list(LADDER).index)
     last = first + dt.timedelta(days)
     hierarchy = built(dates={"from": first, "to": last, "levels": levels})
@@ -338,8 +336,11 @@ def test_a_number_is_one_only_if_a_program_writes_it_as_it_was(x: float) -> None
         assert abs(found) < 2**53
 
 
-@pytest.mark.parametrize("text", ["01234", "1.0", "+1", "1e3", "-0", " 1", "", "NA", "9007199254740993",
-                                  "0.1000000000000000055511151231257827", "1_000", "٣"])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    ["01234", "1.0", "+1", "1e3", "-0", " 1", "", "NA", "1_000", "٣", "9007199254740993",
+     "0.1000000000000000055511151231257827"],
+)  # fmt: skip
 def test_what_would_be_written_otherwise_is_no_number(text: str) -> None:
     assert as_number(text) is None
 

@@ -37,9 +37,7 @@ OVERRIDES = "\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
 
 
 @pytest.mark.parametrize(("method", "writing"), CASES)
-def test_the_page_says_what_the_certificate_says(
-    tmp_path: Path, method: str, writing: str
-) -> None:
+def test_the_page_says_what_the_certificate_says(tmp_path: Path, method: str, writing: str) -> None:
     certificate = readers.released(tmp_path / "out", method, writing).certificate
     page = page_of(tmp_path / "out")
     assert verify(tmp_path / "out") == []
@@ -219,7 +217,8 @@ def test_a_page_with_another_name_belongs_to_nothing(folder: Path) -> None:
 # Names that come from anywhere ----------------------------------------------------------------
 
 HOSTILE = [
-    "a|b", "a\\|b", "`", "``x`", "a\nb", "a\r\n\r\n# b", "\u202eabc\u2066", "<script>alert(1)</script>",
+    "a|b", "a\\|b", "`", "``x`", "a\nb", "a\r\n\r\n# b", "\u202eabc\u2066",
+    "<script>alert(1)</script>",
     '"q"', "'", "](x)", "[a](http://b)", "![a](b)", "a]()`|", "--", "```", "```\nb", "$x$", "&lt;",
     " a ", "\\", "\\\\|", "* * *", "~~~", "é😀", "\u2028x", "{{x}}", "%s", "../x", "a\tb", "\x7f",
 ]  # fmt: skip

@@ -5,6 +5,7 @@ The page is read by a parser of Markdown, as whoever shows it would.
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -145,8 +146,8 @@ def inlines(page: str) -> list[Token]:
 
 def headings(page: str) -> list[str]:
     found = tokens(page)
-    return [after.content for token, after in zip(found, found[1:], strict=False)
-            if token.type == "heading_open"]  # fmt: skip
+    pairs = itertools.pairwise(found)
+    return [after.content for token, after in pairs if token.type == "heading_open"]
 
 
 def section(page: str, title: str) -> str:

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from incrowd.codes.axis import Axis
 from incrowd.codes.hierarchy import ROOT, Hierarchy
-from incrowd.codes.values import canonical, number
+from incrowd.codes.values import number
 
 Form: TypeAlias = Literal[
     "nothing", "numbers", "numbers or text", "a-b", "a to b", "[a, b)",
@@ -21,6 +21,7 @@ Form: TypeAlias = Literal[
 
 _N = r"-?[0-9]+(?:\.[0-9]+)?"
 _BEYOND = rf"[<>]{_N}"
+_SIMPLE = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?")
 _A_DASH_B = re.compile(r"<?([0-9]+)->?([0-9]+)")
 
 
@@ -88,15 +89,17 @@ def numbered(
         found is None and label is not None for found, label in zip(numbers, listed, strict=True)
     ):
         return None
-    whole = all(isinstance(as_number(value), int) for value in values)
+    whole = not any("." in value for value in values)
     return numbers if whole else [None if found is None else float(found) for found in numbers]
 
 
 def as_number(label: str) -> int | float | None:
-    """The number that a label is, if a program would read and write it without any change."""
-    found = number(label)
-    if found is None:
+    """The number that a label is, if a program would read and write it without any change.
+
+    Up to 15 digits every number in its canonical text survives being a float.
+    """
+    if not _SIMPLE.fullmatch(label) or len(label) > 17 or label == "-0":
         return None
-    plain = int(found) if found == found.to_integral_value() else float(found)
-    exact = abs(plain) < 2**53 and canonical(plain) == label
-    return plain if exact else None
+    if "." not in label:
+        return int(label) if len(label) < 16 else None
+    return float(label) if len(label.strip("-0.")) < 16 else None

@@ -39,7 +39,7 @@ class Recoded:
     level: int | None
     ordered: bool | None = None
 
-    @property
+    @cached_property
     def form(self) -> Form:
         """The form of its labels, by its rule or by its listed values."""
         if is_open(self.column):
@@ -109,7 +109,7 @@ class Product:
         """The rows with numbers as numbers, where a column shows nothing else."""
         return self.data.relabelled(self.numbers) if self.numbers else self.data
 
-    @property
+    @cached_property
     def scheme(self) -> dict[str, Recoded]:
         """How each column was generalised."""
         levels = self.shown.levels or (None,) * len(self.axes)

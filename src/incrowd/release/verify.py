@@ -156,7 +156,7 @@ def _page(folder: Path, certificate: Certificate) -> list[str]:
     """Whether the page for readers is what the certificate makes of it."""
     try:
         expected = readme(certificate).encode()
-    except (IncrowdError, ArithmeticError, LookupError, ValueError) as error:
+    except (IncrowdError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         return [f"The certificate makes no page for readers: {error}."]
     path = folder / README
     if not expected:

@@ -133,11 +133,10 @@ def expect(spec: SpecFile | Path | str | Mapping[str, Any], table: Any = None) -
 
     Without a table, the one that the spec names is opened for that.
     """
-    file = taken(spec)
+    file = with_size(taken(spec), table)
     settled = method_of(file.confirmed()).settled
     size = file.spec.size
-    if size == "public":
-        size = people(file, open_for(file, table))
+    assert size != "public"
     widest = max(settled.tables, key=lambda limits: _depth(settled.declared, limits))
     return Expectation(
         crowd=settled.crowd,
@@ -187,6 +186,13 @@ def _groups(declared: Declared, name: str, level: int, assumption: Assumption) -
 
 def _depth(declared: Declared, limits: Mapping[str, tuple[int, int]]) -> int:
     return sum(declared.height(name) for name in limits)
+
+
+def with_size(file: SpecFile, table: Any = None) -> SpecFile:
+    """The spec with the number of people in its table as its size, if it says that it is public."""
+    if file.spec.size != "public":
+        return file
+    return file.sized(max(people(file, open_for(file, table)), 1))
 
 
 def people(file: SpecFile, table: Table) -> int:

@@ -42,7 +42,7 @@ from incrowd.release.write import write, write_curator
 from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import PersonId, Spec
 from incrowd.tasks.check import weak_promises
-from incrowd.tasks.expect import expect
+from incrowd.tasks.expect import expect, with_size
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +178,10 @@ def released(
     ledger = Ledger(Path(ledger)) if isinstance(ledger, str | Path) else ledger
     bits = bits or SystemRandomness()
 
+    library = type(table).__module__.partition(".")[0]
+    if file.spec.size == "public":  # then it may decide what is spent
+        table = open_for(file, table, engine=engine)
+        file = with_size(file, table)
     method, asked = method_of(file), file.spec.release
     assert asked is not None
     spend: list[Event] = method.events
@@ -233,7 +237,7 @@ def released(
         curator=curator,
         booked=spent.booked,
         reasons=made.reasons,
-        library=type(table).__module__.partition(".")[0],
+        library=library,
     )
 
 

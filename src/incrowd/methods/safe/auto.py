@@ -6,7 +6,14 @@ import math
 from typing import Literal
 
 from incrowd.errors import IncrowdError
-from incrowd.methods.safe.scheme import Cut, Fixed, Scheme, Searched
+from incrowd.methods.safe.scheme import (
+    SEARCH_SHARE,
+    Cut,
+    Fixed,
+    Scheme,
+    Searched,
+    search_share,
+)
 from incrowd.spec.build import Declared
 from incrowd.spec.release import SafeSpec
 
@@ -48,20 +55,37 @@ def _fitting(release: SafeSpec) -> tuple[Literal["sample", "counts"], str]:
     )
 
 
-def decided(release: SafeSpec, declared: Declared) -> tuple[Scheme, tuple[str, ...]]:
+def decided(
+    release: SafeSpec, declared: Declared, size: int | None = None
+) -> tuple[Scheme, tuple[str, ...]]:
     """The scheme that the spec names, or that an expert would take; and why, in sentences.
 
     Fixed levels are the only scheme where there is nothing to choose, or no budget to choose
     with. Otherwise the table chooses levels, privately. Its cells are not cut further unless the
     spec asks for it: fine and coarse labels side by side tell of associations that are not there
-    (see :mod:`incrowd.measure.fineness`). Of very many schemes the finest are left out unseen.
+    (see :mod:`incrowd.measure.fineness`). Of very many schemes the finest are left out unseen. For
+    the ``size`` that the curator states, if any, a larger share of epsilon goes into the choice.
     """
+    scheme, reasons = _decided(release, declared, size)
+    share = search_share(size)
+    if share > SEARCH_SHARE and release.search_epsilon is None and scheme.shares():
+        words = (
+            f"By the size that the spec states, {share:g} of epsilon goes into each choice: among "
+            "few people its noise would drown what is chosen by."
+        )
+        return scheme, (*reasons, words)
+    return scheme, reasons
+
+
+def _decided(
+    release: SafeSpec, declared: Declared, size: int | None
+) -> tuple[Scheme, tuple[str, ...]]:
     if release.scheme == "fixed":
         return Fixed(release, declared), ("The spec asks for a fixed scheme.",)
     if release.scheme == "search":
-        return Searched(release, declared), ("The spec asks for a search.",)
+        return Searched(release, declared, size=size), ("The spec asks for a search.",)
     if release.scheme == "mondrian":
-        return Cut(release, declared), ("The spec asks for safe Mondrian.",)
+        return Cut(release, declared, size=size), ("The spec asks for safe Mondrian.",)
     settled = _nothing_to_choose(release, declared)
     if settled:
         _refuse_orphans(release, settled)
@@ -77,11 +101,12 @@ def decided(release: SafeSpec, declared: Declared) -> tuple[Scheme, tuple[str, .
                 " The sampling rate is the one at which the smallest crowds survive: slices are "
                 "for how columns go together, and a small sample shows that."
             )
-        return Searched(release, declared), (reason,)
+        return Searched(release, declared, size=size), (reason,)
     limits, thinned = _thinned(release, declared)
     what = "levels" if given else "levels, k and beta"
     reason = f"The spec leaves the scheme open, so {what} were chosen privately."
-    return Searched(release, declared, limits), (reason, *thinned, *_hint(release))
+    found = Searched(release, declared, limits, size=size)
+    return found, (reason, *thinned, *_hint(release))
 
 
 def _hint(release: SafeSpec) -> tuple[str, ...]:

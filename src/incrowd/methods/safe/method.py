@@ -36,7 +36,8 @@ class Safe:
         self._declared = Declared(columns, file.folder)
         _refuse_target(self._release.target, self._declared.names)
         self._slicing = Slicer(self._release.slices, self._declared.names)
-        self._scheme, scheme_reasons = decided(self._release, self._declared)
+        size = file.spec.size if isinstance(file.spec.size, int) else None
+        self._scheme, scheme_reasons = decided(self._release, self._declared, size)
         self._reasons = (*scheme_reasons, *draw_reasons)
         self._split = self._settled()
         self.events = self._split.events

@@ -30,7 +30,7 @@ _PERSON = (  # how the id of a person is called
 )
 _AGE = r"(^|_)(age|alter|leeftijd|edad)(_|$)|^age\d*$|(^|_)age_?(in_?)?(years?|yrs?|at_\w+)$"
 _YEAR = r"(^|_)(year|yr|yob|jahr|annee)(_|$)|birth_?year|year_?of"
-_KNOWN = (  # sets of values that everybody knows; which of them are met tells little
+_KNOWN = (  # sets of values that everybody knows; that all of them are met tells nothing
     {"0", "1"}, {"1", "2"}, {"true", "false"}, {"yes", "no"}, {"y", "n"}, {"t", "f"},
     {"male", "female"}, {"m", "f"}, {"man", "woman"}, {"men", "women"}, {"w", "m"},
     {"male", "female", "other"}, {"m", "f", "x"}, {"m", "f", "u"}, {"yes", "no", "unknown"},
@@ -258,7 +258,7 @@ def _few(look: Look) -> Guess | None:
     ordered = ladders.order(look.texts) or _scale(look.texts)
     if ordered is not None:
         return look.by(ordered)
-    known = any({text.lower() for text in look.texts} <= one for one in _KNOWN)
+    known = {text.lower() for text in look.texts} in _KNOWN
     listed = ", ".join(quoted(text) for text in sorted(look.texts, key=reading_order))
     reason = f"{count} different values" if count > 1 else "one value"
     ladder = Ladder(f"{{flat: {{values: [{listed}]}}}}", reason, not known)
