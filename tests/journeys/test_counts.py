@@ -254,7 +254,16 @@ def test_lies_about_counts_are_found(good: Path, tmp_path: Path) -> None:
             {"events": [{"kind": "safe release", "k": 20, "beta": 0.1}]},
             "The events are not those",
         ),
-        "format 2": ({"format": 2}, "The events are not those"),
+        "format 2": (
+            {
+                "format": 2,
+                "scheme": {
+                    name: {**column.model_dump(), "labels": None}
+                    for name, column in (certificate.scheme or {}).items()
+                },
+            },
+            "The events are not those",
+        ),
         "a coin for show": (
             {
                 "events": [

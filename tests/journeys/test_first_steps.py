@@ -22,7 +22,9 @@ def test_the_walk_at_the_command_line(tmp_path: Path) -> None:
     assert "The spec fits the table." in run("check", str(file))
     found = json.loads(run("check", str(file), "--json"))
     assert found["ok"] is True
-    assert {finding["kind"] for finding in found["findings"]} == {"doubtful"}
+    kinds = {finding["kind"]: finding["message"] for finding in found["findings"]}
+    assert kinds.keys() == {"doubtful", "note"}
+    assert kinds["note"].startswith("expect: ")
     assert "1920-1924" in run("hierarchy", "preview", str(file), "birth_year")
     counted = json.loads(run("hierarchy", "preview", str(file), "sex", "--counts", "--json"))
     assert sum(counted["counts"]) == 2000

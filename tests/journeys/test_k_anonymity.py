@@ -167,8 +167,7 @@ def test_clusters_hold_rows_of_the_table(patients: pl.DataFrame, tmp_path: Path)
 
 def test_duplicates_are_real_rows(patients: pl.DataFrame, tmp_path: Path) -> None:
     result = released(patients, tmp_path / "out", "k: 5, algorithm: duplicate", ORDERED)
-    years = patients.with_columns(pl.col("birth_year").cast(pl.String))
-    real = shown_rows(years.select(*QUASI, *KEPT))
+    real = shown_rows(patients.select(*QUASI, *KEPT))
     data = read(tmp_path / "out")
     assert set(data.iter_rows()) <= set(real)
     assert len(data) == len(patients)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from support.cli import wait_for
 from support.patients import COLUMNS, SMALL, released
 from support.releases import files
 
@@ -146,7 +147,7 @@ def test_the_command_publishes_and_verifies(
     for part in ("classes", "NOT differential privacy", "Suppressed", "Levels: zip "):
         assert part in said
     assert files(out) == [
-        "certificate.json", "data.csv",
+        "README.md", "certificate.json", "data.csv",
         "scheme/birth_year.csv", "scheme/sex.csv",
     ]  # fmt: skip
     code, said = run("verify", str(out))
@@ -168,8 +169,7 @@ def test_an_interrupt_leaves_nothing_behind(on_disk: Path, step: str) -> None:
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "INCROWD_PAUSE_AT": step},
     ) as process:  # fmt: skip
-        assert process.stdout is not None
-        assert process.stdout.readline() == f"paused at {step}\n"
+        wait_for(process, step)
         process.send_signal(signal.SIGINT)
         _, complaint = process.communicate(timeout=60)
     assert process.returncode not in (0, 3)

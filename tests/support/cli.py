@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
@@ -38,6 +39,15 @@ def command(*arguments: str, columns: int = 100) -> Done:
             main()
     assert isinstance(end.value.code, int)
     return Done(end.value.code, out.getvalue(), err.getvalue())
+
+
+def wait_for(process: subprocess.Popen[str], step: str) -> None:
+    """Read what a process says of what to expect, until it pauses at a step."""
+    assert process.stdout is not None
+    said = process.stdout.readline()
+    while said and not said.startswith("paused at "):
+        said = process.stdout.readline()
+    assert said == f"paused at {step}\n"
 
 
 def run(*arguments: str, columns: int = 100) -> str:

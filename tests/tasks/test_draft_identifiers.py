@@ -1,4 +1,4 @@
-"""Identifiers: found by what they look like under an innocent name, and words not taken for them."""
+"""Identifiers: found by what they look like, and words that are not taken for them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from incrowd.tasks.draft.guess import guess
 from incrowd.tasks.draft.identifiers import HIPAA, called, looks_like
 
 N = 60
-FAMILIES = (
-    "Braund Cumings Heikkinen Futrelle Allen Moran McCarthy Palsson Johnson Nasser Sandstrom "
-    "Bonnell Saundercock Andersson Vestrom Hewlett Rice Williams Masselmani Fynney"
-).split()
+FAMILIES = [
+    "Braund", "Cumings", "Heikkinen", "Futrelle", "Allen", "Moran", "McCarthy", "Palsson", "Nasser",
+    "Johnson", "Sandstrom", "Bonnell", "Saundercock", "Andersson", "Vestrom", "Hewlett", "Rice",
+    "Williams", "Masselmani", "Fynney",
+]  # fmt: skip
 TITLES = ("Mr.", "Mrs.", "Miss.", "Master.", "Dr.")
 IDENTIFIERS = {
     "e-mail addresses": [f"p.{at}@mail{at % 7}.example.org" for at in range(N)],

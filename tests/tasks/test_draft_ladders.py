@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 from support.drafts import by, guessed, intervals, kind, outside
 
@@ -25,7 +25,8 @@ def many(low: int, high: int, places: int) -> st.SearchStrategy[list[Decimal]]:
     return st.lists(numbers, min_size=2, max_size=60, unique=True)
 
 
-FEWER = settings(max_examples=20)  # some of these build a hundred thousand steps each
+# Some of these build a hundred thousand steps each: to find a smaller failure would take long.
+FEWER = settings(max_examples=20, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 COLUMNS = st.one_of(
     many(0, 100, 0), many(-(10**6), 10**6, 0), many(-5, 5, 3), many(0, 10**12, 0), many(10, 12, 6),
     many(10**9, 10**9 + 50, 0), many(-(10**4), -(10**4) + 2, 2),
@@ -95,9 +96,10 @@ def test_the_range_is_not_far_beyond_the_data(numbers: list[Decimal]) -> None:
     assert declared.high - declared.low <= 2 * spread + spread / 5
 
 
-@given(many(0, 50, 1))
-def test_no_level_says_what_another_does(numbers: list[Decimal]) -> None:
-    assume(len(numbers) > 12)
+@FEWER
+@given(st.lists(st.integers(0, 500), min_size=13, max_size=40, unique=True))
+def test_no_level_says_what_another_does(found: list[int]) -> None:
+    numbers = [Decimal(canonical(x / 10) or "0") for x in found]
     assert_nested(by(ladders.numbers(numbers)))
 
 
@@ -157,13 +159,15 @@ def test_years_by_their_name_and_by_their_values() -> None:
 # Degrees and amounts -----------------------------------------------------------------------------
 
 
-@FEWER
 @given(st.lists(st.decimals(-180, 179, places=4), min_size=2, max_size=40, unique=True))
 def test_degrees_east_and_west(found: list[Decimal]) -> None:
-    drawn = by(ladders.degrees(found))
-    assert outside(drawn, found) == []
-    assert intervals(drawn).step == Decimal("0.01")
-    assert_nested(drawn)
+    declared = intervals(by(ladders.degrees(found)))
+    assert declared.low <= min(found) <= max(found) <= declared.high  # both ends are included
+    assert declared.high - declared.low <= max(found) - min(found) + 2
+    assert declared.step == Decimal("0.01")
+    for narrow, wide in itertools.pairwise((declared.step, *declared.widths)):
+        assert narrow < wide
+        assert wide % narrow == 0
 
 
 def test_west_of_greenwich() -> None:
@@ -171,22 +175,25 @@ def test_west_of_greenwich() -> None:
     assert outside(guessed("longitude", values, times=3), values) == []
 
 
-@FEWER
-@given(st.lists(st.decimals(1, 10**7, places=2), min_size=19, max_size=60, unique=True))
-def test_skewed_amounts_have_cuts_that_nest(found: list[Decimal]) -> None:
-    numbers = [*found, max(found) * 100]
-    assume(ladders.is_skewed(numbers))
-    drawn = by(ladders.amounts(numbers))
-    assert outside(drawn, numbers) == []
-    fine, *coarser = intervals(drawn).cuts
-    for cuts in coarser:
-        assert set(cuts) < set(fine)
-        fine = cuts
-    assert_nested(drawn)
+@given(
+    st.lists(st.decimals(1, 1000, places=2), min_size=19, max_size=60, unique=True),
+    st.decimals(10**5, 10**8, places=2),
+)
+def test_skewed_amounts_have_cuts_that_nest(found: list[Decimal], largest: Decimal) -> None:
+    numbers = [*found, largest]
+    assert ladders.is_skewed(numbers)
+    declared = intervals(by(ladders.amounts(numbers)))
+    assert declared.low <= min(numbers) <= max(numbers) <= declared.high  # both ends are included
+    fine, *coarser = declared.cuts
+    for cuts in (fine, *coarser):
+        assert list(cuts) == sorted(set(cuts))
+        assert declared.low < cuts[0] <= cuts[-1] <= declared.high
+    for below, above in itertools.pairwise(declared.cuts):
+        assert set(above) < set(below)
 
 
 def test_few_large_amounts_do_not_flatten_the_others() -> None:
-    values = [*range(10, 60), 1_000_000]
+    values = [*range(10, 60), 100_000]
     drafted = guessed("donation", values, times=3)
     assert intervals(drafted).cuts
     hierarchy = build(drafted, folder=Path())
@@ -197,15 +204,18 @@ def test_few_large_amounts_do_not_flatten_the_others() -> None:
     assert outside(debts, [*values, -5]) == []
 
 
+def test_the_largest_amount_lies_inside_though_it_is_next_to_a_power_of_ten() -> None:
+    values = [*range(10, 60), "99999.9"]
+    assert outside(guessed("donation", values, times=3), values) == []
+
+
 # Days --------------------------------------------------------------------------------------------
 
 
-@FEWER
 @given(st.lists(st.dates(dt.date(1300, 1, 1), dt.date(2200, 1, 1)), min_size=1))
 def test_every_day_that_was_met_lies_inside(found: list[dt.date]) -> None:
-    drawn = by(ladders.days(found))
-    assert outside(drawn, found) == []
-    declared = dates(drawn)
+    declared = dates(by(ladders.days(found)))
+    assert declared.low <= min(found) <= max(found) <= declared.high
     short = max(found).year - min(found).year <= 2
     assert ("decade" in declared.levels) is not short
     assert (declared.low.month, declared.low.day) == (1, 1)

@@ -15,6 +15,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, assert_never
 
@@ -36,6 +37,8 @@ from incrowd.spec.hierarchies import (
     Postcodes,
 )
 from incrowd.spec.model import Column
+
+_KEPT = 64  # long ones are asked for again and again: by a check, by what to expect, by a release
 
 
 def build(column: Column, *, folder: Path, values: Iterable[object] = ()) -> Hierarchy:
@@ -147,6 +150,7 @@ class Declared:
         return known
 
 
+@lru_cache(maxsize=_KEPT)
 def _intervals(declared: Intervals, other: str | None) -> Hierarchy:
     """Values are found by number, in decimal arithmetic: 0.30 is .3, and a tenth is a tenth."""
     low, high, step = declared.low, declared.high, declared.step
@@ -276,6 +280,7 @@ _DATE_LABELS: dict[str, Callable[[dt.date], str]] = {
 }
 
 
+@lru_cache(maxsize=_KEPT)
 def _dates(declared: Dates, other: str | None) -> Hierarchy:
     labels = [_DATE_LABELS[name] for name in declared.levels]
     days = (declared.low + dt.timedelta(i) for i in range((declared.high - declared.low).days + 1))

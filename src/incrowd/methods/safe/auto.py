@@ -18,6 +18,7 @@ from incrowd.spec.build import Declared
 from incrowd.spec.release import SafeSpec
 
 MANY_SCHEMES = 300_000
+_FEWER = ((2_000, 20_000), (10_000, 60_000))  # below so many people, so many schemes
 
 
 def drawn(release: SafeSpec) -> tuple[SafeSpec, tuple[str, ...]]:
@@ -102,7 +103,7 @@ def _decided(
                 "for how columns go together, and a small sample shows that."
             )
         return Searched(release, declared, size=size), (reason,)
-    limits, thinned = _thinned(release, declared)
+    limits, thinned = _thinned(release, declared, size)
     what = "levels" if given else "levels, k and beta"
     reason = f"The spec leaves the scheme open, so {what} were chosen privately."
     found = Searched(release, declared, limits, size=size)
@@ -145,13 +146,15 @@ def _refuse_orphans(release: SafeSpec, reason: str) -> None:
 
 
 def _thinned(
-    release: SafeSpec, declared: Declared
+    release: SafeSpec, declared: Declared, size: int | None
 ) -> tuple[dict[str, int | tuple[int, int]], tuple[str, ...]]:
     """Level limits that leave no more schemes than can be searched in seconds, and what they did.
 
     The finest level of the column with the most levels goes first, so that every column keeps
-    a choice for as long as possible.
+    a choice for as long as possible. Few people, if the curator says so, bear fewer fine levels.
     """
+    known = math.inf if size is None else size
+    most = next((schemes for below, schemes in _FEWER if known < below), MANY_SCHEMES)
     given = release.levels
     low, high = {}, {}
     for name in declared.names:
@@ -159,7 +162,7 @@ def _thinned(
         low[name], high[name] = (level, level) if isinstance(level, int) else level
     start = dict(low)
     every = schemes = math.prod(high[name] - low[name] + 1 for name in declared.names)
-    while schemes > MANY_SCHEMES:
+    while schemes > most:
         name = max(low, key=lambda name: high[name] - low[name])
         levels = high[name] - low[name] + 1
         schemes = schemes // levels * (levels - 1)

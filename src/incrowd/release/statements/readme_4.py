@@ -151,18 +151,22 @@ def _shows(column: SchemeColumn) -> str:
 
 
 def _scale(certificate: Certificate) -> str:
-    return "## How to weigh\n\n" + "\n\n".join(
-        dict.fromkeys(_weighed(certificate, table) for table in certificate.tables)
-    )
+    alike: dict[str, list[str]] = {}
+    for table in certificate.tables:
+        alike.setdefault(_weighed(certificate, table), []).append(f"`{table.release.file}`")
+    parts = [
+        words if len(alike) == 1 else f"{', '.join(files)}: {words}"
+        for words, files in alike.items()
+    ]
+    return "## How to weigh\n\n" + "\n\n".join(parts)
 
 
 def _weighed(certificate: Certificate, table: Slice) -> str:
     known = table.parameters
-    several = f"`{table.release.file}`: " if len(certificate.tables) > 1 else ""
     if certificate.by_counts:
         law = law_of(noise_of(known))
         return (
-            f"{several}Take numbers of rows as they are; no weight is needed. The number of a cell "
+            f"Take numbers of rows as they are; no weight is needed. The number of a cell "
             f"is off by at most {int(known['r'])}, with a standard deviation of "
             f"{law.variance**0.5:.3g}; a sum over c cells is off by about the square root of c "
             "times that. "
@@ -171,12 +175,12 @@ def _weighed(certificate: Certificate, table: Slice) -> str:
     if certificate.method == "safe":
         beta = float(known["beta"])
         words = (
-            f"{several}Each row was drawn with probability {beta!r}, so a number of rows stands "
+            f"Each row was drawn with probability {beta!r}, so a number of rows stands "
             f"for about {1 / beta:.6g} times as many in the original table. n rows are then off by "
             f"about the square root of n, times {(1 - beta) ** 0.5 / beta:.3g}."
         )
         return words + _population({**certificate.parameters, **known})
-    words = f"{several}A row counts as one; no weight is needed."
+    words = "A row counts as one; no weight is needed."
     if certificate.noisy:
         words += (
             f" The noise of {_listed(certificate.noisy)} has mean 0: means over many rows are "
@@ -199,7 +203,7 @@ def _missing(certificate: Certificate) -> str:
     if certificate.method == "safe" and certificate.by_counts:
         what = f"Cells with fewer than {certificate.least} rows (noise included) are not shown"
     elif certificate.method == "safe":
-        what = f"Rows that were drawn fewer than {certificate.k} times are not shown"
+        what = f"Rows of which fewer than {certificate.k} alike were drawn are not shown"
     elif certificate.table.parameters.get("suppressed") == "starred":
         return (
             "## What is missing\n\nRows that would have stood out show `*` in every column that "
@@ -218,14 +222,19 @@ def _missing(certificate: Certificate) -> str:
 
 
 def _load(certificate: Certificate) -> str:
-    parts = ["## How to load"]
-    for table in certificate.tables:
-        numbers = _numbers(certificate, table)
-        file = table.release.file
-        parquet = file.endswith(".parquet")
-        blocks = _from_parquet(file) if parquet else _from_csv(file, numbers)
-        parts += [f"{title}\n\n```{language}\n{code}\n```" for title, language, code in blocks]
-    return "\n\n".join(parts)
+    parts, tables = ["## How to load"], certificate.tables
+    if tables[0].release.file.endswith(".parquet"):
+        blocks = list(_from_parquet(tables[0].release.file))
+        tail = ["The other files are loaded in the same way."] if len(tables) > 1 else []
+    else:
+        blocks = [
+            block
+            for table in tables
+            for block in _from_csv(table.release.file, _numbers(certificate, table))
+        ]
+        tail = []
+    parts += [f"{title}\n\n```{language}\n{code}\n```" for title, language, code in blocks]
+    return "\n\n".join([*parts, *tail])
 
 
 def _numbers(certificate: Certificate, table: Slice) -> list[str]:
@@ -239,7 +248,7 @@ def _from_parquet(file: str) -> Iterator[tuple[str, str, str]]:
     yield "With pandas:", "python", f'import pandas as pd\n\ndata = pd.read_parquet("{file}")'
     yield "With Polars:", "python", f'import polars as pl\n\ndata = pl.read_parquet("{file}")'
     yield (
-        "With R and its package arrow (this example was not run by the makers of Incrowd):",
+        "With R and its package arrow (our tests do not run this example):",
         "r", f'data <- arrow::read_parquet("{file}")',
     )  # fmt: skip
 
