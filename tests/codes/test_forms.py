@@ -230,11 +230,9 @@ def test_orders_of_spans_are_read_by_one_pattern(edges: list[int], run: int) -> 
     assert_boxes_are_read(hierarchy, "a-b")
 
 
-@pytest.mark.parametrize(
-    "values", [["60-79", "40-59", "20-39", "0-19"], ["0-19", "40-59", "20-39", "60-79"]]
-)
-def test_spans_in_another_order_are_called_by_their_outer_ends(values: list[str]) -> None:
+def test_spans_in_another_order_are_called_by_their_outer_ends() -> None:
     """Nobody reads 60-59 as everything from 40 to 79."""
+    values = ["60-79", "40-59", "20-39", "0-19"]
     hierarchy = built(order={"values": values, "runs": [2]})
     axis = Axis(hierarchy, ordered=True)
     shown = {label: values[at : at + 2] for at, label in zip((0, 2), hierarchy.labels[1][:-2],

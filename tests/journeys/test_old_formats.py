@@ -24,6 +24,8 @@ FALSE = {
     "1/seeded": ["NOT private", "holds 'curator', which is private"],
     "2/seeded": ["NOT private"],
     "3/seeded": ["NOT private"],
+    "4/seeded": ["NOT private"],
+    "4/rehearsal": ["This is a rehearsal"],
 }
 
 

@@ -81,7 +81,7 @@ def test_widths_rise_and_divide_one_another(numbers: list[Decimal]) -> None:
 def test_the_coarsest_is_about_half_the_range(numbers: list[Decimal]) -> None:
     """More would be one interval and a rest, less would leave many at the last step to nothing."""
     declared = intervals(by(ladders.numbers(numbers)))
-    whole = declared.high - declared.low + declared.step
+    whole = declared.high - declared.low
     assume(whole > 10 * declared.step)
     assert whole / 2 <= declared.widths[-1] <= whole * Decimal("0.7")
 
@@ -222,6 +222,18 @@ def test_every_day_that_was_met_lies_inside(found: list[dt.date]) -> None:
     assert (declared.high.month, declared.high.day) == (12, 31)
     assert min(found).year - declared.low.year <= (0 if short else 9)
     assert declared.high.year - max(found).year <= (0 if short else 9)
+
+
+def test_early_days_have_a_ladder() -> None:
+    values = ["0900-01-01", "0901-05-02", "0950-12-31"]
+    assert outside(guessed("seen", values, times=30), values) == []
+
+
+def test_days_that_stand_for_nothing_are_proposed_as_null() -> None:
+    column = guessed("seen", ["0001-01-01", "2020-05-06", "9999-12-31"], times=30)
+    assert column.written is not None
+    assert column.written.nulls == ("0001-01-01", "9999-12-31")
+    assert dates(column).low.year == 2020
 
 
 # Ordered texts -----------------------------------------------------------------------------------

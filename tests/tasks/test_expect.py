@@ -199,7 +199,8 @@ def test_a_public_size_counts_rows_or_people() -> None:
     assert {one.size for one in expect(spec(size="public"), table).each} == {60}
     unit = "unit: {id: id, without_id: drop}"
     assert {one.size for one in expect(spec(size="public", more=unit), table).each} == {29}
-    assert {one.size for one in expect(spec(size="public")).each} == {None}
+    with pytest.raises(IncrowdError, match="names no table"):
+        expect(spec(size="public"))
 
 
 def test_a_spec_that_is_refused_has_no_expectation() -> None:

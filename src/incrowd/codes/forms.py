@@ -21,6 +21,7 @@ Form: TypeAlias = Literal[
 
 _N = r"-?[0-9]+(?:\.[0-9]+)?"
 _BEYOND = rf"[<>]{_N}"
+_WHOLE_OR_BEYOND = re.compile(r"[<>]?(?:0|[1-9][0-9]*)")
 _SIMPLE = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?")
 _A_DASH_B = re.compile(r"<?([0-9]+)->?([0-9]+)")
 
@@ -35,7 +36,7 @@ def _is_dash(label: str) -> bool:
     found = _A_DASH_B.fullmatch(label)
     if found:
         return number(found[1]) is not None and int(found[1]) < int(found[2])
-    return label.isdecimal() or re.fullmatch(_BEYOND, label) is not None
+    return _WHOLE_OR_BEYOND.fullmatch(label) is not None
 
 
 _TESTS: tuple[tuple[Form, Callable[[str], bool]], ...] = (
@@ -75,21 +76,22 @@ def form_on(axis: Axis) -> Form:
         return "text"
     if axis.spans.dash:
         return "a-b"
-    numbers = axis.spans.whole or all(number(value) is not None for value in axis.hierarchy.values)
+    values = [x[1:] if x[:1] in ("<", ">") else x for x in axis.hierarchy.values]
+    numbers = axis.spans.whole or all(number(value) is not None for value in values)
     return "a to b" if numbers else "text"
 
 
 def numbered(
-    labels: Iterable[str | None], values: Iterable[str]
+    labels: Iterable[str | None], every: Iterable[str | None]
 ) -> list[int | float | None] | None:
-    """Labels as numbers, whole ones if the ``values`` of the domain are; None if one is none."""
+    """Labels as numbers, whole ones if ``every`` label that might stand there is; or None."""
     listed = list(labels)
     numbers = [None if label is None else as_number(label) for label in listed]
     if any(
         found is None and label is not None for found, label in zip(numbers, listed, strict=True)
     ):
         return None
-    whole = not any("." in value for value in values)
+    whole = not any("." in label for label in every if label is not None)
     return numbers if whole else [None if found is None else float(found) for found in numbers]
 
 

@@ -9,6 +9,7 @@ not a number.
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import math
 import re
 from collections.abc import Iterable
@@ -81,32 +82,57 @@ class Spans:
     """The labels of everything from one value of a column to another: of one form in a column.
 
     They have a dash where all values are whole and none is below 0, so that no dash can be taken
-    for a minus. Values may be spans themselves, or what lies beyond a number (>89).
+    for a minus. Values may be spans themselves, one after the other, or what lies beyond a number
+    (>89); where they are neither, a label names both values as they are.
 
     >>> [Spans(["0", "18", "64"])("18", "64"), Spans(["0-4", "5-9", "10-14"])("0-4", "10-14")]
     ['18-64', '0-14']
     >>> [Spans(["-5", "5", "9"])("5", "9"), Spans(["low", "high"])("low", "high")]
     ['5 to 9', 'low to high']
+    >>> Spans(["60-79", "40-59"])("60-79", "40-59")  # no run of numbers
+    '60-79 to 40-59'
     """
 
     def __init__(self, values: Iterable[str]) -> None:
-        self._ends = {value: _ends(value) for value in values}
-        ends = [end.lstrip("<>") for both in self._ends.values() for end in both]
-        self.whole = all(_WHOLE.fullmatch(end) for end in ends)
-        self.dash = self.whole and not any(end.startswith("-") for end in ends)
+        listed = list(values)
+        self._reaches = {value: reach(value) for value in listed}
+        known = [self._reaches[value] for value in listed]
+        plain = all(low == high for low, high in known if low is not None and high is not None)
+        self.whole = None not in itertools.chain(*known) and (plain or _ascend(known))
+        self.dash = self.whole and not any(value.lstrip("<>").startswith("-") for value in listed)
 
     def __call__(self, first: str, last: str) -> str:
         """The label of everything between two values, both included."""
         if first == last:
             return first
-        ends = (self._ends[first][0], self._ends[last][1]) if self.whole else (first, last)
+        ends = (first, last)
+        if self.whole:
+            ends = (first if first[0] in "<>" else _SPAN.sub(r"\1", first),
+                    last if last[0] in "<>" else _SPAN.sub(r"\2", last))  # fmt: skip
         return ("-" if self.dash else " to ").join(ends)
 
 
-def _ends(text: str) -> tuple[str, str]:
-    """Where a value begins and ends: 5-9 at 5 and 9; any other, 2020-03 too, at itself."""
+def reach(text: str) -> tuple[float | None, float | None]:
+    """From where to where a whole number, a span of them, or what lies beyond one reaches.
+
+    >>> reach("7"), reach("5-9"), reach(">89"), reach("2020-03")
+    ((7, 7), (5, 9), (90, inf), (None, None))
+    """
+    if _WHOLE.fullmatch(text):
+        return int(text), int(text)
     found = _SPAN.fullmatch(text)
-    return (found[1], found[2]) if found and int(found[1]) < int(found[2]) else (text, text)
+    if found and int(found[1]) < int(found[2]):
+        return int(found[1]), int(found[2])
+    if text[:1] in ("<", ">") and _WHOLE.fullmatch(text[1:]):
+        edge = int(text[1:])
+        return (-math.inf, edge - 1) if text[0] == "<" else (edge + 1, math.inf)
+    return None, None
+
+
+def _ascend(known: list[tuple[float | None, float | None]]) -> bool:
+    """Whether each of several reaches ends before the next begins."""
+    ends = [end for both in known for end in both if end is not None]
+    return all(one < other for one, other in zip(ends[1::2], ends[2::2], strict=False))
 
 
 def iso_day(text: str) -> dt.date | None:

@@ -11,6 +11,7 @@ level that fits all its labels, and elsewhere such a label is read as the widest
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
@@ -24,13 +25,12 @@ import numpy.typing as npt
 from incrowd.arrays import Floats, Places
 from incrowd.codes.axis import Axis
 from incrowd.codes.hierarchy import ROOT, Hierarchy
-from incrowd.codes.values import canonical, number
+from incrowd.codes.values import canonical, number, reach
 from incrowd.errors import IncrowdError
 
 MOST_BINS = 256
 _BRACKETS = re.compile(r"([\[\](])\s*([^,;]+?)\s*[,;]\s*([^,;]+?)\s*([\[\])])")
 _HALF_OPEN = re.compile(r"\s*(\[.*[)\[]|[(\]].*\]|\].*\[)\s*")
-_SPAN = re.compile(r"(-?\d+)(?:-| to )-?\d+")
 _JOINTS = (" to ", " - ", "..", "–", "~", "-")
 
 
@@ -175,13 +175,19 @@ class Reader:
 
     @cached_property
     def _starts(self) -> list[Decimal] | None:
-        """The values as numbers in the order of the axis, if they are; 5-9 counts as 5."""
+        """The values as numbers in the order of the axis, if they are; 5-9 counts as 5.
+
+        What lies below or above a number counts as the next whole number.
+        """
         values = self._axis.hierarchy.values
         by_place: list[Decimal] = [Decimal(0)] * len(values)
         for code, value in enumerate(values):
-            found = number(_SPAN.sub(r"\1", value))
+            found = number(value) if value[:1] not in ("<", ">") else None
             if found is None:
-                return None
+                low, high = reach(value)
+                if low is None or high is None:
+                    return None
+                found = Decimal(int(low if low > -math.inf else high))
             by_place[self._axis.positions[code]] = found
         return by_place
 
@@ -201,6 +207,10 @@ class Reader:
     ) -> Places | None:
         """The positions from one value to another; without them where the interval is open."""
         low, high = number(canonical(first)), number(canonical(last))
+        if first.startswith("<") and self._value(first) is not None:
+            low = Decimal("-Infinity")
+        if last.startswith(">") and self._value(last) is not None:
+            high = Decimal("Infinity")
         if self._starts is not None and low is not None and high is not None:
             begin = (bisect_right if above else bisect_left)(self._starts, low)
             end = (bisect_left if below else bisect_right)(self._starts, high)

@@ -98,7 +98,7 @@ class Product:
                 continue
             used = np.unique(self.shown.frequencies.codes[:, at]).tolist()
             labels = [self.shown.labels[at][code] for code in used]
-            plain = numbered(labels, recoded.hierarchy.values)
+            plain = numbered(labels, recoded.hierarchy.labels[recoded.level or 0][:-2])
             if plain is not None:
                 pairs = zip(labels, plain, strict=True)
                 found[name] = {text: x for text, x in pairs if text is not None and x is not None}

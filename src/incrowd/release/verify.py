@@ -200,7 +200,9 @@ def _data(folder: Path, certificate: Certificate) -> list[str]:
             level = certificate.table.scheme[name].level
             what = "its hierarchy" if level is None else f"level {level}"
             found.append(f"'{strange[0]}' in column '{name}' is no value of {what}.")
-        elif scheme.labels is not None and not _is_of(scheme.labels, shown, release.file):
+        elif scheme.labels is not None and not _is_of(
+            scheme.labels, list(table.values(name)), release.file
+        ):
             found.append(f"The labels of column '{name}' are not '{scheme.labels}'.")
     for name, grid in certificate.noisy.items():
         off = [value for value in table.values(name) if not _on_grid(value, grid)]

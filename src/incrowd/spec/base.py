@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import re
 from decimal import Decimal
 from typing import Annotated, Any
@@ -41,5 +40,16 @@ def quoted(text: str) -> str:
     plain = re.fullmatch(r"[A-Za-z_][\w ./-]*", text) and not re.fullmatch(
         r"(?i)(true|false|yes|no|on|off|null|y|n)", text
     )
-    quoted_text = json.dumps(text, ensure_ascii=not text.isprintable())
-    return text if plain and text == text.strip() else quoted_text.replace("\x7f", "\\x7F")
+    if plain and text == text.strip():
+        return text
+    return f'"{"".join(map(_letter, text))}"'
+
+
+def _letter(letter: str) -> str:
+    """A letter between double quotes of YAML."""
+    if letter in '"\\':
+        return f"\\{letter}"
+    code = ord(letter)
+    if letter.isprintable():
+        return letter
+    return f"\\u{code:04x}" if code < 1 << 16 else f"\\U{code:08x}"

@@ -273,8 +273,8 @@ def _paths(node: object, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 _DATE_LABELS: dict[str, Callable[[dt.date], str]] = {
     "day": lambda day: day.isoformat(),
-    "month": lambda day: f"{day:%Y-%m}",
-    "quarter": lambda day: f"{day.year}-Q{(day.month + 2) // 3}",
+    "month": lambda day: f"{day.year:04}-{day.month:02}",
+    "quarter": lambda day: f"{day.year:04}-Q{(day.month + 2) // 3}",
     "year": lambda day: str(day.year),
     "decade": lambda day: f"{day.year // 10 * 10}-{day.year // 10 * 10 + 9}",
 }

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import CommentMark, MarkedYAMLError, YAMLError
 from ruamel.yaml.tokens import CommentToken
 
 from incrowd.errors import IncrowdError
@@ -74,11 +74,12 @@ class SpecFile:
         for (*parents, last), value in changes.items():
             node = document
             for key in parents:
+                _untie(node, _written(node, key))
                 node = node[_written(node, key)]
             if value is None:
-                node.pop(_written(node, last), None)
+                _removed(node, _written(node, last))
             else:
-                node[_written(node, last)] = value
+                node[_written(node, last)] = _on_one_line(value)
         return parse(_dump(document), path=self.path)
 
     def confirmed(self) -> SpecFile:
@@ -96,6 +97,51 @@ class SpecFile:
     def text(self) -> str:
         """The document as YAML."""
         return _dump(self.document)
+
+
+def _untie(node: Any, key: Any) -> None:
+    """Let a comment follow what it stands behind, however long that becomes."""
+    tokens = node.ca.items.get(key) if isinstance(node, CommentedMap) else None
+    if tokens and tokens[2] is not None:
+        tokens[2].start_mark.column = 0
+
+
+def _on_one_line(value: Any) -> Any:
+    """A list as a draft writes it."""
+    if not isinstance(value, list):
+        return value
+    listed = CommentedSeq(value)
+    listed.fa.set_flow_style()
+    return listed
+
+
+def _removed(node: Any, key: Any) -> None:
+    """Take a key out; the comment below it belongs to what follows, and stays."""
+    keys = list(node)
+    if key not in keys:
+        return
+    at, below = keys.index(key), _below(node, key)
+    node.ca.items.pop(key, None)
+    node.pop(key)
+    if not at or not below:
+        return
+    before = node.ca.items.setdefault(keys[at - 1], [None, None, None, None])
+    if before[2] is None:
+        before[2] = CommentToken(f"\n{below}", CommentMark(0), None)
+    else:
+        before[2].value = f"{before[2].value.rstrip(chr(10))}\n{below}"
+
+
+def _below(node: Any, key: Any) -> str:
+    """The comment lines between an entry, however deep, and what follows it."""
+    tokens = node.ca.items.get(key) or ()
+    lines = "".join(token.value for token in tokens if isinstance(token, CommentToken))
+    found = lines.partition("\n")[2]  # before it, what stands behind the entry
+    inner = node[key]
+    if found or not isinstance(inner, CommentedMap | CommentedSeq) or not inner:
+        return found
+    last = list(inner)[-1] if isinstance(inner, CommentedMap) else len(inner) - 1
+    return _below(inner, last)
 
 
 def _written(node: Any, key: str | int) -> Any:
@@ -245,21 +291,8 @@ def _yaml() -> YAML:
 
 def _dump(document: CommentedMap) -> str:
     buffer = io.StringIO()
-    _untied(document)
     _yaml().dump(document, buffer)
     return buffer.getvalue()
-
-
-def _untied(node: Any) -> None:
-    """Let comments follow what they stand behind, however long that has become."""
-    if not isinstance(node, CommentedMap | CommentedSeq):
-        return
-    for tokens in node.ca.items.values():
-        for token in tokens:
-            if isinstance(token, CommentToken):
-                token.start_mark.column = 0
-    for value in node.values() if isinstance(node, CommentedMap) else node:
-        _untied(value)
 
 
 def _plain(node: Any, left: list[int], source: str) -> Any:

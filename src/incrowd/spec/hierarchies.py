@@ -104,7 +104,7 @@ class Dates(Model, Kind):
         if not self.levels or sorted(set(self.levels), key=ladder.index) != list(self.levels):
             raise ValueError(f"'levels' must go from fine to coarse: {', '.join(ladder)}")
         try:
-            dt.datetime.strptime(self.high.strftime(self.format), self.format)
+            dt.datetime.strptime(dt.date(2001, 12, 31).strftime(self.format), self.format)
         except ValueError as error:
             raise ValueError(f"'format' is no format of a date: {self.format}") from error
         return self

@@ -64,7 +64,7 @@ class Written(Model):
     def reader(self) -> Callable[[object], object]:
         """What a value means: nothing, a number or a day as its canonical text, or itself."""
         nulls = {canonical(text) for text in self.nulls} | {*self.nulls}
-        numeral = self._numeral() if self.thousands or self.decimal or self.sign else None
+        numeral = self.numeral() if self.thousands or self.decimal or self.sign else None
 
         def read(value: object) -> object:
             text = value.strip(BLANKS) if isinstance(value, str) else canonical(value)
@@ -79,13 +79,14 @@ class Written(Model):
 
         return read
 
-    def _numeral(self) -> Callable[[str], str | None]:
-        """How a number is read; digits between separators of thousands come in threes."""
+    def numeral(self) -> Callable[[str], str | None]:
+        """What reads numbers and nothing else; thousands are apart every three digits."""
         point = re.escape(self.decimal or ".")
         apart = (
             r"[ \u00a0\u202f\u2009]" if self.thousands == " " else re.escape(self.thousands or "")
         )
-        digits = rf"\d{{1,3}}(?:{apart}\d{{3}})+|\d+" if self.thousands else r"\d+"
+        plain = r"0|[1-9]\d*"  # what begins with a zero is a code
+        digits = rf"[1-9]\d{{0,2}}(?:{apart}\d{{3}})+|{plain}" if self.thousands else plain
         sign = rf"(?:\s*{re.escape(self.sign)}\s*)?" if self.sign else ""
         whole = re.compile(rf"([+-]?){sign}((?:{digits})?)(?:{point}(\d+))?{sign}")
         between = re.compile(apart) if self.thousands else None
@@ -95,7 +96,7 @@ class Written(Model):
             if found is None or not (found[2] or found[3]):
                 return None
             digits = between.sub("", found[2]) if between else found[2]
-            plain = canonical(f"{found[1]}{digits.lstrip('0') or '0'}.{found[3] or '0'}")
+            plain = canonical(f"{found[1]}{digits or '0'}.{found[3] or '0'}")
             return plain if number(plain) is not None else None
 
         return numeral

@@ -57,7 +57,7 @@ def evaluate(
         file.spec,
         folder=file.folder,
         target=target,
-        held_out=None if holdout is None else open_table(holdout),
+        held_out=None if holdout is None else open_for(file, holdout),
         known=known,
     )
     if file.spec.release is None or file.spec.release.method != "k-epsilon":

@@ -74,9 +74,10 @@ class BySample:
 
     def likely(self, rows: Floats) -> Floats:
         """P[B(n, beta) >= k]."""
+        n = np.maximum(rows, self.pair.k).astype(np.int64)
         found: Floats = np.where(
             rows >= self.pair.k,
-            bdtrc(self.pair.k - 1, np.maximum(rows, self.pair.k), self.pair.beta),
+            bdtrc(self.pair.k - 1, n, self.pair.beta),
             0.0,
         )
         return found

@@ -61,7 +61,7 @@ def _head(certificate: Certificate) -> str:
         f"# About these data\n\n{files}: released on {certificate.date} with Incrowd "
         f"{certificate.incrowd}, method `{certificate.method}`. This page says how to read them. "
         "`certificate.json` says what is promised, and everything that it takes to check it.\n\n"
-        f"> {certificate.guarantee.statement}"
+        f"> {_prose(certificate.guarantee.statement)}"
     )
 
 
@@ -114,14 +114,14 @@ def _columns(certificate: Certificate) -> str:
     for table in certificate.tables:
         several = f" (in `{table.release.file}`)" if len(certificate.tables) > 1 else ""
         for name, column in table.scheme.items():
-            lines.append(f"| {_code(name)}{several} | {_shows(column)} |")
+            lines.append(f"| {_in_cell(name)}{several} | {_shows(column)} |")
             forms[str(column.labels)] = None
-    lines += [f"| {_code(name)} | the value as it was. |" for name in certificate.kept]
+    lines += [f"| {_in_cell(name)} | the value as it was. |" for name in certificate.kept]
     for name, grid in certificate.noisy.items():
         bounds = f", from {grid.bounds[0]} to {grid.bounds[1]}" if grid.bounds else ""
         what = "a day" if grid.kind == "date" else "a number"
         lines.append(
-            f"| {_code(name)} | {what} with random noise, a multiple of {grid.step}{bounds}. A "
+            f"| {_in_cell(name)} | {what} with random noise, a multiple of {grid.step}{bounds}. A "
             "single value is of no use; means over many rows are. |"
         )
     grammar = [f"- **{form}**: {_GRAMMAR[form]}" for form in forms]
@@ -145,8 +145,8 @@ def _shows(column: SchemeColumn) -> str:
             f"{level} of [{_plain(column.file)}](<{_plain(column.file)}>), which lists every value"
         )
     else:
-        source = f"{level} of a rule: {_code(json.dumps(column.rule, sort_keys=True))}"
-    other = f"; {_code(column.other)} is any other value" if column.other is not None else ""
+        source = f"{level} of a rule: {_in_cell(json.dumps(column.rule, sort_keys=True))}"
+    other = f"; {_in_cell(column.other)} is any other value" if column.other is not None else ""
     return f"**{column.labels}**; {source}{other}."
 
 
@@ -200,25 +200,34 @@ def _population(known: Parameters) -> str:
 
 
 def _missing(certificate: Certificate) -> str:
-    if certificate.method == "safe" and certificate.by_counts:
-        what = f"Cells with fewer than {certificate.least} rows (noise included) are not shown"
-    elif certificate.method == "safe":
-        what = f"Rows of which fewer than {certificate.k} alike were drawn are not shown"
-    elif certificate.table.parameters.get("suppressed") == "starred":
+    if certificate.tables[0].parameters.get("suppressed") == "starred":
         return (
             "## What is missing\n\nRows that would have stood out show `*` in every column that "
             "was made coarser, and nothing else. They are in the total and in no group: groups add "
             "up to less than the total, rare groups most of all. A group that is not here may "
             "exist."
         )
-    else:
-        what = "Rows that would have stood out may have been left out"
+    alike: dict[str, list[str]] = {}
+    for one in certificate.of_each_table():
+        alike.setdefault(_threshold(one), []).append(f"`{one.table.release.file}`")
+    what = " ".join(
+        f"{words}." if len(alike) == 1 else f"{', '.join(files)}: {words}."
+        for words, files in alike.items()
+    )
     return (
-        f"## What is missing\n\n{what}. So totals are too small, by a number that is not told, and "
+        f"## What is missing\n\n{what} So totals are too small, by a number that is not told, and "
         "rare groups are missing more than common ones: shares of rare groups are too small, and "
         "rates among them are those of their common kinds. A group that is not here may exist: "
         "missing is not zero. Prefer comparisons within what is shown to totals."
     )
+
+
+def _threshold(certificate: Certificate) -> str:
+    if certificate.by_counts:
+        return f"Cells with fewer than {certificate.least} rows (noise included) are not shown"
+    if certificate.method == "safe":
+        return f"Rows of which fewer than {certificate.k} alike were drawn are not shown"
+    return "Rows that would have stood out may have been left out"
 
 
 def _load(certificate: Certificate) -> str:
@@ -256,13 +265,11 @@ def _from_parquet(file: str) -> Iterator[tuple[str, str, str]]:
 def _from_csv(file: str, numbers: list[str]) -> Iterator[tuple[str, str, str]]:
     """As text, so that nothing is guessed, with numbers where there is nothing else."""
     listed = ", ".join(map(_quoted, numbers))
-    pandas = [
-        "import pandas as pd\n",
-        f'data = pd.read_csv("{file}", dtype=str, keep_default_na=False, na_values=[""])',
-    ]
+    options = 'dtype=str, keep_default_na=False, na_values=[""], skip_blank_lines=False'
+    pandas = ["import pandas as pd\n", f'data = pd.read_csv("{file}", {options})']
     polars = ["import polars as pl\n", f'data = pl.read_csv("{file}", infer_schema=False)']
     options = 'colClasses = "character", na.strings = "", check.names = FALSE, encoding = "UTF-8"'
-    r = [f'data <- read.csv("{file}", {options})']
+    r = [f'data <- read.csv("{file}", {options}, blank.lines.skip = FALSE)']
     if numbers:
         pandas.append(f"for name in [{listed}]:\n    data[name] = pd.to_numeric(data[name])")
         polars.append(
@@ -294,9 +301,19 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(map(_code, names))
 
 
+def _in_cell(text: str) -> str:
+    """Code in a cell of a table, where a bar would end it."""
+    return _code(text).replace("|", "\\|")
+
+
 def _plain(text: str) -> str:
     """Text on one line, without what Markdown would take for the end of a cell or a link."""
-    return _spelled(text).replace("<", "%3C").replace(">", "%3E")
+    return _spelled(text).replace("|", "\\|").replace("<", "%3C").replace(">", "%3E")
+
+
+def _prose(text: str) -> str:
+    """Text that Markdown takes for nothing but text."""
+    return re.sub(r"([\\`*_\[\]<>&|#~$!])", r"\\\1", _spelled(text))
 
 
 def _code(text: str) -> str:
@@ -310,10 +327,18 @@ def _code(text: str) -> str:
 
 def _spelled(text: str) -> str:
     """Text with control characters, and those that turn text around, spelled out."""
-    found = re.sub(_CONTROL, lambda one: f"\\x{ord(one[0]):02x}", text)
-    return found.replace("|", "\\|")
+    return re.sub(_CONTROL, lambda one: f"\\x{ord(one[0]):02x}", text)
 
 
 def _quoted(text: str) -> str:
     """Text in quotes as Python and R both read it."""
-    return json.dumps(text).replace("\x7f", "\\x7f")
+    return f'"{"".join(map(_letter, text))}"'
+
+
+def _letter(letter: str) -> str:
+    if letter in '"\\':
+        return f"\\{letter}"
+    code = ord(letter)
+    if 32 <= code < 127:
+        return letter
+    return f"\\u{code:04x}" if code < 1 << 16 else f"\\U{code:08x}"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from incrowd.codes.values import canonical, iso_day, number, reading_order
+from incrowd.codes.values import BLANKS, canonical, iso_day, number, reading_order
 from incrowd.engine.table import UNNAMED
 from incrowd.spec import countries, icd, postcodes
 from incrowd.spec.base import quoted
@@ -82,6 +82,7 @@ class Look:
     hipaa: str | None
     texts: list[str]
     rows: int
+    raw: list[str]
 
     def guess(self, role: str, reason: str, ladder: Ladder | None = None) -> Guess:
         """A guess by this look; a ladder from public knowledge needs no confirmation."""
@@ -110,17 +111,18 @@ class Look:
 
 def guess(column: str, values: Sequence[object], rows: int, label: str = "") -> Guess:
     """Guess a column from its name, its description and its different values."""
-    texts = list(dict.fromkeys(text for value in values if (text := canonical(value))))
-    written = forms.propose([text for text in texts if isinstance(text, str)])
+    texts = [text.strip(BLANKS) if isinstance(text, str) else canonical(text) for text in values]
+    raw = list(dict.fromkeys(text for text in texts if text))
+    written = forms.propose(raw)
     read = written.reader() if written is not None else canonical
-    plain = list(dict.fromkeys(found for text in texts if (found := canonical(read(text)))))
+    plain = list(dict.fromkeys(found for text in raw if (found := canonical(read(text)))))
     simple = re.sub(r"\W+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column)).lower()
-    look = Look(column, simple, identifiers.called(simple), plain, rows)
+    look = Look(column, simple, identifiers.called(simple), plain, rows, raw)
     made = next(answer for rule in _RULES if (answer := rule(look)))
     reason = f"{made.reason}; '{label}'" if label else made.reason
-    if written is None or made.role in ("drop", "identifier"):
+    if written is None or (made.role in ("drop", "identifier") and not made.repeats):
         return replace(made, reason=reason)
-    if forms.ambiguous(written, texts):
+    if forms.ambiguous(written, raw):
         reason += "; days and months could be the other way round"
     first, *rest = made.confirm
     confirm = (first, "written", *rest)
@@ -153,7 +155,7 @@ def _repeated(look: Look) -> Guess | None:
 
 
 def _identifier(look: Look) -> Guess | None:
-    alike = identifiers.looks_like(look.texts, look.rows)
+    alike = identifiers.looks_like(look.raw, look.rows)
     if alike is not None:
         return replace(look, hipaa=alike).guess("identifier", f"looks like {alike}")
     named = look.hipaa is not None and look.hipaa not in (
@@ -198,7 +200,7 @@ def _postcode(look: Look) -> Guess | None:
             return None
         letters = "".join(sorted({*"0123456789", *"".join(look.texts)}))
         fields = f", alphabet: {quoted(letters)}"
-    length = max(length, 5) if "zip" in look.simple else length
+    length = max(length, 5) if "zip" in look.simple and not fields else length
     ladder = Ladder(f"{{mask: {{length: {length}{fields}}}}}", "a postal code", read=bool(fields))
     return look.by(ladder, "geographic subdivisions")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from ipaddress import ip_address
 
 from incrowd.codes.values import number
 
@@ -48,7 +49,19 @@ def _is_phone(text: str) -> bool:
     digits = re.sub(r"\D", "", text)
     told = text.startswith("+") or re.search(r"\d[ ./-]+\(?\d|\)", text)
     date = re.fullmatch(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}", text)
-    return bool(grouped and told and not date and 7 <= len(digits) <= 15 and number(text) is None)
+    band = re.fullmatch(r"(\d+)-(\d+)", text)
+    if band and len(band[1]) == len(band[2]):  # 2018-2019, 10000-19999
+        return False
+    bare = text[1:].isdecimal()  # +10005551234, but not +5000
+    return bool(grouped and told and not date and (10 if bare else 7) <= len(digits) <= 15)
+
+
+def _is_network_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return "." in text or ":" in text
 
 
 def _is_name(text: str) -> bool:
@@ -63,9 +76,7 @@ def _is_name(text: str) -> bool:
 _LOOKS: tuple[tuple[str, Callable[[str], bool]], ...] = (
     ("e-mail addresses", _matches(r"[^@\s]+@[^@\s]+\.[a-zA-Z]{2,}")),
     ("web addresses", _matches(r"(?:https?://|www\.)\S+")),
-    ("network addresses", _matches(
-        r"(?:\d{1,3}\.){3}\d{1,3}|(?:[0-9A-Fa-f]{1,4}:){3,7}:?[0-9A-Fa-f:]*"
-    )),
+    ("network addresses", _is_network_address),
     ("social security numbers", _matches(r"\d{3}-\d{2}-\d{4}")),
     ("account numbers", _matches(r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?")),
     ("device identifiers", _matches(r"(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}")),
@@ -90,10 +101,16 @@ def looks_like(texts: Sequence[str], rows: int) -> str | None:
     if len(sample) < _FEWEST:
         return None
     for kind, fits in _LOOKS:
-        if sum(map(fits, sample)) >= _MOST * len(sample):
+        if sum(map(fits, sample)) >= _MOST * len(sample) and not _are_amounts(kind, sample):
             return kind
     rare = len(texts) >= max(0.5 * rows, 20)
     return "names" if rare and sum(map(_is_name, sample)) >= _MOST * len(sample) else None
+
+
+def _are_amounts(kind: str, texts: Sequence[str]) -> bool:
+    """Whether what looks like telephone numbers are amounts in threes, of several lengths."""
+    threes = all(re.fullmatch(r"\d{1,3}([ .]\d{3})+", text) for text in texts)
+    return kind == "telephone numbers" and threes and len({len(text) for text in texts}) > 1
 
 
 def is_coordinate(texts: Sequence[str]) -> bool:

@@ -55,7 +55,8 @@ def degrees(numbers: Sequence[Decimal]) -> Ladder:
     wide = high + 1 - low
     half = math.ceil(wide / 2)
     widths = ["0.1", "0.5", "1", *([str(half)] if half > 1 else [])][: 2 if wide == 1 else 4]
-    fields = f"from: {low}, to: {high}.99, step: 0.01, widths: [{', '.join(widths)}]"
+    end = high + 1 - min(_finest(numbers), Decimal("0.01"))
+    fields = f"from: {low}, to: {_plain(end)}, step: 0.01, widths: [{', '.join(widths)}]"
     reason = "degrees; a hundredth is about a kilometre; the range is that of the data"
     return Ladder(f"{{intervals: {{{fields}}}}}", reason)
 
@@ -77,7 +78,7 @@ def amounts(numbers: Sequence[Decimal]) -> Ladder:
     fine = [Decimal(x).scaleb(power) for power in range(first, top + 1) for x in (1, 2, 5)]
     coarse = [Decimal(1).scaleb(power) for power in range(first, top + 1)]
     fine = [x for x in fine if x <= max(numbers)]
-    high = Decimal(10).scaleb(top) - step
+    high = Decimal(10).scaleb(top) - min(_finest(numbers), step)
     levels = [fine, coarse, [coarse[(len(coarse) + 1) // 2]]] if len(coarse) > 2 else [fine, coarse]
     cuts = ", ".join(f"[{', '.join(map(_plain, level))}]" for level in levels)
     fields = f"from: 0, to: {_plain(high)}, step: {_plain(step)}, cuts: [{cuts}]"
@@ -87,8 +88,7 @@ def amounts(numbers: Sequence[Decimal]) -> Ladder:
 
 def numbers(found: Sequence[Decimal]) -> Ladder:
     """Round widths of the column's own scale, from fine to half the range."""
-    places = max(max(-int(x.as_tuple().exponent) for x in found), 0)
-    finest = Decimal(1).scaleb(-places)
+    finest = _finest(found)
     spread = max(max(found) - min(found), finest)
     unit = Decimal(1).scaleb(math.floor(math.log10(spread)))
     if spread < 2 * unit:
@@ -96,8 +96,8 @@ def numbers(found: Sequence[Decimal]) -> Ladder:
     step = max(finest, Decimal(1).scaleb(math.ceil(math.log10(spread)) - _MOST_STEPS))
     unit = max(unit, step)
     low = (min(found) / unit).to_integral_value(ROUND_FLOOR) * unit
-    parts = max(((max(found) + step - low) / unit).to_integral_value(ROUND_CEILING), Decimal(1))
-    high = low + parts * unit - step
+    parts = max(((max(found) + finest - low) / unit).to_integral_value(ROUND_CEILING), Decimal(1))
+    high = low + parts * unit - finest
     half = int((parts / 2).to_integral_value(ROUND_CEILING))
     half = 8 if half == 7 else half
     between = _BETWEEN.get(half, half)
@@ -137,6 +137,11 @@ def order(texts: Sequence[str]) -> Ladder | None:
     values = ", ".join(map(quoted, ordered))
     fields = f"values: [{values}]" + (f", runs: {runs}" if runs and len(texts) > 3 else "")
     return Ladder(f"{{order: {{{fields}}}}}", f"{len(texts)} different values, by number")
+
+
+def _finest(numbers: Sequence[Decimal]) -> Decimal:
+    """The last place that is written of any of the numbers; 1 for whole ones."""
+    return Decimal(1).scaleb(min(min(int(x.as_tuple().exponent) for x in numbers), 0))
 
 
 def _plain(x: Decimal) -> str:

@@ -19,6 +19,7 @@ _SEPARATED: tuple[dict[str, str], ...] = (
     {"thousands": " "}, {"thousands": " ", "decimal": ","},
     {"thousands": "'"}, {"thousands": "'", "decimal": ","},
 )  # fmt: skip
+_NO_DAYS = (1, 9999)  # years that stand for nothing
 _ORDERS: tuple[Order, ...] = ("day-month-year", "month-day-year", "year-month-day")
 
 
@@ -29,7 +30,10 @@ def propose(texts: Sequence[str]) -> Written | None:
     if rest and (more := _numbers(rest)) is not None:
         return _made(nulls, **more)
     if rest and (order := _dates(rest)) is not None:
-        return _made(nulls, **({} if order == "usual" else {"dates": order}))
+        if order != "usual":
+            return _made(nulls, dates=order)
+        never = [text for text in rest if (day := iso_day(text)) and day.year in _NO_DAYS]
+        return _made([*nulls, *sorted(never)] if len(never) < len(rest) else nulls)
     nulls = sorted(NULLS & set(texts))
     others = [text for text in texts if text not in NULLS]
     if "NA" in nulls and countries.looks_like(others) == "alpha-2":
@@ -75,9 +79,12 @@ def ambiguous(written: Written, texts: Iterable[str]) -> bool:
 
 
 def _reads(written: Written, texts: Sequence[str]) -> bool:
-    read = written.reader()
-    return all(number(str(found := read(text))) is not None or (
-        written.dates is not None and found != text) for text in texts)  # fmt: skip
+    """Whether all texts are written in this way."""
+    if written.dates is not None:
+        read = written.reader()
+        return all(read(text) != text for text in texts)
+    numeral = written.numeral()
+    return all(numeral(text) is not None for text in texts)
 
 
 def yaml(written: Written) -> str:
