@@ -19,7 +19,7 @@ Form: TypeAlias = Literal[
     "days", "months", "quarters", "masked", "text",
 ]  # fmt: skip
 
-_N = r"-?[0-9]+(?:\.[0-9]+)?"
+_N = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
 _BEYOND = rf"[<>]{_N}"
 _WHOLE_OR_BEYOND = re.compile(r"[<>]?(?:0|[1-9][0-9]*)")
 _SIMPLE = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?")

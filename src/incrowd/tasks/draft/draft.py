@@ -7,7 +7,7 @@ a safe release refuses the draft until the curator has confirmed it to be public
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +58,10 @@ class Draft:
         """Whose rows they are: a person may have several where an id repeats."""
         for one in self.guesses:
             if one.repeats:
-                known = f"{{id: {quoted(one.column)}}}"
-                return f"unit: {known}  # its values repeat: of each, one row is used; check it"
+                drop = ", without_id: drop" if one.nulls else ""
+                left = ", rows without an id are left out" if one.nulls else ""
+                known = f"{{id: {quoted(one.column)}{drop}}}"
+                return f"unit: {known}  # it repeats: of each, one row is used{left}; check it"
         return (
             "unit: one row per person  # or {id: COLUMN} if several rows can belong to one person"
         )
@@ -108,7 +110,10 @@ def _looked_at(head: Table, column: str, label: str = "") -> Guess:
         values = head.values(column)
     except TableError:
         return Guess(column, "drop", None, "holds lists or bytes, not single values", ("role",))
-    return guess(column, values, head.rows(), label)
+    missing = head.missing(column)
+    made = guess(column, values, head.rows() - missing, label)
+    nulls = missing > 0 or (made.written is not None and bool(made.written.nulls))
+    return replace(made, nulls=nulls)
 
 
 def draft_from_arx(

@@ -48,7 +48,8 @@ _SCALES = (  # words that have an order
 class Guess:
     """What a column probably is: the YAML of its entry, why, and what came from the data.
 
-    ``repeats`` marks ids that several rows share, ``hipaa`` the identifier that it looks like.
+    ``repeats`` marks ids that several rows share, ``nulls`` that some rows have no value, ``hipaa``
+    the identifier that it looks like.
     """
 
     column: str
@@ -58,6 +59,7 @@ class Guess:
     confirm: tuple[str, ...]
     hipaa: str | None = None
     repeats: bool = False
+    nulls: bool = False
     written: Written | None = None
 
     def yaml(self) -> str:
@@ -110,7 +112,7 @@ class Look:
 
 
 def guess(column: str, values: Sequence[object], rows: int, label: str = "") -> Guess:
-    """Guess a column from its name, its description and its different values."""
+    """Guess a column from its name, description, different values, and how many rows have one."""
     texts = [text.strip(BLANKS) if isinstance(text, str) else canonical(text) for text in values]
     raw = list(dict.fromkeys(text for text in texts if text))
     written = forms.propose(raw)
@@ -201,7 +203,8 @@ def _postcode(look: Look) -> Guess | None:
         letters = "".join(sorted({*"0123456789", *"".join(look.texts)}))
         fields = f", alphabet: {quoted(letters)}"
     length = max(length, 5) if "zip" in look.simple and not fields else length
-    ladder = Ladder(f"{{mask: {{length: {length}{fields}}}}}", "a postal code", read=bool(fields))
+    read = bool(fields) or (length != 5 and len(lengths) > 1)
+    ladder = Ladder(f"{{mask: {{length: {length}{fields}}}}}", "a postal code", read)
     return look.by(ladder, "geographic subdivisions")
 
 

@@ -71,8 +71,8 @@ def is_skewed(numbers: Sequence[Decimal]) -> bool:
 
 def amounts(numbers: Sequence[Decimal]) -> Ladder:
     """Amounts that are far apart: 1, 2, 5 times powers of ten, then powers of ten."""
-    top = math.floor(math.log10(max(numbers)))
-    middle = math.floor(math.log10(statistics.median([x for x in numbers if x > 0])))
+    top = max(numbers).adjusted()
+    middle = statistics.median_low([x for x in numbers if x > 0]).adjusted()
     first = max(min(middle - 1, top - 1), top - _MOST_STEPS + 1)
     step = Decimal(1).scaleb(first)
     fine = [Decimal(x).scaleb(power) for power in range(first, top + 1) for x in (1, 2, 5)]
@@ -90,10 +90,11 @@ def numbers(found: Sequence[Decimal]) -> Ladder:
     """Round widths of the column's own scale, from fine to half the range."""
     finest = _finest(found)
     spread = max(max(found) - min(found), finest)
-    unit = Decimal(1).scaleb(math.floor(math.log10(spread)))
+    unit = Decimal(1).scaleb(spread.adjusted())
     if spread < 2 * unit:
         unit /= 10
-    step = max(finest, Decimal(1).scaleb(math.ceil(math.log10(spread)) - _MOST_STEPS))
+    order = spread.adjusted() + (spread != Decimal(1).scaleb(spread.adjusted()))
+    step = max(finest, Decimal(1).scaleb(order - _MOST_STEPS))
     unit = max(unit, step)
     low = (min(found) / unit).to_integral_value(ROUND_FLOOR) * unit
     parts = max(((max(found) + finest - low) / unit).to_integral_value(ROUND_CEILING), Decimal(1))
