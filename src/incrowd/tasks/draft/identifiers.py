@@ -52,6 +52,8 @@ def _is_phone(text: str) -> bool:
     band = re.fullmatch(r"(\d+)-(\d+)", text)
     if band and len(band[1]) == len(band[2]):  # 2018-2019, 10000-19999
         return False
+    if number(text) is not None and not text.startswith("+"):  # 54.30000000
+        return False
     bare = text[1:].isdecimal()  # +10005551234, but not +5000
     return bool(grouped and told and not date and (10 if bare else 7) <= len(digits) <= 15)
 
