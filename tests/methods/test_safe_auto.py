@@ -11,11 +11,15 @@ from support.releases import decided_by, spec
 from support.seam import PinnedRandomness
 
 from incrowd.errors import IncrowdError
+from incrowd.methods.base import published
 from incrowd.methods.safe import auto as deciding
+from incrowd.methods.safe.method import Safe
 from incrowd.methods.safe.scheme import Cut, Fixed, Searched
+from incrowd.privacy.events import Selection
 from incrowd.release.verify import verify
+from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, parse, taken
-from incrowd.spec.release import Slicing
+from incrowd.spec.release import SafeSpec, Slicing
 from incrowd.tasks.publish import publish
 from incrowd.tasks.sample import SPECS, sample
 
@@ -196,3 +200,45 @@ def test_advice_names_settings_that_exist() -> None:
         with pytest.raises(IncrowdError, match="a safe release has 'slices'"):
             decided_by(file, "quasi")
         assert Slicing(columns=3).columns == 3
+
+
+@pytest.mark.parametrize(
+    ("size", "spent"),
+    [(None, 0.05), (1, 0.2), (1_999, 0.2), (2_000, 0.1), (9_999, 0.1), (10_000, 0.05)],
+)
+def test_a_stated_size_decides_what_a_choice_spends(size: int | None, spent: float) -> None:
+    """In steps: what is spent is published, and tells no more of the size than its step."""
+    stated = {"size": size} if size else {}
+    file = taken({**parse(SPECS["voters"]).document, **stated})
+    method = Safe(file)
+    chosen = [event for event in method.events if isinstance(event, Selection)]
+    assert sum(event.epsilon for event in chosen) == pytest.approx(spent)
+    assert method.promise.epsilon == 1.0
+    said = " ".join(decided_by(file, "quasi", "sensitive", size=size)[1])
+    assert (f"{spent:g} of epsilon goes into each choice" in said) is (spent > 0.05)
+
+
+def test_a_size_that_is_public_is_counted_before_it_decides(tmp_path: Path) -> None:
+    table = sample("voters", rows=1500)
+    file = taken({**parse(SPECS["voters"]).document, "size": "public"})
+    known = publish(table, file, output=tmp_path / "out").certificate
+    assert known.parameters["search_epsilon"] == 0.2
+    assert verify(tmp_path / "out") == []
+
+
+def test_few_people_bear_fewer_schemes() -> None:
+    deep = {"intervals": {"from": 0, "to": 63, "widths": [2, 4, 8, 16, 32]}}
+    columns = {f"c{at}": {"role": "quasi", "hierarchy": deep} for at in range(6)}
+    file = taken({"columns": columns, "release": {"epsilon": 1.0, "delta": 1e-6}})
+    declared = Declared(published(file.spec, "quasi", "sensitive"))
+    assert isinstance(file.spec.release, SafeSpec)
+    schemes = {}
+    for size in (None, 5_000, 500):
+        scheme, reasons = deciding.decided(file.spec.release, declared, size)
+        assert isinstance(scheme, Searched)
+        schemes[size] = scheme.lattice(declared.names).size
+        left_out = any("the finest were left out" in one for one in reasons)
+        assert left_out is (schemes[size] < schemes[None])
+    assert schemes[None] == 7**6
+    assert 20_000 < schemes[5_000] <= 60_000
+    assert 5_000 < schemes[500] <= 20_000

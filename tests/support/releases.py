@@ -41,10 +41,12 @@ def spec(release: str = USUAL, columns: str = COLUMNS, more: str = "") -> SpecFi
     return parse(f"{more}\n{columns}\n{release}\n")
 
 
-def decided_by(file: SpecFile, *roles: str) -> tuple[Scheme, tuple[str, ...]]:
+def decided_by(
+    file: SpecFile, *roles: str, size: int | None = None
+) -> tuple[Scheme, tuple[str, ...]]:
     assert isinstance(file.spec.release, SafeSpec)
     release, draw_reasons = drawn(file.spec.release)
-    scheme, reasons = decided(release, Declared(published(file.spec, *roles)))
+    scheme, reasons = decided(release, Declared(published(file.spec, *roles)), size)
     return scheme, (*reasons, *draw_reasons)
 
 
