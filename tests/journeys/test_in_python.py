@@ -61,3 +61,24 @@ def test_a_release_is_kept(voters: pl.DataFrame, tmp_path: Path) -> None:
     with pytest.raises(ic.IncrowdError, match="kept"):
         made.save(tmp_path / "kept")
     assert ic.verify(tmp_path / "kept") == []
+
+
+@pytest.mark.parametrize(
+    "hierarchy",
+    [
+        {"csv": "none.csv"},
+        {"groups": {"g": [["x"]]}},
+        {"intervals": {"from": 0, "to": 9, "widths": [2, 3]}},
+        {"flat": {"values": ["x", "x"]}},
+        {"flat": {"values": ["nobody has it"]}},
+        {"icd": {"version": 11}},
+    ],
+)
+def test_errors_name_the_column(hierarchy: dict[str, object]) -> None:
+    table = pl.DataFrame({"a": [1, 2, 3] * 20, "the one": ["x", "y", "z"] * 20})
+    columns = {
+        "a": {"role": "quasi", "hierarchy": "flat"},
+        "the one": {"role": "quasi", "hierarchy": hierarchy},
+    }
+    with pytest.raises(ic.IncrowdError, match="the one"):
+        ic.publish(table, {"columns": columns, "release": {"epsilon": 1, "delta": 1e-6}})

@@ -108,9 +108,7 @@ class Declared:
     def __init__(self, columns: Mapping[str, Column], folder: Path = Path()) -> None:
         self.columns, self.names, self._folder = columns, tuple(columns), folder
         self._built = {
-            name: build(column, folder=folder)
-            for name, column in columns.items()
-            if not is_open(column)
+            name: self._build(name) for name, column in columns.items() if not is_open(column)
         }
 
     def is_open(self, name: str) -> bool:
@@ -145,9 +143,14 @@ class Declared:
             return self._built[name]
         met, known = list(values()), self._built.get(name)
         if known is None or (known.encode(met) == known.outside).any():
-            known = build(self.columns[name], folder=self._folder, values=met)
-            self._built[name] = known
+            known = self._built[name] = self._build(name, met)
         return known
+
+    def _build(self, name: str, met: Iterable[object] = ()) -> Hierarchy:
+        try:
+            return build(self.columns[name], folder=self._folder, values=met)
+        except HierarchyError as error:
+            raise HierarchyError(f"The hierarchy of column '{name}': {error}") from error
 
 
 @lru_cache(maxsize=_KEPT)

@@ -46,6 +46,13 @@ class Question:
     why: str
     seen: tuple[str, ...] = ()
 
+    @property
+    def asks(self) -> str:
+        """What is to be answered with yes or no."""
+        if self.entry in FREE:
+            return "Is that right?"
+        return "Is all of it public knowledge, also to whoever has never seen this table?"
+
 
 def questions(file: SpecFile, table: Table | None = None) -> Iterator[Question]:
     """Everything that is to be confirmed, column by column.

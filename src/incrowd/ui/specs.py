@@ -81,7 +81,7 @@ def confirm(
     asked = list(task.questions(file)) if not (every or named) else []
     for at, question in enumerate(asked, 1):
         results.print_question(question, at, len(asked))
-        answer = terminal.ask("Is that so, and may everybody know it? [y]es, [n]o, [q]uit")
+        answer = terminal.ask(f"{question.asks} [y]es, [n]o, [q]uit")
         if answer == "q":
             break
         if answer == "y":
