@@ -235,7 +235,7 @@ class Walk:
         """Publish by a method, with the trial's edits if it does not without; verify, evaluate."""
         spec, name = self.load("spec.yaml"), f"{method}.yaml"
         if METHODS[method]:
-            spec["release"] = METHODS[method]
+            spec["release"] = dict(METHODS[method])
         if method == "k-epsilon":
             give_role(spec["columns"][self.trial.noisy], "noisy")
         self.save(spec, name)
