@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+from incrowd.anonymize.lattice import MOST_NODES
 from incrowd.codes.counted import Rows
 from incrowd.errors import IncrowdError
 from incrowd.methods.base import Settled, published
@@ -18,10 +21,10 @@ class Columns:
     """Quasi columns, to be generalised, and sensitive ones, to be kept; or the reason why not."""
 
     def __init__(self, file: SpecFile, release: ClassesSpec) -> None:
-        self.release = release
         self.quasi = published(file.spec, "quasi")
         self.kept = published(file.spec, "sensitive")
         self.declared = Declared(self.quasi, file.folder)
+        self.release, self.reasons = _searchable(release, self.declared)
         if release.k is None:
             raise IncrowdError("The spec must give 'k' under 'release'.")
         self.k = release.k
@@ -75,6 +78,22 @@ class Columns:
                 "most rows show somebody else. It is a baseline, not for use."
             )
         return tuple(found)
+
+
+def _searchable(release: ClassesSpec, declared: Declared) -> tuple[ClassesSpec, tuple[str, ...]]:
+    """The spec with an algorithm that can do it: cuts where there are too many schemes for OLA.
+
+    Only where the spec leaves that open. It depends on no data.
+    """
+    schemes = math.prod(declared.height(name) for name in declared.names)
+    named = (release.algorithm, release.loss, release.candidates, release.suppression)
+    if schemes <= MOST_NODES or release.levels or any(one is not None for one in named):
+        return release, ()
+    words = (
+        f"The columns have {schemes:.2g} schemes, more than OLA can search, so rows were put into "
+        "classes by cuts ('algorithm: mondrian'). 'levels' would leave fewer."
+    )
+    return release.model_copy(update={"algorithm": "mondrian"}), (words,)
 
 
 def _rules(column: Column) -> list[tuple[str, float]]:

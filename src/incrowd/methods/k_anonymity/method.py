@@ -27,8 +27,8 @@ class KAnonymity:
 
     def __init__(self, file: SpecFile) -> None:
         assert isinstance(file.spec.release, KAnonymitySpec)
-        self._release = file.spec.release
-        self._columns = Columns(file, self._release)
+        self._columns = Columns(file, file.spec.release)
+        self._release = self._columns.release
         self.events: list[Event] = []
         self.promise = Promise(kind="k-anonymity", **protection(file.spec))
         noisy = published(file.spec, "noisy")
@@ -69,7 +69,7 @@ class KAnonymity:
             kept=tuple(columns.kept),
             warnings=columns.warnings(rows),
         )
-        return Made((product,), self.promise, self.events, original)
+        return Made((product,), self.promise, self.events, original, reasons=self._columns.reasons)
 
     def _table(
         self, rows: Rows, found: Classes, shown: Frequencies, stars: int, engine: Engine

@@ -33,8 +33,9 @@ class KEpsilon:
 
     def __init__(self, file: SpecFile) -> None:
         assert isinstance(file.spec.release, KEpsilonSpec)
-        self.release = file.spec.release
-        self.columns = Columns(file, self.release)
+        self.columns = Columns(file, file.spec.release)
+        algorithm = self.columns.release.algorithm
+        self.release = file.spec.release.model_copy(update={"algorithm": algorithm})
         self.noisy = published(file.spec, "noisy")
         self._order = tuple(file.spec.columns)
         self.events: list[Event] = []
@@ -84,7 +85,9 @@ class KEpsilon:
             noise=partial(noisiness, data, released, kept, walk.bits),
             warnings=self.columns.warnings(rows),
         )  # fmt: skip
-        return Made((product,), self.promise, self.events, rows.counted)
+        return Made(
+            (product,), self.promise, self.events, rows.counted, reasons=self.columns.reasons
+        )
 
     def _parameters(self) -> dict[str, float | str]:
         release = self.release
