@@ -10,6 +10,7 @@ import pytest
 
 from incrowd.errors import IncrowdError
 from incrowd.release.verify import verify
+from incrowd.tasks.evaluate import evaluate
 from incrowd.tasks.publish import publish
 
 DEEP = {"intervals": {"from": 0, "to": 63, "widths": [2, 4, 8, 16, 32]}}  # seven levels
@@ -34,6 +35,7 @@ def test_too_many_schemes_are_cut_and_it_is_said(tmp_path: Path) -> None:
     assert found.certificate.parameters["algorithm"] == "mondrian"
     assert found.reasons == release.reasons
     assert verify(tmp_path / "noisy") == []
+    assert 0 < evaluate(noisy, found, spec).loss < 1
 
 
 def test_what_can_be_searched_is_searched() -> None:

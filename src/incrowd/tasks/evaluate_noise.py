@@ -39,7 +39,6 @@ from incrowd.methods.k_epsilon.rows import noisy_rows
 from incrowd.privacy.randomness import Randomness
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile
-from incrowd.spec.release import KEpsilonSpec
 
 _CELLS = 500_000_000  # so many comparisons of a class with a tuple are made
 _FEWEST = 100  # but so many classes are looked at in any case
@@ -48,8 +47,7 @@ _FEWEST = 100  # but so many classes are looked at in any case
 def simulated(file: SpecFile, table: Table, *, bits: Randomness) -> Simulated:
     """What the spec's noise does to the table, over runs with fresh noise."""
     method = KEpsilon(file)
-    release = file.spec.release
-    assert isinstance(release, KEpsilonSpec)
+    release = method.release
     rows = method.count(table)
     found = classes(rows, method.every, release, bits=bits)
     data = noisy_rows(rows, found, method.noisy, release)

@@ -67,6 +67,7 @@ def choices(
             "incrowd plan --epsilon 1 --delta 1e-6"
         )
     method = KEpsilon(file)
+    release = method.release
     rows = method.count(table)
     total = rows.frequencies.total
     fitting = [k for k in ks if k <= total]
