@@ -25,8 +25,9 @@ _FEW_TEXTS, _FEW_NUMBERS = 40, 12
 _MANY_TEXTS, _OFTEN = 200, 20  # more texts are listed where each occurs so often
 _SENSITIVE = r"diagnos|disease|condition|icd|medication|treatment|income|salary|religion|vote|party"
 _PERSON = (  # how the id of a person is called
-    r"(^|_)(id|uuid|guid|identifier)$|^(nr|pid|pidnum|seqn?|serial|caseid|recno|record)$|^(p|pat|patient|person|subj|subject|case|resp|"
-    r"respondent|user|cust|customer|member|client)_?(id|idnum|nr|no|num|number)$"
+    r"(^|_)(id|uuid|guid|identifier)$|^(nr|pid|pidnum|seqn?|serial|caseid|recno|record)$|"
+    r"^(p|pat|patient|person|subj|subject|case|resp|respondent|user|cust|customer|member|client)_?"
+    r"(id|idnum|nr|no|num|number)$"
 )
 _AGE = r"(^|_)(age|alter|leeftijd|edad)(_|$)|^age\d*$|(^|_)age_?(in_?)?(years?|yrs?|at_\w+)$"
 _YEAR = r"(^|_)(year|yr|yob|jahr|annee)(_|$)|birth_?year|year_?of"
@@ -34,7 +35,7 @@ _KNOWN = (  # sets of values that everybody knows; that all of them are met tell
     {"0", "1"}, {"1", "2"}, {"true", "false"}, {"yes", "no"}, {"y", "n"}, {"t", "f"},
     {"male", "female"}, {"m", "f"}, {"man", "woman"}, {"men", "women"}, {"w", "m"},
     {"male", "female", "other"}, {"m", "f", "x"}, {"m", "f", "u"}, {"yes", "no", "unknown"},
-    {"alive", "dead"}, {"left", "right"}, {"low", "medium", "high"},
+    {"alive", "dead"}, {"left", "right"},
 )  # fmt: skip
 _SCALES = (  # words that have an order
     "low medium high", "low middle high", "small medium large", "mild moderate severe",
