@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from support.tuples import in_order, rows_of
 
 from incrowd.engine.count import count
 from incrowd.engine.local import table as local
+from incrowd.engine.local.cells import narrowed
 from incrowd.engine.released import open_released
 from incrowd.engine.source import local_engine, open_table
 from incrowd.spec.build import Declared
@@ -52,3 +54,16 @@ def test_a_table_is_recognised_whatever_pieces_it_lies_in() -> None:
     marks = {open_table(frame).fingerprint(b"key") for frame in (whole, pieces)}
     assert len(marks) == 1
     assert open_table(whole[:4999]).fingerprint(b"key") not in marks
+
+
+@pytest.mark.parametrize("name", ["^x$", "^.*$", "*", ""])
+@pytest.mark.parametrize(
+    "values", [[dt.datetime(2001, 2, 3, 4), None], [dt.datetime(2001, 2, 3)], [1.5, 2.0], ["?"]]
+)
+def test_a_name_that_looks_like_a_pattern_is_a_name(name: str, values: list[object]) -> None:
+    table = local_engine().from_columns({name: values})
+    assert table.columns == (name,)
+    assert table.frame().get_column(name).to_list() == values
+    assert {name: len(table.values(name))} == {name: len(values)}
+    frame = pl.DataFrame({name: pl.Series(values)})
+    assert narrowed(frame).columns == [name]

@@ -11,8 +11,12 @@ _CLOCK = (dt.date(1899, 12, 30), dt.date(1899, 12, 31))  # the day of a time wit
 
 
 def narrowed(frame: pl.DataFrame) -> pl.DataFrame:
-    """Columns of whole numbers as such, those of days as days, those of nothing as text."""
-    return pl.DataFrame([_narrowed(column) for column in frame.get_columns()])
+    """Columns of whole numbers as such, those of days as days, those of nothing as text.
+
+    A column is looked at without its name: Polars would take '^x$' for a pattern.
+    """
+    columns = {column.name: column.alias("") for column in frame.get_columns()}
+    return pl.DataFrame({name: _narrowed(column) for name, column in columns.items()})
 
 
 def _narrowed(column: pl.Series) -> pl.Series:

@@ -84,8 +84,14 @@ class LocalEngine:
     def from_columns(
         self, columns: Mapping[str, Sequence[object] | np.ndarray[Any, Any]]
     ) -> LocalTable:
-        """A table held in memory, from its columns."""
-        return LocalTable(pl.LazyFrame(columns))
+        """A table held in memory, from its columns.
+
+        Polars takes a name such as '^x$' for a pattern while it builds some kinds of columns, so
+        each column gets its name when it is there.
+        """
+        return LocalTable(
+            pl.LazyFrame({name: pl.Series(values) for name, values in columns.items()})
+        )
 
     def from_cells(
         self, columns: Mapping[str, Coded], counts: Counts, *, weighted: str | None = None
