@@ -88,6 +88,13 @@ def test_zip_codes_keep_their_zeros() -> None:
     assert outside(drafted, values) == []
 
 
+@pytest.mark.parametrize("values", [["2", "30", "1", "NA"], ["2", "3"], ["2138", "10001", "NA"]])
+def test_texts_of_other_lengths_lie_in_what_is_drafted(values: list[str]) -> None:
+    """Nobody can tell whether a text lost zeros, and a mask would find it outside its domain."""
+    drafted = guessed("zip", values, times=10)
+    assert outside(drafted, [value for value in values if value != "NA"]) == []
+
+
 @pytest.mark.parametrize("marker", ["NA", "N/A", "-", ".", "?", "NULL"])
 def test_texts_with_a_marker_of_nothing(marker: str) -> None:
     assert propose(["red", "green", marker]) == written(nulls=[marker])

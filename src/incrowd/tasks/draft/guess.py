@@ -78,7 +78,10 @@ class Guess:
 
 @dataclass(frozen=True)
 class Look:
-    """What the rules look at: a column's name, simplified, and its different values as texts."""
+    """What the rules look at: a column's name, simplified, and its different values as texts.
+
+    ``raw`` are those as they are written, ``typed`` says that the column is one of numbers.
+    """
 
     column: str
     simple: str
@@ -86,6 +89,7 @@ class Look:
     texts: list[str]
     rows: int
     raw: list[str]
+    typed: bool = False
 
     def guess(self, role: str, reason: str, ladder: Ladder | None = None) -> Guess:
         """A guess by this look; a ladder from public knowledge needs no confirmation."""
@@ -120,7 +124,8 @@ def guess(column: str, values: Sequence[object], rows: int, label: str = "") -> 
     read = written.reader() if written is not None else canonical
     plain = list(dict.fromkeys(found for text in raw if (found := canonical(read(text)))))
     simple = re.sub(r"\W+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column)).lower()
-    look = Look(column, simple, identifiers.called(simple), plain, rows, raw)
+    typed = not any(isinstance(value, str) for value in values)
+    look = Look(column, simple, identifiers.called(simple), plain, rows, raw, typed)
     made = next(answer for rule in _RULES if (answer := rule(look)))
     reason = f"{made.reason}; '{label}'" if label else made.reason
     if written is None or (made.role in ("drop", "identifier") and not made.repeats):
@@ -195,15 +200,13 @@ def _postcode(look: Look) -> Guess | None:
         return None
     lengths = {len(text) for text in look.texts}
     length = max(lengths)
-    if length > 12:
+    if length > 12 or (len(lengths) > 1 and not look.typed):  # only numbers get zeros back
         return None
     fields = ""
     if not all(text.isdigit() for text in look.texts):
-        if len(lengths) > 1:
-            return None
         letters = "".join(sorted({*"0123456789", *"".join(look.texts)}))
         fields = f", alphabet: {quoted(letters)}"
-    length = max(length, 5) if "zip" in look.simple and not fields else length
+    length = max(length, 5) if "zip" in look.simple and look.typed else length
     read = bool(fields) or (length != 5 and len(lengths) > 1)
     ladder = Ladder(f"{{mask: {{length: {length}{fields}}}}}", "a postal code", read)
     return look.by(ladder, "geographic subdivisions")
