@@ -12,7 +12,7 @@ ROOT = Path(incrowd.__file__).parent
 HALL = {"__init__", "__main__", "errors", "arrays"}
 ROOMS = (
     "arrays", "errors", "codes", "privacy", "spec", "measure", "anonymize", "engine", "release",
-    "methods", "tasks", "papers", "ui",
+    "methods", "attacks", "tasks", "papers", "ui",
 )  # fmt: skip
 FORBIDDEN = ("incrowd.methods", "incrowd.anonymize", "incrowd.privacy.randomness")
 ENGINES = tuple(

@@ -1,0 +1,122 @@
+"""How well an attack does: the share of its tries that succeed, beside what needs no release.
+
+The interval of Clopper and Pearson holds its confidence whatever the true share is: ``low`` is the
+share at which so many hits, or more, would have half the error's chance, ``high`` the same for so
+many or fewer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from incrowd.arrays import Floats
+from incrowd.errors import ParameterError, check_fraction
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Hits of tries, the share, and the interval that holds the true share with a confidence.
+
+    >>> Rate.of(3, 100)
+    Rate(hits=3, tries=100, value=0.03, low=0.0062, high=0.0852)
+    >>> Rate.of(0, 0)
+    Rate(hits=0, tries=0, value=0.0, low=0.0, high=1.0)
+    """
+
+    hits: int
+    tries: int
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, hits: int, tries: int, confidence: float = CONFIDENCE) -> Rate:
+        """The share of hits, with its interval."""
+        low, high = interval(hits, tries, confidence)
+        return cls(hits, tries, hits / tries if tries else 0.0, low, high)
+
+    @classmethod
+    def drawn(
+        cls, chances: Floats, rng: np.random.Generator, confidence: float = CONFIDENCE
+    ) -> Rate:
+        """Tries that succeed with given chances each, decided by a draw of each.
+
+        So the tries are what they would be in the world, and the interval holds.
+        """
+        hits = int((rng.random(len(chances)) < chances).sum())
+        return cls.of(hits, len(chances), confidence)
+
+    def __repr__(self) -> str:
+        return (
+            f"Rate(hits={self.hits}, tries={self.tries}, value={self.value:.4g}, "
+            f"low={self.low:.2g}, high={self.high:.3g})"
+        )
+
+
+def interval(hits: int, tries: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """The interval of Clopper and Pearson; from 0 to 1 where nothing was tried."""
+    from scipy.special import betaincinv
+
+    check_fraction("confidence", confidence)
+    if not 0 <= hits <= tries:
+        raise ParameterError("hits", f"must be from 0 to the tries ({tries})", hits)
+    error = (1 - confidence) / 2
+    low = float(betaincinv(hits, tries - hits + 1, error)) if hits else 0.0
+    high = float(betaincinv(hits + 1, tries - hits, 1 - error)) if hits < tries else 1.0
+    return low, high
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One attack: how often it succeeds, beside guessing, and beside people not in the table.
+
+    ``attack`` is what it is called, ``name`` which form of it in a few words; ``knows`` is what the
+    attacker has, ``says`` what the outcome means. ``guess`` is the success of somebody who has not
+    seen the release, ``control`` that of the same attack on people whom the release cannot know.
+    ``bound`` is the most that the guarantee allows, None where there is no guarantee or it says
+    nothing of this attack.
+    """
+
+    attack: str
+    name: str
+    knows: str
+    success: Rate
+    guess: Rate
+    control: Rate | None = None
+    says: str = ""
+    bound: float | None = None
+    details: dict[str, float | str] = field(default_factory=dict)
+
+    @property
+    def rest(self) -> Rate:
+        """What needs no release of these people: the better of guessing and the control group."""
+        if self.control is None or self.control.value < self.guess.value:
+            return self.guess
+        return self.control
+
+    @property
+    def excess(self) -> tuple[float, float, float]:
+        """What the release adds: the share of people hit who would not have been hit without it.
+
+        ``(success - rest) / (1 - rest)``, at least 0, with ends at which both intervals are worst;
+        so its confidence is at least that of both together.
+        """
+        rest = self.rest
+        return (
+            _residual(self.success.value, rest.value),
+            _residual(self.success.low, rest.high),
+            _residual(self.success.high, rest.low),
+        )
+
+    @property
+    def succeeds(self) -> bool:
+        """Whether the attack does better than what needs no release, beyond the intervals."""
+        return self.success.low > self.rest.high
+
+
+def _residual(success: float, rest: float) -> float:
+    return max(0.0, (success - rest) / (1 - rest)) if rest < 1 else 0.0
