@@ -22,9 +22,9 @@ class Rate:
     """Hits of tries, the share, and the interval that holds the true share with a confidence.
 
     >>> Rate.of(3, 100)
-    Rate(hits=3, tries=100, value=0.03, low=0.0062, high=0.0852)
+    Rate(hits=3, tries=100, value=0.03, low=0.00623, high=0.0852)
     >>> Rate.of(0, 0)
-    Rate(hits=0, tries=0, value=0.0, low=0.0, high=1.0)
+    Rate(hits=0, tries=0, value=0, low=0, high=1)
     """
 
     hits: int
@@ -53,7 +53,7 @@ class Rate:
     def __repr__(self) -> str:
         return (
             f"Rate(hits={self.hits}, tries={self.tries}, value={self.value:.4g}, "
-            f"low={self.low:.2g}, high={self.high:.3g})"
+            f"low={self.low:.3g}, high={self.high:.3g})"
         )
 
 
