@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.arrays import Bools, Codes, Counts, Floats, Places
+from incrowd.arrays import Bools, Codes, Counts, Places
 from incrowd.codes.frequency import Frequencies, keys
 from incrowd.measure.labels import Cover
+from incrowd.measure.risk import label_at
 
 _CELLS = 20_000_000  # comparisons of a person with a class that are held at once
 
@@ -56,14 +57,55 @@ class Seen:
         )
         return part, at.astype(np.int64)
 
-    def without_stars(self) -> Seen:
-        """Without the rows that show nothing at all; they fit everybody and name nobody."""
-        starred = [cover.starred[self.codes[:, at]] for at, cover in enumerate(self.covers)]
-        shown = ~np.all(starred, axis=0) if starred else np.ones(len(self), dtype=bool)
-        return replace(self, codes=self.codes[shown], counts=self.counts[shown])
+    def class_of(self, points: Codes) -> Places | None:
+        """The one class that fits each of some people in all columns, -1 where none does.
+
+        None where people may fit several, because labels of a column overlap.
+        """
+        columns = [label_at(cover, points[:, at]) for at, cover in enumerate(self.covers)]
+        found = [column for column in columns if column is not None]
+        if len(found) < len(columns):
+            return None
+        if not len(self):
+            return np.full(len(points), -1, dtype=np.int64)
+        codes = np.column_stack(found)
+        known = (codes >= 0).all(axis=1)
+        named = keys(np.vstack([self.codes, np.maximum(codes, 0)]).astype(np.int32))
+        order = np.argsort(named[: len(self)])
+        places = np.searchsorted(named[: len(self)], named[len(self) :], sorter=order)
+        at = order[np.minimum(places, len(self) - 1)]
+        hit = known & (named[at] == named[len(self) :])
+        return np.where(hit, at, -1)
 
     def near(self, points: Codes) -> Iterator[Near]:
-        """The classes that fit each of some people in most columns, in parts."""
+        """The classes that fit each of some people in most columns, in parts.
+
+        Where each person fits at most one class it is looked up; only people who fit none are held
+        against all classes.
+        """
+        known = self.class_of(points)
+        if known is None:
+            yield from self._compared(points)
+            return
+        size = max(1, _CELLS // max(len(self), 1))
+        for start in range(0, len(points), size):
+            yield self._looked_up(points, known, slice(start, min(start + size, len(points))))
+
+    def _looked_up(self, points: Codes, known: Places, part: slice) -> Near:
+        here = known[part]
+        lost = np.flatnonzero(here < 0)
+        most = np.full(len(here), len(self.names), dtype=np.int64)
+        person, place = np.flatnonzero(here >= 0), here[here >= 0]
+        for near in self._compared(points[part][lost]):
+            most[lost[near.part]] = near.most
+            person = np.append(person, lost[near.part][near.person])
+            place = np.append(place, near.place)
+        order = np.argsort(person, kind="stable")
+        ends = np.searchsorted(person[order], np.arange(len(here) + 1))
+        return Near(part, most, place[order], ends)
+
+    def _compared(self, points: Codes) -> Iterator[Near]:
+        """Each person held against all classes."""
         size = max(1, _CELLS // max(len(self), 1))
         for start in range(0, len(points), size):
             some = points[start : start + size]
@@ -93,10 +135,15 @@ class Near:
     place: Places
     ends: Places
 
-    def sums(self, weights: Counts | Floats) -> Floats:
-        """For each person, what the nearest classes weigh together; rows of a matrix, too."""
-        upto = np.concatenate([np.zeros_like(weights[:1]), np.cumsum(weights[self.place], axis=0)])
-        return np.asarray(upto[self.ends[1:]] - upto[self.ends[:-1]], dtype=np.float64)
+    def sums(self, weights: Counts) -> Counts:
+        """For each person, what the nearest classes weigh together."""
+        upto = np.append(0, np.cumsum(weights[self.place]))
+        return np.asarray(upto[self.ends[1:]] - upto[self.ends[:-1]])
+
+    @property
+    def person(self) -> Places:
+        """The person that each entry of ``place`` belongs to."""
+        return np.repeat(np.arange(len(self.most)), np.diff(self.ends))
 
 
 def fits(cover: Cover, places: Codes) -> npt.NDArray[np.uint8]:
@@ -105,6 +152,38 @@ def fits(cover: Cover, places: Codes) -> npt.NDArray[np.uint8]:
     for label, covered in cover.sets.items():
         found[:, label] = np.isin(places, covered)
     return found.astype(np.uint8)
+
+
+def seen(
+    names: Sequence[str], shown: Frequencies, covers: Sequence[Cover], drawn: float = 1.0
+) -> Seen:
+    """A release as an attacker reads it.
+
+    Rows that show nothing at all fit everybody and name nobody; they are left out.
+    """
+    starred = [cover.starred[shown.codes[:, at]] for at, cover in enumerate(covers)]
+    kept = ~np.all(starred, axis=0)
+    codes = shown.codes[kept].copy()
+    used = []
+    for at, cover in enumerate(covers):
+        labels, codes[:, at] = np.unique(codes[:, at], return_inverse=True)
+        used.append(_only(cover, labels))
+    return Seen(tuple(names), codes, shown.counts[kept], tuple(used), drawn)
+
+
+def _only(cover: Cover, labels: Codes) -> Cover:
+    """What some of the labels cover."""
+    return Cover(
+        tuple(cover.labels[label] for label in labels.tolist()),
+        cover.loss[labels],
+        cover.precision[labels],
+        cover.shares[labels],
+        cover.rows[labels],
+        cover.starred[labels],
+        cover.low[labels],
+        cover.high[labels],
+        {at: cover.sets[x] for at, x in enumerate(labels.tolist()) if x in cover.sets},
+    )
 
 
 @dataclass(frozen=True, eq=False)

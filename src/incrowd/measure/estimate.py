@@ -40,6 +40,11 @@ class Rate:
         return cls(hits, tries, hits / tries if tries else 0.0, low, high)
 
     @classmethod
+    def known(cls, value: float) -> Rate:
+        """A share that is computed and not estimated: its interval is itself."""
+        return cls(0, 0, value, value, value)
+
+    @classmethod
     def drawn(
         cls, chances: Floats, rng: np.random.Generator, confidence: float = CONFIDENCE
     ) -> Rate:

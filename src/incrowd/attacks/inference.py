@@ -1,0 +1,267 @@
+"""Inference: what a release tells of a value that the attacker does not know.
+
+The attacker knows some columns of a person and wants another, the secret. A release that shows
+how people are tells something of everybody, in the table or not: that is what it is made for. So
+success counts by what it exceeds the same attack on people who are not in the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+from incrowd.arrays import Bools, Codes, Floats, Places
+from incrowd.attacks.seen import Near, People, Seen
+from incrowd.codes.frequency import Frequencies
+from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
+from incrowd.measure.labels import Cover
+from incrowd.measure.prediction import accuracy
+from incrowd.measure.risk import label_at
+from incrowd.measure.utility import Pair
+
+ATTACK = "inference"
+_NOTHING = -1  # what is said of a person of whom nothing is said
+_Decided: TypeAlias = Callable[[Near, Floats], Bools]
+_COMPARISONS = 2_000_000_000  # of known people with classes, to find out who stands in which
+
+
+@dataclass(frozen=True, eq=False)
+class Secret:
+    """A column to be found out, of a release that is seen by other columns.
+
+    ``held[c, l]`` rows of class c show label l of it, and ``cover`` says what the labels cover. What
+    is said of a person is a bin of values, and right if it is that of the person's value.
+    """
+
+    name: str
+    held: sparse.csr_matrix
+    cover: Cover
+
+    @property
+    def prior(self) -> Floats:
+        """The share of the rows expected in each bin."""
+        rows = np.asarray(self.held.sum(axis=0)).ravel() @ self.cover.shares
+        return np.asarray(rows / max(float(rows.sum()), 1.0), dtype=np.float64)
+
+    def likely(self, rows: Floats, decided: Bools) -> Places:
+        """The likeliest bin by rows of each label (across); of equals the most frequent one."""
+        weights = rows @ self.cover.shares + self.prior * 1e-6
+        return np.where(decided, np.argmax(weights, axis=1), _NOTHING)
+
+
+@dataclass(frozen=True, eq=False)
+class Victims:
+    """People by the columns that the attacker knows, with the place and the bin of their secrets."""
+
+    people: People
+    places: Codes
+    truth: Places
+
+    def __len__(self) -> int:
+        return len(self.truth)
+
+    def rate(self, said: Places, confidence: float) -> Rate:
+        """How often it is right."""
+        return Rate.of(int((said == self.truth).sum()), len(self), confidence)
+
+
+def secret_of(seen: Seen, known: Sequence[int], at: int) -> tuple[Seen, Secret]:
+    """A release seen by the columns ``known``, and another column of it as a secret."""
+    part, becomes = seen.part(known)
+    shape = (len(part), len(seen.covers[at].labels))
+    held = sparse.csr_matrix((seen.counts, (becomes, seen.codes[:, at])), shape=shape)
+    return part, Secret(seen.names[at], held, seen.covers[at])
+
+
+def victims_of(people: People, known: Sequence[int], at: int, bins: Places) -> Victims:
+    """People by the columns ``known``, with another column as their secret."""
+    places = people.points[:, at]
+    return Victims(People(people.points[:, list(known)]), places, bins[places])
+
+
+def by_rows(
+    seen: Seen,
+    secret: Secret,
+    victims: Victims,
+    *,
+    control: Victims | None = None,
+    confidence: float = CONFIDENCE,
+) -> Estimate:
+    """Say of each person what most of the rows show that fit best."""
+
+    def said(some: Victims) -> Places:
+        return _by_nearest(seen, secret, some, lambda _near, rows: rows.sum(axis=1) > 0)
+
+    return Estimate(
+        attack=ATTACK,
+        name=f"{secret.name}, by the rows alike",
+        knows=f"{', '.join(seen.names)} of each person",
+        success=victims.rate(said(victims), confidence),
+        guess=_blind(secret, victims, confidence),
+        control=None if control is None else control.rate(said(control), confidence),
+        says=f"says the most frequent {secret.name} of the rows that fit best",
+    )
+
+
+def by_homogeneity(
+    seen: Seen,
+    secret: Secret,
+    victims: Victims,
+    *,
+    control: Victims | None = None,
+    confidence: float = CONFIDENCE,
+) -> Estimate:
+    """Say something only of people all of whose rows show one and the same label.
+
+    Success is the share of all people of whom it is said and right. Guessing says the most frequent
+    value of the same people.
+    """
+
+    def certain(near: Near, rows: Floats) -> Bools:
+        whole = near.most == len(seen.names)
+        return np.asarray(whole & (np.count_nonzero(rows, axis=1) == 1))
+
+    def said(some: Victims) -> Places:
+        return _by_nearest(seen, secret, some, certain)
+
+    found = said(victims)
+    mode = np.where(found == _NOTHING, _NOTHING, int(np.argmax(secret.prior)))
+    share = float((found != _NOTHING).mean()) if len(found) else 0.0
+    return Estimate(
+        attack=ATTACK,
+        name=f"{secret.name}, by classes that agree",
+        knows=f"{', '.join(seen.names)} of each person",
+        success=victims.rate(found, confidence),
+        guess=victims.rate(mode, confidence),
+        control=None if control is None else control.rate(said(control), confidence),
+        says=f"all rows alike show one {secret.name} for {share:.1%} of the people",
+        details={"certain": share},
+    )
+
+
+def by_background(
+    seen: Seen,
+    secret: Secret,
+    victims: Victims,
+    everybody: Frequencies,
+    *,
+    control: Victims | None = None,
+    confidence: float = CONFIDENCE,
+) -> Estimate | None:
+    """Take everybody else whom one knows out of a class, and see what is left.
+
+    The attacker knows the whole table but for the person: ``everybody`` by positions, the secret
+    last. What a class shows of each label less what the others account for is 1 for the label of
+    the person and 0 for all others, if classes are published as they are. Noise and unknown draws
+    blur it. Where the class is not shown, the most frequent value is said. None where that many
+    people cannot be held against that many classes.
+    """
+    homes = _homes(seen, everybody.codes[:, :-1])
+    labels = label_at(secret.cover, everybody.codes[:, -1])
+    if homes is None or labels is None:
+        return None
+    inside = (homes >= 0) & (labels >= 0)
+    others = sparse.csr_matrix(
+        (everybody.counts[inside], (homes[inside], labels[inside])), shape=secret.held.shape
+    )
+    left = (secret.held - others * seen.drawn).tocsr()
+
+    def said(some: Victims, *, present: bool) -> Places:
+        home = _homes(seen, some.people.points)
+        assert home is not None
+        rows = np.asarray(left[np.maximum(home, 0)].todense(), dtype=np.float64)
+        if present:  # the person is one of everybody, whom the attacker does not count
+            rows += seen.drawn * _labels(secret, some.places)
+        mode = int(np.argmax(secret.prior))
+        return np.where(home >= 0, secret.likely(rows, home >= 0), mode)
+
+    return Estimate(
+        attack=ATTACK,
+        name=f"{secret.name}, knowing everybody else",
+        knows=f"every row of the table but the person's, and {', '.join(seen.names)} of the person",
+        success=victims.rate(said(victims, present=True), confidence),
+        guess=_blind(secret, victims, confidence),
+        control=None if control is None else control.rate(said(control, present=False), confidence),
+        says=f"takes the others out of the class and reads the {secret.name} that is left",
+    )
+
+
+def by_classifier(
+    seen: Seen,
+    secret: Secret,
+    victims: Victims,
+    pair: Pair,
+    trained_on: Frequencies,
+    *,
+    confidence: float = CONFIDENCE,
+) -> Estimate:
+    """Let a classifier learn from the release, and another from a control group.
+
+    ``pair`` has the people attacked as its original and the release, by bins, over the known
+    columns and the secret; ``trained_on`` the control group. Both models are tried on the people
+    attacked. What the release tells beyond what the control group tells is told by these people
+    being in it.
+    """
+    tried = pair.original
+    beside = Pair(pair.names, trained_on, pair.released, pair.shares, pair.ordered, pair.noise)
+    found = accuracy(beside, target=secret.name, held_out=tried)
+
+    def rate(share: float) -> Rate:
+        return Rate.of(round(share * tried.total), tried.total, confidence)
+
+    return Estimate(
+        attack=ATTACK,
+        name=f"{secret.name}, by a classifier",
+        knows=f"{', '.join(seen.names)} of each person, and how to train a classifier",
+        success=rate(found.released),
+        guess=_blind(secret, victims, confidence),
+        control=rate(found.original),
+        says="learns from the release; the control learnt from people not in it",
+    )
+
+
+def _blind(secret: Secret, victims: Victims, confidence: float) -> Rate:
+    """Saying the most frequent value of everybody."""
+    mode = np.full(len(victims), int(np.argmax(secret.prior)))
+    return victims.rate(mode, confidence)
+
+
+def _by_nearest(seen: Seen, secret: Secret, some: Victims, decided: _Decided) -> Places:
+    """What is said of each person by the rows that fit best."""
+    said = np.full(len(some), _NOTHING)
+    for near in seen.near(some.people.points):
+        chosen = sparse.csr_matrix(
+            (np.ones(len(near.place)), near.place, near.ends), shape=(len(near.most), len(seen))
+        )
+        rows = np.asarray((chosen @ secret.held).todense(), dtype=np.float64)
+        said[near.part] = secret.likely(rows, decided(near, rows))
+    return said
+
+
+def _homes(seen: Seen, points: Codes) -> Places | None:
+    """The class that each person stands in, -1 if none; None where it would take too long."""
+    homes = seen.class_of(points)
+    if homes is not None:
+        return homes
+    if len(points) * len(seen) * len(seen.names) > _COMPARISONS:
+        return None
+    homes = np.full(len(points), -1, dtype=np.int64)
+    for near in seen.near(points):
+        whole = near.most == len(seen.names)
+        first = near.place[np.minimum(near.ends[:-1], max(len(near.place) - 1, 0))]
+        homes[near.part] = np.where(whole, first, -1)
+    return homes
+
+
+def _labels(secret: Secret, places: Codes) -> Floats:
+    """For each person a row with 1 at the label that shows the secret."""
+    labels = label_at(secret.cover, places)
+    assert labels is not None
+    rows = np.zeros((len(places), secret.held.shape[1]))
+    shown = labels >= 0
+    rows[np.flatnonzero(shown), labels[shown]] = 1.0
+    return rows

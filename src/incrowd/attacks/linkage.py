@@ -1,0 +1,119 @@
+"""Linkage: the released row that is made of a person is looked for.
+
+The attacker knows some columns of a person, looks for the released rows that fit best, and names
+one of them at random. Rows alike cannot be told apart, so with s rows that fit he is right with
+probability 1/s if the person's row is among them, and it is in the release with the probability
+that it was drawn at all. People not in the table have no row to be found; of them the control says
+how often the attacker would name a row with the same conviction, and be wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from incrowd.arrays import Codes, Floats
+from incrowd.attacks.seen import People, Seen
+from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
+
+_SUBSETS = 300  # up to so many choices of columns are all tried
+_COMPARISONS = 2_000_000_000  # of people with classes, while choices of columns are tried
+_FEWEST, _MOST = 50, 500  # people that choices of columns are tried on
+
+
+def linkage(
+    seen: Seen,
+    people: People,
+    *,
+    known: Sequence[int],
+    control: People | None = None,
+    errors: float = 0.0,
+    rng: np.random.Generator,
+    confidence: float = CONFIDENCE,
+) -> Estimate:
+    """Name the row of each person, knowing the columns ``known``, each value wrong by ``errors``.
+
+    Claim: the chance of a person is ``drawn * |own and near| / |own| / |near|``, in rows, where
+    ``own`` are the rows that fit the person in truth in all columns and ``near`` those that fit the
+    attacker's knowledge best. For the person's row, if it was drawn, is any of the own ones; it has
+    to be among the near ones; and of those one is picked. Without errors own lies within near.
+    """
+    chances = _chances(seen, people, known, errors, rng)
+    convinced = None
+    if control is not None:
+        sure = _convinced(seen.part(known)[0], control.points[:, list(known)])
+        convinced = Rate.drawn(sure, rng, confidence)
+    success = Rate.drawn(chances, rng, confidence)
+    listed = ", ".join(seen.names[at] for at in known)
+    knowledge = f"{listed} of each person"
+    if errors:
+        knowledge += f", each value wrong with probability {errors:g}"
+    return Estimate(
+        attack="linkage",
+        name="all that identifies" if len(known) == len(seen.names) else f"{len(known)} columns",
+        knows=knowledge,
+        success=success,
+        guess=Rate.known(seen.drawn / max(seen.rows, 1)),
+        control=convinced,
+        says=f"names the right row of {success.value:.1%} of the people",
+        details={"expected": float(chances.mean()) if len(chances) else 0.0},
+    )
+
+
+def worst(seen: Seen, people: People, number: int, *, rng: np.random.Generator) -> tuple[int, ...]:
+    """The columns, so many of them, by which most people are found.
+
+    All choices are tried where they are few; else columns are added one by one, each time the one
+    that helps the attacker most. They are tried on some of the people: try the outcome on others.
+    """
+    width = len(seen.names)
+    listed = comb(width, number) <= _SUBSETS
+    tried = comb(width, number) if listed else number * width
+    fewer = _COMPARISONS // max(tried * len(seen) * number, 1)
+    some = people.some(min(max(fewer, _FEWEST), _MOST), rng)
+
+    def found(columns: tuple[int, ...]) -> float:
+        return float(_chances(seen, some, columns, 0.0, rng).mean())
+
+    if listed:
+        return max(combinations(range(width), number), key=found)
+    chosen: tuple[int, ...] = ()
+    for _ in range(number):
+        others = [at for at in range(width) if at not in chosen]
+        chosen = max(((*chosen, at) for at in others), key=found)
+    return tuple(sorted(chosen))
+
+
+def _chances(
+    seen: Seen, people: People, known: Sequence[int], errors: float, rng: np.random.Generator
+) -> Floats:
+    """The chance that each person's row is named."""
+    part, becomes = seen.part(known)
+    told = (people.mistaken(errors, rng) if errors else people).points[:, list(known)]
+    near, members = np.zeros(len(people)), [np.zeros(0, dtype=np.int64)]
+    for one in part.near(told):
+        near[one.part] = one.sums(part.counts)
+        members.append((one.person + one.part.start) * len(part) + one.place)
+    named = np.concatenate(members)
+    found = np.zeros(len(people))
+    for one in seen.near(people.points):
+        fitting = one.most[one.person] == len(seen.names)
+        both = (one.person + one.part.start) * len(part) + becomes[one.place]
+        rows = seen.counts[one.place] * fitting
+        own = np.bincount(one.person, rows, len(one.most))
+        shared = np.bincount(one.person, rows * np.isin(both, named), len(one.most))
+        found[one.part] = shared / np.maximum(own, 1)
+    return seen.drawn * found / np.maximum(near, 1)
+
+
+def _convinced(seen: Seen, points: Codes) -> Floats:
+    """How sure the attacker is of the row that he names: one over the rows that fit wholly."""
+    sure = np.zeros(len(points))
+    for one in seen.near(points):
+        rows = one.sums(seen.counts)
+        whole = (one.most == len(seen.names)) & (rows > 0)
+        sure[one.part] = np.where(whole, 1 / np.maximum(rows, 1), 0.0)
+    return sure
