@@ -218,11 +218,11 @@ def test_a_verdict_follows_the_numbers(stored: Any) -> None:
 
 
 def rebuilt(stored: Any) -> Numbers:
-    from incrowd.measure.linkage import Estimate
+    from incrowd.measure.linkage import Mean
 
     def cell(found: Any) -> Cell:
-        named = {x: Estimate(**found[x]) for x in ("error", "linking", "linking_shared")}
-        lost = {float(c): Estimate(**x) for c, x in found["suppressed"].items()}
+        named = {x: Mean(**found[x]) for x in ("error", "linking", "linking_shared")}
+        lost = {float(c): Mean(**x) for c, x in found["suppressed"].items()}
         return Cell(**{**found, **named, "suppressed": lost})
 
     def widened(found: Any) -> paper_b_data.Widened:

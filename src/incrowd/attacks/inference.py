@@ -33,8 +33,8 @@ _COMPARISONS = 2_000_000_000  # of known people with classes, to find out who st
 class Secret:
     """A column to be found out, of a release that is seen by other columns.
 
-    ``held[c, l]`` rows of class c show label l of it, and ``cover`` says what the labels cover. What
-    is said of a person is a bin of values, and right if it is that of the person's value.
+    ``held[c, l]`` rows of class c show label l of it, and ``cover`` says what the labels cover.
+    What is said of a person is a bin of values, and right if it is that of the person's value.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Secret:
 
 @dataclass(frozen=True, eq=False)
 class Victims:
-    """People by the columns that the attacker knows, with the place and the bin of their secrets."""
+    """People by the columns that the attacker knows, and where their secrets lie, by bin, too."""
 
     people: People
     places: Codes

@@ -32,7 +32,7 @@ class Linking:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Mean:
     """A mean over runs with its 95 % confidence interval."""
 
     mean: float
@@ -64,16 +64,16 @@ def linking_risk(
     return Linking(float(won.mean()), float((won / np.maximum(ties, 1)).mean()), n)
 
 
-def repeated(run: Callable[[], float], runs: int = 30) -> Estimate:
+def repeated(run: Callable[[], float], runs: int = 30) -> Mean:
     """The mean of independent runs and its confidence interval, by Student's distribution."""
     from scipy.special import stdtrit
 
     found = np.array([run() for _ in range(runs)])
     mean = float(found.mean())
     if runs < 2:
-        return Estimate(mean, mean, mean, runs)
+        return Mean(mean, mean, mean, runs)
     reach = float(stdtrit(runs - 1, 0.975) * found.std(ddof=1)) / math.sqrt(runs)
-    return Estimate(mean, mean - reach, mean + reach, runs)
+    return Mean(mean, mean - reach, mean + reach, runs)
 
 
 def predicted(classes: Members, originals: Steps, noise: Noise) -> Floats:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from incrowd.arrays import Codes, Steps
 from incrowd.codes.frequency import keys
 from incrowd.measure.labels import Cover
-from incrowd.measure.linkage import Estimate
+from incrowd.measure.linkage import Mean
 from incrowd.measure.risk import label_at
 
 NOT_MEASURED = "simulated with fresh noise of the spec's parameters, not measured on this file"
@@ -65,8 +65,8 @@ class SimulatedLoss:
 class Simulated:
     """Runs with fresh noise, of which ``note`` says what they are; of no file in particular."""
 
-    linking: Estimate
-    linking_shared: Estimate
+    linking: Mean
+    linking_shared: Mean
     columns: dict[str, SimulatedLoss] = field(default_factory=dict)
     note: str = NOT_MEASURED
 
@@ -82,8 +82,8 @@ class Noisiness:
     """
 
     columns: dict[str, NoiseLoss]
-    linking: Estimate | None
-    linking_shared: Estimate | None
+    linking: Mean | None
+    linking_shared: Mean | None
     suppressed_by_confidence: int | None
     warnings: tuple[str, ...] = ()
     simulated: Simulated | None = None

@@ -23,7 +23,7 @@ from incrowd.arrays import Floats, Steps
 from incrowd.codes.axis import Boxes, boxes, positions
 from incrowd.codes.counted import Rows
 from incrowd.engine.count import count_rows
-from incrowd.measure.linkage import Estimate, linking_risk, repeated
+from incrowd.measure.linkage import Mean, linking_risk, repeated
 from incrowd.methods.k_anonymity.classes import Classes, lattice_of
 from incrowd.methods.k_epsilon.loss import expected_error
 from incrowd.methods.k_epsilon.rows import NoisyRows, noisy_rows
@@ -149,7 +149,7 @@ def measure(
     return _grouped(data, algorithm, k, found, layout), cells
 
 
-def _estimate(values: Floats) -> Estimate:
+def _estimate(values: Floats) -> Mean:
     each = iter(values.tolist())
     return repeated(lambda: float(next(each)), len(values))
 

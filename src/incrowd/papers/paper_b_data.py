@@ -22,7 +22,7 @@ from incrowd.arrays import Members, Steps
 from incrowd.codes.counted import Rows
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
-from incrowd.measure.linkage import Estimate
+from incrowd.measure.linkage import Mean
 from incrowd.methods.k_anonymity.classes import Classes, classes
 from incrowd.methods.k_epsilon.rows import NoisyRows, noisy_rows
 from incrowd.privacy import class_noise
@@ -283,10 +283,10 @@ class Cell:
     k: int
     epsilon: float
     predicted_error: float
-    error: Estimate
-    linking: Estimate
-    linking_shared: Estimate
-    suppressed: dict[float, Estimate]
+    error: Mean
+    linking: Mean
+    linking_shared: Mean
+    suppressed: dict[float, Mean]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from incrowd.arrays import Bools, Floats, Members, Places, Steps
-from incrowd.measure.linkage import Estimate, Linking, linking_risk, predicted, repeated
+from incrowd.measure.linkage import Linking, Mean, linking_risk, predicted, repeated
 from incrowd.measure.noise import FRESH, NoiseLoss, Noisiness, Simulated
 from incrowd.methods.k_epsilon.rows import NoisyRows, NoisyValues
 from incrowd.privacy.randomness import Randomness, permutation
@@ -70,7 +70,7 @@ def expected_error(column: NoisyValues, members: Members) -> float:
     return float((column.noise.mean_apart(moved, members[counted]) / size).mean())
 
 
-def linked(data: NoisyRows, bits: Randomness, runs: int = RUNS) -> tuple[Estimate, Estimate]:
+def linked(data: NoisyRows, bits: Randomness, runs: int = RUNS) -> tuple[Mean, Mean]:
     """The linking risk over runs with fresh noise: ties as successes, and ties shared.
 
     Of very many rows each run links random classes of its own, so the interval covers that.
@@ -103,9 +103,9 @@ def _linked(data: NoisyRows, rows: Places, released: Sequence[Steps]) -> Linking
     )
 
 
-def exactly(value: float) -> Estimate:
+def exactly(value: float) -> Mean:
     """A figure that was measured, not estimated from runs."""
-    return Estimate(value, value, value, 1)
+    return Mean(value, value, value, 1)
 
 
 def _some_classes(data: NoisyRows, bits: Randomness, kept: Bools | None = None) -> Places:
