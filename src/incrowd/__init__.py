@@ -30,6 +30,7 @@ def __getattr__(name: str) -> Any:
     """Names that need tables are loaded when they are first used."""
     homes = {
         "Ledger": "release.ledger",
+        "attack": "tasks.attack",
         "check": "tasks.check",
         "draft": "tasks.draft.draft",
         "evaluate": "tasks.evaluate",
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from incrowd.measure.linkage import linking_risk
     from incrowd.release.ledger import Ledger
     from incrowd.release.verify import verify
+    from incrowd.tasks.attack import attack
     from incrowd.tasks.check import check
     from incrowd.tasks.draft.draft import draft
     from incrowd.tasks.evaluate import evaluate, information_loss
@@ -85,6 +87,7 @@ __all__ = [
     "UnsolvableError",
     "allowed",
     "amplified",
+    "attack",
     "beta",
     "check",
     "crowd_size",

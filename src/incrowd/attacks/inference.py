@@ -26,7 +26,6 @@ from incrowd.measure.utility import Pair
 ATTACK = "inference"
 _NOTHING = -1  # what is said of a person of whom nothing is said
 _Decided: TypeAlias = Callable[[Near, Floats], Bools]
-_COMPARISONS = 2_000_000_000  # of known people with classes, to find out who stands in which
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +79,7 @@ def secret_of(seen: Seen, known: Sequence[int], at: int) -> tuple[Seen, Secret]:
 def victims_of(people: People, known: Sequence[int], at: int, bins: Places) -> Victims:
     """People by the columns ``known``, with another column as their secret."""
     places = people.points[:, at]
-    return Victims(People(people.points[:, list(known)]), places, bins[places])
+    return Victims(people.part(known), places, bins[places])
 
 
 def by_rows(
@@ -152,32 +151,44 @@ def by_background(
     control: Victims | None = None,
     confidence: float = CONFIDENCE,
 ) -> Estimate | None:
-    """Take everybody else whom one knows out of a class, and see what is left.
+    """Take everybody else whom one knows out of a class, and weigh what is left.
 
     The attacker knows the whole table but for the person: ``everybody`` by positions, the secret
-    last. What a class shows of each label less what the others account for is 1 for the label of
-    the person and 0 for all others, if classes are published as they are. Noise and unknown draws
-    blur it. Where the class is not shown, the most frequent value is said. None where that many
-    people cannot be held against that many classes.
+    last. The others have ``o`` rows of a label in the class, and it shows ``z``. With the person's
+    row the label is expected to show ``d`` more than ``d * o``, d the chance to be drawn; so with a
+    spread s**2 of draws and noise the evidence for the label is ``(d * (z - d * o) - d**2 / 2) /
+    s**2``, the logarithm of a ratio of normal likelihoods, added to that of how frequent the label
+    is among the others. Without draws and noise s vanishes, and the class tells the label for
+    certain. A label that is not shown of a release with draws or noise is no evidence. Where the
+    class is not shown the most frequent value is said; where labels overlap, so that nobody can say
+    which class others are in, the whole release is taken as one class. None if labels of the secret
+    overlap.
     """
-    homes = _homes(seen, everybody.codes[:, :-1])
     labels = label_at(secret.cover, everybody.codes[:, -1])
-    if homes is None or labels is None:
+    apart = seen.class_of(victims.people.points) is not None
+    if labels is None or not len(seen):
         return None
-    inside = (homes >= 0) & (labels >= 0)
-    others = sparse.csr_matrix(
-        (everybody.counts[inside], (homes[inside], labels[inside])), shape=secret.held.shape
+    home = _homes(seen, everybody.codes[:, :-1], apart=apart)
+    inside = (home >= 0) & (labels >= 0)
+    shape = (len(seen) if apart else 1, secret.held.shape[1])
+    known = sparse.csr_matrix(
+        (everybody.counts[inside], (home[inside], labels[inside])), shape=shape
     )
-    left = (secret.held - others * seen.drawn).tocsr()
+    held = secret.held if apart else sparse.csr_matrix(secret.held.sum(axis=0))
 
     def said(some: Victims, *, present: bool) -> Places:
-        home = _homes(seen, some.people.points)
-        assert home is not None
-        rows = np.asarray(left[np.maximum(home, 0)].todense(), dtype=np.float64)
+        at = _homes(seen, some.people.points, apart=apart)
+        shown, others = (_rows(part, np.maximum(at, 0)) for part in (held, known))
         if present:  # the person is one of everybody, whom the attacker does not count
-            rows += seen.drawn * _labels(secret, some.places)
-        mode = int(np.argmax(secret.prior))
-        return np.where(home >= 0, secret.likely(rows, home >= 0), mode)
+            others -= _labels(secret, some.places)
+        chance = seen.drawn
+        spread = chance * (1 - chance) * others + seen.noise
+        evidence = (chance * (shown - chance * others) - chance**2 / 2) / np.maximum(spread, 1e-6)
+        if chance < 1 or seen.noise:
+            evidence = np.where(shown > 0, evidence, 0.0)
+        score = evidence + np.log(np.maximum(others, 0) + 0.5)
+        best = secret.cover.shares[np.argmax(score, axis=1)] + secret.prior * 1e-6
+        return np.where(at >= 0, np.argmax(best, axis=1), int(np.argmax(secret.prior)))
 
     return Estimate(
         attack=ATTACK,
@@ -186,7 +197,7 @@ def by_background(
         success=victims.rate(said(victims, present=True), confidence),
         guess=_blind(secret, victims, confidence),
         control=None if control is None else control.rate(said(control, present=False), confidence),
-        says=f"takes the others out of the class and reads the {secret.name} that is left",
+        says=f"takes the others out of the class and weighs the {secret.name} that is left",
     )
 
 
@@ -242,19 +253,14 @@ def _by_nearest(seen: Seen, secret: Secret, some: Victims, decided: _Decided) ->
     return said
 
 
-def _homes(seen: Seen, points: Codes) -> Places | None:
-    """The class that each person stands in, -1 if none; None where it would take too long."""
-    homes = seen.class_of(points)
-    if homes is not None:
-        return homes
-    if len(points) * len(seen) * len(seen.names) > _COMPARISONS:
-        return None
-    homes = np.full(len(points), -1, dtype=np.int64)
-    for near in seen.near(points):
-        whole = near.most == len(seen.names)
-        first = near.place[np.minimum(near.ends[:-1], max(len(near.place) - 1, 0))]
-        homes[near.part] = np.where(whole, first, -1)
-    return homes
+def _homes(seen: Seen, points: Codes, *, apart: bool) -> Places:
+    """The class that each person stands in, -1 if none; all in one where labels overlap."""
+    found = seen.class_of(points) if apart else None
+    return np.zeros(len(points), dtype=np.int64) if found is None else found
+
+
+def _rows(table: sparse.csr_matrix, places: Places) -> Floats:
+    return np.asarray(table[places].todense(), dtype=np.float64)
 
 
 def _labels(secret: Secret, places: Codes) -> Floats:

@@ -26,7 +26,7 @@ class Seen:
     """The classes of a release: ``codes`` are labels of the columns ``names``, ``counts`` rows.
 
     ``covers`` says what the labels of each column cover. ``drawn`` is the chance that a person's
-    row was drawn into the release at all.
+    row was drawn into the release at all, ``noise`` the variance of noise in numbers of rows.
     """
 
     names: tuple[str, ...]
@@ -34,6 +34,7 @@ class Seen:
     counts: Counts
     covers: tuple[Cover, ...]
     drawn: float = 1.0
+    noise: float = 0.0
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -155,7 +156,12 @@ def fits(cover: Cover, places: Codes) -> npt.NDArray[np.uint8]:
 
 
 def seen(
-    names: Sequence[str], shown: Frequencies, covers: Sequence[Cover], drawn: float = 1.0
+    names: Sequence[str],
+    shown: Frequencies,
+    covers: Sequence[Cover],
+    *,
+    drawn: float = 1.0,
+    noise: float = 0.0,
 ) -> Seen:
     """A release as an attacker reads it.
 
@@ -168,7 +174,7 @@ def seen(
     for at, cover in enumerate(covers):
         labels, codes[:, at] = np.unique(codes[:, at], return_inverse=True)
         used.append(_only(cover, labels))
-    return Seen(tuple(names), codes, shown.counts[kept], tuple(used), drawn)
+    return Seen(tuple(names), codes, shown.counts[kept], tuple(used), drawn, noise)
 
 
 def _only(cover: Cover, labels: Codes) -> Cover:
@@ -194,6 +200,10 @@ class People:
 
     def __len__(self) -> int:
         return len(self.points)
+
+    def part(self, columns: Sequence[int]) -> People:
+        """The same people by some of the columns."""
+        return People(self.points[:, list(columns)])
 
     def some(self, number: int, rng: np.random.Generator) -> People:
         """So many of them, at random; all if there are fewer."""

@@ -7,7 +7,8 @@ many or fewer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -82,8 +83,8 @@ class Estimate:
     ``attack`` is what it is called, ``name`` which form of it in a few words; ``knows`` is what the
     attacker has, ``says`` what the outcome means. ``guess`` is the success of somebody who has not
     seen the release, ``control`` that of the same attack on people whom the release cannot know.
-    ``bound`` is the most that the guarantee allows, None where there is no guarantee or it says
-    nothing of this attack.
+    ``bound`` is the most that the guarantee allows, None where there is no guarantee or nothing
+    is known of what would be without the release.
     """
 
     attack: str
@@ -121,6 +122,46 @@ class Estimate:
     def succeeds(self) -> bool:
         """Whether the attack does better than what needs no release, beyond the intervals."""
         return self.success.low > self.rest.high
+
+    @property
+    def verdict(self) -> str:
+        """What the release adds for this attacker, in words."""
+        if not self.succeeds:
+            return "nothing that shows"
+        if self.control is None:
+            return f"more than guessing, for {self.excess[0]:.0%} of the others"
+        words = f"{self.excess[0]:.0%} of those who were safe"
+        allowed = self.bound is not None and self.success.low <= self.bound
+        return f"{words}, within the guarantee" if allowed else words
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """What was tried against a release, and what was not and why.
+
+    ``people`` of the table were attacked, and ``control`` people who are not in it.
+    """
+
+    estimates: tuple[Estimate, ...]
+    people: int
+    control: int
+    notes: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {
+            "people": self.people,
+            "control": self.control,
+            "attacks": [
+                {
+                    **asdict(one),
+                    "excess": dict(zip(("value", "low", "high"), one.excess, strict=True)),
+                    "succeeds": one.succeeds,
+                }
+                for one in self.estimates
+            ],
+            "notes": list(self.notes),
+        }
 
 
 def _residual(success: float, rest: float) -> float:

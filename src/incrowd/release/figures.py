@@ -108,6 +108,49 @@ def horizontal_bars(values: Mapping[str, float], *, colour: str, title: str, acr
     return canvas.svg(title, f"A bar for each column: {across}.", _SHOWN)
 
 
+@dataclass(frozen=True)
+class Mark:
+    """A share with its interval; ``label`` says of what."""
+
+    label: str
+    colour: str
+    value: float
+    low: float
+    high: float
+
+
+def intervals(rows: Mapping[str, Sequence[Mark]], *, title: str, across: str) -> str:
+    """For each name some shares from 0 to 1 with their intervals, one below the other."""
+    names = {name: _short(name, _LONGEST_NAME) for name in rows}
+    left = 14 + max((_wide(short) for short in names.values()), default=0)
+    wide, row, top = _WIDTH - left - 18, 30, 28
+    bottom = top + row * len(names)
+    canvas = _Canvas(_WIDTH, bottom + 46)
+    for value, text in _UNIT.items():
+        x = left + wide * value
+        canvas.line(x, top, x, bottom, _GRID if value else _AXIS)
+        canvas.text(x, bottom + 16, text)
+    for place, (name, short) in enumerate(names.items()):
+        y = top + row * place
+        canvas.text(left - 6, y + row / 2 + 4, short, anchor="end", whole=name)
+        for at, mark in enumerate(rows[name]):
+            line = y + 7 + 8 * at
+            told = f"{name}, {mark.label}: {mark.value:.3f} ({mark.low:.3f} to {mark.high:.3f})"
+            reach = max(wide * (mark.high - mark.low), 1.0)
+            canvas.rectangle(left + wide * mark.low, line - 1.5, reach, 3, mark.colour, told)
+            canvas.dot(left + wide * mark.value, line, 3.5, mark.colour, told)
+    legend = {mark.label: mark.colour for marks in rows.values() for mark in marks}
+    x = _WIDTH - 8.0
+    for label, colour in reversed(legend.items()):
+        x -= _wide(label)
+        canvas.text(x, 16, label, anchor="start")
+        canvas.rectangle(x - 17, 6, 12, 12, colour)
+        x -= 34
+    middle = min(left + wide / 2, _WIDTH - 8 - _wide(across) / 2)
+    canvas.text(middle, bottom + 37, across)
+    return canvas.svg(title, f"Shares with intervals for each attack: {across}.", _SHOWN)
+
+
 def scatter(points: Sequence[Point], *, colour: str, title: str, across: str, up: str) -> str:
     """Points in a square from 0 to 1, with the line on which both are the same."""
     left, top, side = 54, 10, 250

@@ -7,10 +7,20 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from incrowd.measure.estimate import Attacked
 from incrowd.measure.evaluation import Evaluation
 from incrowd.release.certificate import Certificate
 from incrowd.release.examples import Examples
-from incrowd.release.figures import Point, Series, grouped_bars, heat_map, horizontal_bars, scatter
+from incrowd.release.figures import (
+    Mark,
+    Point,
+    Series,
+    grouped_bars,
+    heat_map,
+    horizontal_bars,
+    intervals,
+    scatter,
+)
 from incrowd.release.page import render
 
 
@@ -20,6 +30,7 @@ def report(
     reasons: Sequence[str] = (),
     warnings_: Sequence[str] = (),
     examples: Examples | None = None,
+    attacked: Attacked | None = None,
 ) -> str:
     """The report as one HTML page without links to anything else."""
     if found.slices:
@@ -31,7 +42,7 @@ def report(
     return render(
         "incrowd.release", template,
         certificate=certificate, found=found, reasons=reasons, warnings=warnings_,
-        examples=examples, **figures,
+        examples=examples, attacked=attacked, attacks=_drawn(lambda: _attacks(attacked)), **figures,
     )  # fmt: skip
 
 
@@ -116,6 +127,20 @@ def _associations(found: Evaluation) -> str:
         title="Associations of pairs of columns",
         across="association in the table",
         up="as released",
+    )
+
+
+def _attacks(attacked: Attacked | None) -> str:
+    """Success of each attack, beside guessing and beside people who are not in the table."""
+    rows = {}
+    for one in attacked.estimates if attacked is not None else ():
+        marks = [("of the table", "#0b4f8a", one.success), ("guessing", "#bbbbbb", one.guess)]
+        marks += [] if one.control is None else [("not in the table", "#e9a23b", one.control)]
+        rows[f"{one.attack}: {one.name}"] = [
+            Mark(label, colour, rate.value, rate.low, rate.high) for label, colour, rate in marks
+        ]
+    return intervals(
+        rows, title="What was tried against the release", across="share of tries that succeed"
     )
 
 

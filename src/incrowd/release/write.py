@@ -1,4 +1,7 @@
-"""A release as files: data, scheme, certificate; and, private, evaluation.json and the report."""
+"""A release as files: data, scheme, certificate; and, private, the report and its numbers.
+
+The numbers are in evaluation.json and attacks.json.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from incrowd import __version__
 from incrowd.codes.forms import Form
+from incrowd.measure.estimate import Attacked
 from incrowd.measure.evaluation import Evaluation
 from incrowd.privacy.events import as_dict
 from incrowd.release.certificate import (
@@ -133,11 +137,15 @@ def write_curator(
     reasons: Sequence[str],
     warnings: Sequence[str],
     examples: Examples | None = None,
+    attacked: Attacked | None = None,
 ) -> None:
     """Write what only the curator may see."""
     from incrowd.release.report import report
 
     text = json.dumps(evaluation.as_dict(), indent=2, sort_keys=True)
     (folder / "evaluation.json").write_text(text + "\n", encoding="utf-8")
-    page = report(certificate, evaluation, reasons, warnings, examples)
+    if attacked is not None:
+        text = json.dumps(attacked.as_dict(), indent=2, sort_keys=True)
+        (folder / "attacks.json").write_text(text + "\n", encoding="utf-8")
+    page = report(certificate, evaluation, reasons, warnings, examples, attacked)
     (folder / "report.html").write_text(page, encoding="utf-8")

@@ -87,6 +87,9 @@ class Column(Model):
         return self
 
 
+KEPT = Column.model_validate({"role": "sensitive", "hierarchy": "flat"})  # by its own values
+
+
 class PersonId(Model):
     """Several rows may belong to one person, told by this column; one of them is used.
 

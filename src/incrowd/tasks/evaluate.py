@@ -14,16 +14,14 @@ from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError, check_choice
 from incrowd.measure.evaluation import ByLabels, by_labels, leveled
 from incrowd.privacy.randomness import Randomness, SystemRandomness
-from incrowd.release.certificate import FILE, Certificate, Slice, sha256_of
+from incrowd.release.certificate import FILE, Certificate, Promise, Slice, sha256_of
 from incrowd.release.formulas import unescaped
 from incrowd.release.statements.format_3 import noise_in
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, taken
-from incrowd.spec.model import Column, PersonId, Spec
+from incrowd.spec.model import KEPT, Column, PersonId, Spec
 from incrowd.tasks.evaluate_noise import measured, relinked, simulated
 from incrowd.tasks.publish import Release
-
-KEPT = Column.model_validate({"role": "sensitive", "hierarchy": "flat"})
 
 
 def evaluate(
@@ -50,7 +48,7 @@ def evaluate(
     """
     file = taken(spec)
     before = open_for(file, original)
-    after, known = _opened(released)
+    after, known = opened(released)
     found = evaluate_tables(
         before,
         after,
@@ -76,7 +74,7 @@ def information_loss(
 ) -> dict[str, float | None]:
     """Every loss of a release by name; an unreleased row counts as :class:`Losses` says."""
     file = taken(spec)
-    after, known = _opened(released)
+    after, known = opened(released)
     found = evaluate_tables(
         open_for(file, original), after, file.spec, folder=file.folder, known=known
     )
@@ -155,26 +153,35 @@ def _safe(spec: Spec) -> bool:
 
 @dataclass(frozen=True)
 class Known:
-    """What the certificate beside a released file tells: levels of columns, noise of counts."""
+    """What the certificate beside a released file tells: levels, noise of counts, parameters.
+
+    ``epsilon`` and ``delta`` are those of the whole release, None where it promises none.
+    """
 
     levels: Mapping[str, int] = field(default_factory=dict)
     noise: CountNoise | None = None
+    parameters: Mapping[str, float | str] = field(default_factory=dict)
+    epsilon: float | None = None
+    delta: float | None = None
 
 
-def _opened(released: Any) -> tuple[Table, Known]:
+def opened(released: Any) -> tuple[Table, Known]:
     """A released table, and what the certificate beside it tells.
 
     What was escaped for spreadsheets is read back.
     """
     if isinstance(released, Release):
         released = _only_file(released)
-    table, found = open_table(released, empty=True), _certified(released)
-    if found is None:
+    table, certified = open_table(released, empty=True), _certified(released)
+    if certified is None:
         return table, Known()
+    found, promise = certified
     levels = {name: column.level for name, column in found.scheme.items()}
     plain = table.respelled(unescaped) if found.release.formulas else table
     known = {name: level for name, level in levels.items() if level is not None}
-    return plain, Known(known, noise_in(found.parameters))
+    return plain, Known(
+        known, noise_in(found.parameters), found.parameters, promise.epsilon, promise.delta
+    )
 
 
 def _only_file(release: Release) -> Path:
@@ -187,8 +194,8 @@ def _only_file(release: Release) -> Path:
     return release.folder / release.certificate.table.release.file
 
 
-def _certified(released: Any) -> Slice | None:
-    """What the certificate beside a released file says of it; None if none fits.
+def _certified(released: Any) -> tuple[Slice, Promise] | None:
+    """What the certificate beside a released file says of it and promises; None if none fits.
 
     It must be whole (its seal fits) and name the file with its hash.
     """
@@ -203,5 +210,5 @@ def _certified(released: Any) -> Slice | None:
         return None
     for table in certificate.tables if whole else ():
         if (table.release.file, table.release.sha256) == (path.name, digest):
-            return table
+            return table, certificate.guarantee
     return None

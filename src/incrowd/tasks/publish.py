@@ -2,8 +2,8 @@
 
 The walk: the method settles what it promises; the table is opened, checked and counted; the
 spend, if there is one, is booked; only then is anything drawn. The method makes the rows; they
-are measured; data, scheme, certificate and the curator's report are written into drafts; they
-appear.
+are measured and attacked; data, scheme, certificate and the curator's report are written into
+drafts; they appear.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from incrowd.arrays import Progress, Step
+from incrowd.attacks.own import attack_own
 from incrowd.engine.source import open_for
 from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import IncrowdError, IncrowdWarning
@@ -218,11 +219,13 @@ def released(
         made = method.make(counted, Walk(bits, source.engine, step, progress))
         step("measure")
         evaluation, measured = made.measured()
+        step("attack")
+        attacked = attack_own(made, counted)
         step("write")
         certificate = write(draft, made, asked, private=bits.private, key=key, rehearsal=rehearsal)
         step("report")
         seen = examples(made.products[0], source)
-        write_curator(private, certificate, evaluation, made.reasons, measured, seen)
+        write_curator(private, certificate, evaluation, made.reasons, measured, seen, attacked)
         step("appear")
         if recognised is not None:
             known += recognised.remember(known, accounted=bool(spend))

@@ -16,6 +16,7 @@ from incrowd import __version__
 from incrowd.arrays import Step
 from incrowd.errors import IncrowdError, IncrowdWarning, Refusal, check_choice, check_whole
 from incrowd.ui import results, terminal
+from incrowd.ui.attack import attack
 from incrowd.ui.groups import hierarchies, ledgers
 from incrowd.ui.options import number, parsed
 from incrowd.ui.plan import plan
@@ -96,7 +97,7 @@ def _show_version(wanted: bool) -> None:
 
 app.add_typer(ledgers, name="ledger")
 app.add_typer(hierarchies, name="hierarchy")
-for command in (init, confirm, check, rehearse, schema, sample, plan):
+for command in (init, confirm, check, rehearse, schema, sample, plan, attack):
     app.command()(command)
 
 

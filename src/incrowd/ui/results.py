@@ -10,6 +10,7 @@ from incrowd.release.statements.format_3 import noise_of
 from incrowd.ui.terminal import console, say
 
 if TYPE_CHECKING:
+    from incrowd.measure.estimate import Attacked, Rate
     from incrowd.measure.evaluation import ByLabels, Evaluation
     from incrowd.measure.noise import NoiseLoss, Noisiness, Simulated
     from incrowd.release.certificate import Certificate
@@ -237,6 +238,41 @@ def print_evaluation(found: ByLabels) -> None:
             )
     for line in lines:
         terminal.print(line, markup=False, soft_wrap=True)
+
+
+def print_attacks(found: Attacked) -> None:
+    """Print what was tried against a release, one line for each attack, then its words."""
+    from rich.table import Table
+
+    terminal = console()
+    beside = f", and {found.control:,} who are not in it" if found.control else ""
+    terminal.print(f"{found.people:,} people of the table were attacked{beside}.")
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("attack")
+    for name in ("succeeds", "guessing", "not in the table"):
+        table.add_column(name, justify="right")
+    table.add_column("what the release adds")
+    for one in found.estimates:
+        table.add_row(
+            f"{one.attack}: {one.name}",
+            _rate(one.success),
+            f"{one.guess.value:.1%}",
+            "" if one.control is None else _rate(one.control),
+            one.verdict,
+        )
+    terminal.print(table, markup=False)
+    for one in found.estimates:
+        terminal.print(
+            f"{one.attack}, {one.name}: who knows {one.knows} {one.says}.",
+            markup=False,
+            soft_wrap=True,
+        )
+    for note in found.notes:
+        terminal.print(note, markup=False, soft_wrap=True)
+
+
+def _rate(rate: Rate) -> str:
+    return f"{rate.value:.1%} ({100 * rate.low:.1f} to {100 * rate.high:.1f})"
 
 
 def noise_lines(noise: Noisiness) -> list[str]:

@@ -1,0 +1,87 @@
+"""A release that was just made, attacked by what takes a second; for the curator's report.
+
+There is no control group, so success stands beside guessing alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from incrowd.attacks.trial import Scene, scene_of, tried
+from incrowd.codes.counted import COUNT, Counted, Rows, Shown
+from incrowd.codes.frequency import merged
+from incrowd.engine.count import read_shown
+from incrowd.measure.estimate import Attacked, Estimate
+from incrowd.release.product import Made, Product
+from incrowd.spec.build import build
+from incrowd.spec.model import KEPT
+
+TRIES = 1000
+_ROWS = 2_000_000  # of a release whose kept columns are read again
+
+
+def attack_own(made: Made, counted: Counted | Rows) -> Attacked:
+    """What is tried by default; of slices, the one that each attack does best on.
+
+    ``counted`` is what the release was made from. People are drawn by a fixed seed, so the same
+    release is attacked in the same way.
+    """
+    each = [
+        tried(_scene(product, counted), tries=TRIES, rng=np.random.default_rng(0))
+        for product in made.products
+    ]
+    first = each[0]
+    if len(each) == 1:
+        return first
+    best: dict[str, Estimate] = {}
+    for number, found in enumerate(each, 1):
+        for one in found.estimates:
+            known = best.get(one.attack)
+            if known is None or one.excess > known.excess:
+                best[one.attack] = replace(one, name=f"{one.name} (slice {number})")
+    notes = dict.fromkeys(note for found in each for note in found.notes)
+    return replace(first, estimates=tuple(best.values()), notes=tuple(notes))
+
+
+def _scene(product: Product, counted: Counted | Rows) -> Scene:
+    drawn = float(product.parameters.get("beta", 1.0))
+    if isinstance(counted, Rows) and product.kept and product.rows <= _ROWS:
+        return scene_of(*_with_kept(product, counted), secrets=product.kept, drawn=drawn)
+    secrets = [name for name, column in product.columns.items() if column.role == "sensitive"]
+    wanted = dict.fromkeys([*secrets, *([product.target] if product.target else [])])
+    original = _by_values(product.original)
+    return scene_of(original, product.shown, secrets=tuple(wanted), drawn=drawn)
+
+
+def _by_values(counted: Counted) -> Counted:
+    """Tuples of groups, each group by one value of it: at its level it is told from no other."""
+    maps = []
+    for hierarchy, level in zip(counted.hierarchies, counted.levels, strict=True):
+        group = hierarchy.groups[level]
+        value = np.zeros(len(hierarchy.labels[level]), dtype=np.int32)
+        value[group[::-1]] = np.arange(len(group), dtype=np.int32)[::-1]
+        maps.append(value)
+    nothing = (0,) * len(counted.names)
+    return replace(counted, levels=nothing, frequencies=counted.frequencies.rolled(maps))
+
+
+def _with_kept(product: Product, rows: Rows) -> tuple[Counted, Shown]:
+    """The table and the release, with the columns that are kept as they are."""
+    original, width = product.original, len(product.original.names)
+    names = (*original.names, *product.kept)
+    own = [build(KEPT, folder=Path(), values=rows.kept[name]) for name in product.kept]
+    codes = rows.frequencies.codes.copy()
+    for at, (name, hierarchy) in enumerate(zip(product.kept, own, strict=True), width):
+        codes[:, at] = hierarchy.encode(rows.kept[name])[codes[:, at]]
+    counted = Counted(
+        names,
+        (*original.hierarchies, *own),
+        (0,) * len(names),
+        merged(codes, rows.frequencies.counts),
+    )
+    shown = read_shown(product.data, names, weighted=COUNT in product.data.columns)
+    levels = product.shown.levels or (None,) * width
+    return counted, replace(shown, levels=(*levels, *(0,) * len(own)))

@@ -1,0 +1,160 @@
+"""One scene, every attack on it: a table, a release of it, and who knows what.
+
+Each attack is made on people of the table, and, if there is a control group, on people who are not
+in it: what works as well on those is not told by the release of anybody's row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from incrowd.attacks import inference
+from incrowd.attacks.linkage import linkage, worst
+from incrowd.attacks.seen import People, Seen, people, seen
+from incrowd.codes.axis import Axis, positions
+from incrowd.codes.counted import Counted, Shown
+from incrowd.codes.frequency import Frequencies, merged
+from incrowd.errors import ParameterError, check_choice, check_fraction, check_whole
+from incrowd.measure.estimate import CONFIDENCE, Attacked, Estimate
+from incrowd.measure.evaluation import covered
+from incrowd.measure.labels import bins_of
+
+ATTACKS = ("linkage", "inference")
+TRIES = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """What attacks are made on: a table by positions on axes, and a release of it as it is seen.
+
+    An attacker may know the columns ``quasi`` of people and wants one of the ``secrets``.
+    ``control`` are people who are not in the table.
+    """
+
+    axes: tuple[Axis, ...]
+    release: Seen
+    everybody: Frequencies
+    control: Frequencies | None
+    quasi: tuple[int, ...]
+    secrets: tuple[int, ...]
+
+
+def scene_of(
+    original: Counted,
+    shown: Shown,
+    *,
+    secrets: Sequence[str],
+    control: Frequencies | None = None,
+    drawn: float = 1.0,
+) -> Scene:
+    """The scene of a table and a release, both counted by the same columns.
+
+    ``original`` is at level 0; ``control`` has its codes. A person's row was ``drawn`` into the
+    release with this chance.
+    """
+    _, _, covers = covered(original, original.axes, shown)
+    noise = 0.0 if shown.noise is None else shown.noise.variance
+    names = original.names
+    return Scene(
+        axes=original.axes,
+        release=seen(names, shown.frequencies, covers, drawn=drawn, noise=noise),
+        everybody=_placed(original, original.frequencies),
+        control=None if control is None else _placed(original, control),
+        quasi=tuple(at for at, name in enumerate(names) if name not in secrets),
+        secrets=tuple(names.index(name) for name in secrets),
+    )
+
+
+def _placed(original: Counted, frequencies: Frequencies) -> Frequencies:
+    """Tuples of codes as positions on the axes."""
+    return Frequencies(positions(original.axes, frequencies.codes), frequencies.counts)
+
+
+def tried(
+    scene: Scene,
+    *,
+    knows: int | None = None,
+    errors: float = 0.0,
+    only: Sequence[str] = ATTACKS,
+    tries: int = TRIES,
+    confidence: float = CONFIDENCE,
+    rng: np.random.Generator,
+) -> Attacked:
+    """Every attack of ``only``, on at most ``tries`` people drawn from each side of the scene."""
+    for name in only:
+        check_choice("attack", name, ATTACKS)
+    if errors:
+        check_fraction("errors", errors)
+    number = int(check_whole("tries", tries))
+    targets = people(scene.everybody, number, rng)
+    control = None if scene.control is None else people(scene.control, number, rng)
+    trial = _Trial(scene, targets, control, knows, errors, confidence, rng)
+    every = {"linkage": trial.linkage, "inference": trial.inference}
+    found = [one for name in only for one in every[name]()]
+    notes = [one for one in found if isinstance(one, str)]
+    if control is None:
+        notes.append(
+            "There is no control group, so success stands beside guessing alone: what a release "
+            "tells of everybody, in the table or not, is not told apart from what it tells of its "
+            "own people."
+        )
+    estimates = tuple(one for one in found if isinstance(one, Estimate))
+    return Attacked(estimates, len(targets), len(control or ()), tuple(notes))
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """The attacks on one scene: each yields estimates, and words on what was not tried."""
+
+    scene: Scene
+    targets: People
+    others: People | None
+    knows: int | None
+    errors: float
+    confidence: float
+    rng: np.random.Generator
+
+    def linkage(self) -> Iterator[Estimate | str]:
+        """Knowing all quasi columns, and those that help most."""
+        quasi = self.scene.quasi
+        view, _ = self.scene.release.part(quasi)
+        asked = len(quasi) if self.knows is None else int(check_whole("knows", self.knows))
+        if asked > len(quasi):
+            raise ParameterError("knows", f"be at most the {len(quasi)} quasi columns", asked)
+        own = self.targets.part(quasi)
+        every = tuple(range(len(quasi)))
+        choices = [every] if asked == len(quasi) else [every, worst(view, own, asked, rng=self.rng)]
+        for known in choices:
+            yield linkage(
+                view,
+                own,
+                known=known,
+                control=None if self.others is None else self.others.part(quasi),
+                errors=self.errors,
+                rng=self.rng,
+                confidence=self.confidence,
+            )
+
+    def inference(self) -> Iterator[Estimate | str]:
+        """Every secret in turn, by all quasi columns."""
+        scene = self.scene
+        if not scene.secrets:
+            yield "No column is sensitive, so there is no secret: name one (--secret COLUMN)."
+        for at in scene.secrets:
+            bins = bins_of(scene.axes[at])
+            view, secret = inference.secret_of(scene.release, scene.quasi, at)
+            victims = inference.victims_of(self.targets, scene.quasi, at, bins)
+            others = None
+            if self.others is not None:
+                others = inference.victims_of(self.others, scene.quasi, at, bins)
+            ways: dict[str, Any] = {"control": others, "confidence": self.confidence}
+            yield inference.by_rows(view, secret, victims, **ways)
+            yield inference.by_homogeneity(view, secret, victims, **ways)
+            everybody = merged(scene.everybody.codes[:, [*scene.quasi, at]], scene.everybody.counts)
+            knowing = inference.by_background(view, secret, victims, everybody, **ways)
+            if knowing is not None:
+                yield knowing

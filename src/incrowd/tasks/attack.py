@@ -1,0 +1,111 @@
+"""Attack: open a table, a release of it and a control group, and try to break the release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from incrowd.attacks.trial import ATTACKS, TRIES, Scene, scene_of, tried
+from incrowd.codes.counted import COUNT
+from incrowd.engine.count import count, read_shown
+from incrowd.engine.source import open_for
+from incrowd.engine.table import Table, TableError
+from incrowd.errors import check_choice
+from incrowd.measure.estimate import CONFIDENCE, Attacked
+from incrowd.measure.evaluation import leveled
+from incrowd.privacy.randomness import SystemRandomness
+from incrowd.spec.build import Declared
+from incrowd.spec.file import SpecFile, taken
+from incrowd.spec.model import KEPT, PersonId, Spec
+from incrowd.tasks.evaluate import Known, opened, quasi_columns
+
+
+def attack(
+    original: Any,
+    released: Any,
+    spec: SpecFile | Path | str | Mapping[str, Any],
+    *,
+    control: Any = None,
+    secrets: Sequence[str] | None = None,
+    knows: int | None = None,
+    errors: float = 0.0,
+    only: Sequence[str] = ATTACKS,
+    tries: int = TRIES,
+    confidence: float = CONFIDENCE,
+    seed: int | None = None,
+) -> Attacked:
+    """Try to break a release, for the curator alone.
+
+    Tables are whatever :func:`incrowd.publish` takes; ``released`` may also be a release, or a file
+    that another tool made. The spec explains the labels: quasi columns are what an attacker knows,
+    ``secrets`` what he wants (by default the sensitive columns). ``control`` are people like those
+    in the table who are not in it, as rows of the same columns. ``knows`` is how many of the quasi
+    columns an attacker knows: those that help most are found. ``errors`` is the chance that a value
+    he knows is wrong. At most ``tries`` people are attacked, drawn at random, by a ``seed`` if
+    there is one.
+    """
+    file = taken(spec)
+    after, told = opened(released)
+    scene = _scene(
+        file,
+        open_for(file, original),
+        after,
+        told,
+        control=None if control is None else open_for(file, control),
+        secrets=secrets,
+    )
+    return tried(
+        scene, knows=knows, errors=errors, only=only, tries=tries, confidence=confidence,
+        rng=np.random.default_rng(seed),
+    )  # fmt: skip
+
+
+def _scene(
+    file: SpecFile,
+    original: Table,
+    released: Table,
+    told: Known,
+    *,
+    control: Table | None,
+    secrets: Sequence[str] | None,
+) -> Scene:
+    """Both tables counted by the columns that the release shows."""
+    spec = file.spec
+    wanted = _secrets(spec, released, secrets)
+    columns = {
+        name: column
+        for name, column in quasi_columns(spec).items()
+        if name not in wanted and name in released.columns
+    }
+    if not columns:
+        raise TableError("The released table has no quasi column that an attacker could know.")
+    for name in wanted:
+        own = spec.columns[name]
+        columns[name] = own if own.hierarchy is not None else KEPT
+    for table, which in ((original, "original"), (control, "control")):
+        missing = [name for name in columns if table is not None and name not in table.columns]
+        if missing:
+            raise TableError(f"The {which} table has no column '{missing[0]}'.")
+    if isinstance(spec.unit, PersonId):
+        original = original.one_row_each(spec.unit.id, SystemRandomness())
+    counted = count(original, Declared(columns, file.folder))
+    weighted = COUNT in released.columns and COUNT not in spec.columns
+    shown = read_shown(released, tuple(columns), weighted=weighted)
+    shown, _ = leveled(counted, replace(shown, noise=told.noise), told.levels)
+    others = None
+    if control is not None:
+        coders = dict(zip(counted.names, (h.encode for h in counted.hierarchies), strict=True))
+        others = control.count(counted.names, coders)
+    drawn = float(told.parameters.get("beta", 1.0))
+    return scene_of(counted, shown, secrets=wanted, control=others, drawn=drawn)
+
+
+def _secrets(spec: Spec, released: Table, asked: Sequence[str] | None) -> tuple[str, ...]:
+    if asked is None:
+        return tuple(name for name in spec.with_role("sensitive") if name in released.columns)
+    shown = [name for name in spec.with_role("quasi", "sensitive") if name in released.columns]
+    return tuple(check_choice("secret", name, shown) for name in asked)
