@@ -63,12 +63,12 @@ class Seen:
 
         None where people may fit several, because labels of a column overlap.
         """
+        if not len(self):
+            return np.full(len(points), -1, dtype=np.int64)
         columns = [label_at(cover, points[:, at]) for at, cover in enumerate(self.covers)]
         found = [column for column in columns if column is not None]
         if len(found) < len(columns):
             return None
-        if not len(self):
-            return np.full(len(points), -1, dtype=np.int64)
         codes = np.column_stack(found)
         known = (codes >= 0).all(axis=1)
         named = keys(np.vstack([self.codes, np.maximum(codes, 0)]).astype(np.int32))

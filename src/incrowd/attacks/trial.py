@@ -6,8 +6,9 @@ in it: what works as well on those is not told by the release of anybody's row.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,8 @@ class Scene:
     """What attacks are made on: a table by positions on axes, and a release of it as it is seen.
 
     An attacker may know the columns ``quasi`` of people and wants one of the ``secrets``.
-    ``control`` are people who are not in the table.
+    ``control`` are people who are not in the table. ``promise`` are the epsilon and delta that the
+    release promises, if it does.
     """
 
     axes: tuple[Axis, ...]
@@ -41,6 +43,7 @@ class Scene:
     control: Frequencies | None
     quasi: tuple[int, ...]
     secrets: tuple[int, ...]
+    promise: tuple[float, float] | None = None
 
 
 def scene_of(
@@ -50,6 +53,7 @@ def scene_of(
     secrets: Sequence[str],
     control: Frequencies | None = None,
     drawn: float = 1.0,
+    promise: tuple[float, float] | None = None,
 ) -> Scene:
     """The scene of a table and a release, both counted by the same columns.
 
@@ -66,6 +70,7 @@ def scene_of(
         control=None if control is None else _placed(original, control),
         quasi=tuple(at for at, name in enumerate(names) if name not in secrets),
         secrets=tuple(names.index(name) for name in secrets),
+        promise=promise,
     )
 
 
@@ -102,8 +107,24 @@ def tried(
             "tells of everybody, in the table or not, is not told apart from what it tells of its "
             "own people."
         )
-    estimates = tuple(one for one in found if isinstance(one, Estimate))
+    estimates = tuple(_bounded(one, scene) for one in found if isinstance(one, Estimate))
     return Attacked(estimates, len(targets), len(control or ()), tuple(notes))
+
+
+def _bounded(one: Estimate, scene: Scene) -> Estimate:
+    """With the most that the promise allows.
+
+    Claim: whatever counts as a success against a person, its chance is at most ``exp(epsilon)``
+    times the chance without the person's row, plus delta: that is what differential privacy says of
+    the event. Without their row the people of the table are like those of the control group. Of
+    linkage it says nothing: the people of the control group have no row that could be found.
+    """
+    if scene.promise is None or one.control is None or one.bound is not None:
+        return one
+    if one.attack == "linkage":
+        return one
+    epsilon, delta = scene.promise
+    return replace(one, bound=min(1.0, math.exp(epsilon) * one.control.high + delta))
 
 
 @dataclass(frozen=True, eq=False)

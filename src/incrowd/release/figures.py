@@ -78,12 +78,7 @@ def grouped_bars(
             canvas.text(x, y, groups[place])
     canvas.text((left + _WIDTH) / 2, canvas.height - 8, across)
     canvas.text(13, top + high / 2, up, turn=-90)
-    x = _WIDTH - 8.0
-    for one in reversed(series):
-        x -= _wide(one.label)
-        canvas.text(x, 16, one.label, anchor="start")
-        canvas.rectangle(x - 17, 6, 12, 12, one.colour)
-        x -= 34
+    _legend(canvas, {one.label: one.colour for one in series})
     return canvas.svg(title, f"Bars: {up} by {across}.", _SHOWN)
 
 
@@ -120,35 +115,37 @@ class Mark:
 
 
 def intervals(rows: Mapping[str, Sequence[Mark]], *, title: str, across: str) -> str:
-    """For each name some shares from 0 to 1 with their intervals, one below the other."""
-    names = {name: _short(name, _LONGEST_NAME) for name in rows}
-    left = 14 + max((_wide(short) for short in names.values()), default=0)
-    wide, row, top = _WIDTH - left - 18, 30, 28
-    bottom = top + row * len(names)
+    """For each name, above them, some shares from 0 to 1 with their intervals."""
+    left, top = 14, 28
+    wide, row = _WIDTH - left - 18, 20 + 9 * max((len(marks) for marks in rows.values()), default=0)
+    bottom = top + row * len(rows)
     canvas = _Canvas(_WIDTH, bottom + 46)
     for value, text in _UNIT.items():
         x = left + wide * value
         canvas.line(x, top, x, bottom, _GRID if value else _AXIS)
         canvas.text(x, bottom + 16, text)
-    for place, (name, short) in enumerate(names.items()):
+    for place, (name, marks) in enumerate(rows.items()):
         y = top + row * place
-        canvas.text(left - 6, y + row / 2 + 4, short, anchor="end", whole=name)
-        for at, mark in enumerate(rows[name]):
-            line = y + 7 + 8 * at
+        canvas.text(left + 6, y + 13, _short(name, wide), anchor="start", whole=name)
+        for line, mark in enumerate(marks):
+            middle = y + 22 + 9 * line
             told = f"{name}, {mark.label}: {mark.value:.3f} ({mark.low:.3f} to {mark.high:.3f})"
             reach = max(wide * (mark.high - mark.low), 1.0)
-            canvas.rectangle(left + wide * mark.low, line - 1.5, reach, 3, mark.colour, told)
-            canvas.dot(left + wide * mark.value, line, 3.5, mark.colour, told)
-    legend = {mark.label: mark.colour for marks in rows.values() for mark in marks}
-    x = _WIDTH - 8.0
-    for label, colour in reversed(legend.items()):
+            canvas.rectangle(left + wide * mark.low, middle - 1.5, reach, 3, mark.colour, told)
+            canvas.dot(left + wide * mark.value, middle, 3.5, mark.colour, told)
+    _legend(canvas, {mark.label: mark.colour for marks in rows.values() for mark in marks})
+    canvas.text(left + wide / 2, bottom + 37, across)
+    return canvas.svg(title, f"Shares with their intervals: {across}.", _SHOWN)
+
+
+def _legend(canvas: _Canvas, colours: Mapping[str, str]) -> None:
+    """What the colours stand for, at the upper right."""
+    x = canvas.width - 8.0
+    for label, colour in reversed(list(colours.items())):
         x -= _wide(label)
         canvas.text(x, 16, label, anchor="start")
         canvas.rectangle(x - 17, 6, 12, 12, colour)
         x -= 34
-    middle = min(left + wide / 2, _WIDTH - 8 - _wide(across) / 2)
-    canvas.text(middle, bottom + 37, across)
-    return canvas.svg(title, f"Shares with intervals for each attack: {across}.", _SHOWN)
 
 
 def scatter(points: Sequence[Point], *, colour: str, title: str, across: str, up: str) -> str:

@@ -101,7 +101,8 @@ def _scene(
         coders = dict(zip(counted.names, (h.encode for h in counted.hierarchies), strict=True))
         others = control.count(counted.names, coders)
     drawn = float(told.parameters.get("beta", 1.0))
-    return scene_of(counted, shown, secrets=wanted, control=others, drawn=drawn)
+    promise = None if told.epsilon is None else (told.epsilon, told.delta or 0.0)
+    return scene_of(counted, shown, secrets=wanted, control=others, drawn=drawn, promise=promise)
 
 
 def _secrets(spec: Spec, released: Table, asked: Sequence[str] | None) -> tuple[str, ...]:

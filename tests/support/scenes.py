@@ -1,0 +1,54 @@
+"""Scenes for tests of attacks: small tables, releases of them by whatever rows, control groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from incrowd.attacks.trial import Scene, scene_of
+from incrowd.codes.counted import CountNoise
+from incrowd.engine.count import count, read_shown
+from incrowd.engine.source import local_engine
+from incrowd.measure.evaluation import leveled
+from incrowd.spec.build import Declared
+from incrowd.spec.model import Column
+
+Rows = Sequence[Sequence[object]]
+
+
+def by_column(names: Sequence[str], rows: Rows) -> dict[str, list[object]]:
+    """Rows as columns, which may be none."""
+    return {name: [row[at] for row in rows] for at, name in enumerate(names)}
+
+
+def scene(
+    columns: Mapping[str, Any],
+    original: Rows,
+    released: Rows,
+    *,
+    control: Rows | None = None,
+    secrets: Sequence[str] = (),
+    drawn: float = 1.0,
+    variance: float = 0.0,
+) -> Scene:
+    """The scene of a table and of what was released of it; ``columns`` have hierarchies by name."""
+    names, engine = list(columns), local_engine()
+    declared = Declared(
+        {
+            name: Column.model_validate({"role": "quasi", "hierarchy": hierarchy})
+            for name, hierarchy in columns.items()
+        }
+    )
+    counted = count(engine.from_columns(by_column(names, original)), declared)
+    shown = read_shown(
+        engine.from_columns(by_column(names, released)), tuple(names), weighted=False
+    )
+    shown, _ = leveled(counted, shown, {})
+    if variance:
+        shown = replace(shown, noise=CountNoise(variance, 1.0))
+    others = None
+    if control is not None:
+        coders = dict(zip(names, (h.encode for h in counted.hierarchies), strict=True))
+        others = engine.from_columns(by_column(names, control)).count(names, coders)
+    return scene_of(counted, shown, secrets=secrets, control=others, drawn=drawn)
