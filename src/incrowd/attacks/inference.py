@@ -202,24 +202,20 @@ def by_background(
 
 
 def by_classifier(
-    seen: Seen,
     secret: Secret,
     victims: Victims,
+    tried: Frequencies,
     pair: Pair,
-    trained_on: Frequencies,
     *,
     confidence: float = CONFIDENCE,
 ) -> Estimate:
     """Let a classifier learn from the release, and another from a control group.
 
-    ``pair`` has the people attacked as its original and the release, by bins, over the known
-    columns and the secret; ``trained_on`` the control group. Both models are tried on the people
-    attacked. What the release tells beyond what the control group tells is told by these people
-    being in it.
+    ``pair`` has the control group as its original, and the release, over the known columns and the
+    secret; ``tried`` are the people attacked, by bins. Both models are tried on them: what the one
+    from the release knows better it knows of its own people.
     """
-    tried = pair.original
-    beside = Pair(pair.names, trained_on, pair.released, pair.shares, pair.ordered, pair.noise)
-    found = accuracy(beside, target=secret.name, held_out=tried)
+    found = accuracy(pair, target=secret.name, held_out=tried)
 
     def rate(share: float) -> Rate:
         return Rate.of(round(share * tried.total), tried.total, confidence)
@@ -227,11 +223,11 @@ def by_classifier(
     return Estimate(
         attack=ATTACK,
         name=f"{secret.name}, by a classifier",
-        knows=f"{', '.join(seen.names)} of each person, and how to train a classifier",
+        knows=f"{', '.join(n for n in pair.names if n != secret.name)} of each person",
         success=rate(found.released),
         guess=_blind(secret, victims, confidence),
         control=rate(found.original),
-        says="learns from the release; the control learnt from people not in it",
+        says="trains a classifier on the release; the control trains it on people not in it",
     )
 
 

@@ -75,8 +75,11 @@ def worst(seen: Seen, people: People, number: int, *, rng: np.random.Generator) 
     fewer = _COMPARISONS // max(tried * len(seen) * number, 1)
     some = people.some(min(max(fewer, _FEWEST), _MOST), rng)
 
+    shown = _convinced(seen, some.points) > 0
+
     def found(columns: tuple[int, ...]) -> float:
-        return float(_chances(seen, some, columns, 0.0, rng).mean())
+        part, _ = seen.part(columns)
+        return float((_convinced(part, some.points[:, list(columns)]) * shown).mean())
 
     if listed:
         return max(combinations(range(width), number), key=found)

@@ -81,29 +81,57 @@ class Seen:
     def near(self, points: Codes) -> Iterator[Near]:
         """The classes that fit each of some people in most columns, in parts.
 
-        Where each person fits at most one class it is looked up; only people who fit none are held
-        against all classes.
+        Classes that fit in all columns are looked up; only people who have none are held against
+        every class.
         """
         known = self.class_of(points)
-        if known is None:
-            yield from self._compared(points)
-            return
         size = max(1, _CELLS // max(len(self), 1))
         for start in range(0, len(points), size):
-            yield self._looked_up(points, known, slice(start, min(start + size, len(points))))
+            part = slice(start, min(start + size, len(points)))
+            some = points[part]
+            if known is None:
+                person, place = self._whole(some)
+            else:
+                person = np.flatnonzero(known[part] >= 0)
+                place = known[part][person]
+            yield self._completed(part, some, person, place)
 
-    def _looked_up(self, points: Codes, known: Places, part: slice) -> Near:
-        here = known[part]
-        lost = np.flatnonzero(here < 0)
-        most = np.full(len(here), len(self.names), dtype=np.int64)
-        person, place = np.flatnonzero(here >= 0), here[here >= 0]
-        for near in self._compared(points[part][lost]):
+    def _completed(self, part: slice, points: Codes, person: Places, place: Places) -> Near:
+        """Whole fits, and the nearest classes of people who have none."""
+        lost = np.flatnonzero(np.bincount(person, minlength=len(points)) == 0)
+        most = np.full(len(points), len(self.names), dtype=np.int64)
+        for near in self._compared(points[lost]):
             most[lost[near.part]] = near.most
             person = np.append(person, lost[near.part][near.person])
             place = np.append(place, near.place)
         order = np.argsort(person, kind="stable")
-        ends = np.searchsorted(person[order], np.arange(len(here) + 1))
+        ends = np.searchsorted(person[order], np.arange(len(points) + 1))
         return Near(part, most, place[order], ends)
+
+    def _whole(self, points: Codes) -> tuple[Places, Places]:
+        """All pairs of a person and a class that fits in all columns.
+
+        Pairs are made by the column that leaves fewest, and held against one column after another.
+        """
+        fitting = [fits(cover, points[:, at]) for at, cover in enumerate(self.covers)]
+        sizes = [np.bincount(codes, minlength=found.shape[1])
+                 for codes, found in zip(self.codes.T, fitting, strict=True)]  # fmt: skip
+        pairs = [
+            float(found.sum(axis=0) @ size) for found, size in zip(fitting, sizes, strict=True)
+        ]
+        first, *others = np.argsort(pairs).tolist()
+        order = np.argsort(self.codes[:, first], kind="stable")
+        starts = np.cumsum(sizes[first]) - sizes[first]
+        person, label = np.nonzero(fitting[first])
+        number = sizes[first][label]
+        ends = np.cumsum(number)
+        within = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - number, number)
+        place = order[np.repeat(starts[label], number) + within]
+        person = np.repeat(person, number)
+        for at in others:
+            kept = fitting[at][person, self.codes[place, at]] > 0
+            person, place = person[kept], place[kept]
+        return person, place
 
     def _compared(self, points: Codes) -> Iterator[Near]:
         """Each person held against all classes."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from incrowd.attacks import inference
+from incrowd.attacks.inference import Secret, Victims
 from incrowd.attacks.linkage import linkage, worst
 from incrowd.attacks.seen import People, Seen, people, seen
 from incrowd.codes.axis import Axis, positions
@@ -23,6 +24,7 @@ from incrowd.errors import ParameterError, check_choice, check_fraction, check_w
 from incrowd.measure.estimate import CONFIDENCE, Attacked, Estimate
 from incrowd.measure.evaluation import covered
 from incrowd.measure.labels import bins_of
+from incrowd.measure.utility import Pair
 
 ATTACKS = ("linkage", "inference")
 TRIES = 2000
@@ -87,6 +89,7 @@ def tried(
     only: Sequence[str] = ATTACKS,
     tries: int = TRIES,
     confidence: float = CONFIDENCE,
+    classifier: bool = False,
     rng: np.random.Generator,
 ) -> Attacked:
     """Every attack of ``only``, on at most ``tries`` people drawn from each side of the scene."""
@@ -97,7 +100,7 @@ def tried(
     number = int(check_whole("tries", tries))
     targets = people(scene.everybody, number, rng)
     control = None if scene.control is None else people(scene.control, number, rng)
-    trial = _Trial(scene, targets, control, knows, errors, confidence, rng)
+    trial = _Trial(scene, targets, control, knows, errors, confidence, classifier, rng)
     every = {"linkage": trial.linkage, "inference": trial.inference}
     found = [one for name in only for one in every[name]()]
     notes = [one for one in found if isinstance(one, str)]
@@ -137,6 +140,7 @@ class _Trial:
     knows: int | None
     errors: float
     confidence: float
+    classifier: bool
     rng: np.random.Generator
 
     def linkage(self) -> Iterator[Estimate | str]:
@@ -179,3 +183,28 @@ class _Trial:
             knowing = inference.by_background(view, secret, victims, everybody, **ways)
             if knowing is not None:
                 yield knowing
+            if self.classifier and self.others is not None:
+                yield self._classified(at, secret, victims)
+
+    def _classified(self, at: int, secret: Secret, victims: Victims) -> Estimate:
+        """By a classifier; the control group must be there."""
+        scene, columns = self.scene, [*self.scene.quasi, at]
+        release = scene.release
+        axes = [scene.axes[column] for column in columns]
+
+        def binned(some: Frequencies) -> Frequencies:
+            codes = [bins_of(axis)[some.codes[:, c]] for axis, c in zip(axes, columns, strict=True)]
+            return merged(np.column_stack(codes).astype(np.int32), some.counts)
+
+        assert scene.control is not None
+        pair = Pair(
+            tuple(release.names[column] for column in columns),
+            binned(scene.control),
+            merged(release.codes[:, columns], release.counts),
+            tuple(release.covers[column].shares for column in columns),
+            tuple(axis.ordered for axis in axes),
+        )
+        tried = Frequencies(self.targets.points, np.ones(len(self.targets), dtype=np.int64))
+        return inference.by_classifier(
+            secret, victims, binned(tried), pair, confidence=self.confidence
+        )

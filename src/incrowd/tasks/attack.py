@@ -15,13 +15,15 @@ from incrowd.engine.count import count, read_shown
 from incrowd.engine.source import open_for
 from incrowd.engine.table import Table, TableError
 from incrowd.errors import check_choice
-from incrowd.measure.estimate import CONFIDENCE, Attacked
+from incrowd.measure.estimate import CONFIDENCE, Attacked, Estimate, Rate
 from incrowd.measure.evaluation import leveled
+from incrowd.measure.noise import NOT_MEASURED
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import KEPT, PersonId, Spec
 from incrowd.tasks.evaluate import Known, opened, quasi_columns
+from incrowd.tasks.evaluate_noise import relinked, simulated
 
 
 def attack(
@@ -36,6 +38,8 @@ def attack(
     only: Sequence[str] = ATTACKS,
     tries: int = TRIES,
     confidence: float = CONFIDENCE,
+    classifier: bool = False,
+    identity: str | None = None,
     seed: int | None = None,
 ) -> Attacked:
     """Try to break a release, for the curator alone.
@@ -46,22 +50,58 @@ def attack(
     in the table who are not in it, as rows of the same columns. ``knows`` is how many of the quasi
     columns an attacker knows: those that help most are found. ``errors`` is the chance that a value
     he knows is wrong. At most ``tries`` people are attacked, drawn at random, by a ``seed`` if
-    there is one.
+    there is one. A ``classifier`` (scikit-learn) needs a control group.
+
+    For a spec of the method 'k-epsilon', rows are also linked by the nearest values of the noisy
+    columns: those of the release if ``identity`` names a column of both tables, else with fresh
+    noise, and called so.
     """
     file = taken(spec)
     after, told = opened(released)
+    before = open_for(file, original)
     scene = _scene(
         file,
-        open_for(file, original),
+        before,
         after,
         told,
         control=None if control is None else open_for(file, control),
         secrets=secrets,
     )
-    return tried(
+    found = tried(
         scene, knows=knows, errors=errors, only=only, tries=tries, confidence=confidence,
-        rng=np.random.default_rng(seed),
+        classifier=classifier, rng=np.random.default_rng(seed),
     )  # fmt: skip
+    release = file.spec.release
+    if "linkage" not in only or release is None or release.method != "k-epsilon":
+        return found
+    noisy = _by_noise(file, before, after, identity, found)
+    return replace(found, estimates=(noisy, *found.estimates))
+
+
+def _by_noise(
+    file: SpecFile, original: Table, released: Table, identity: str | None, found: Attacked
+) -> Estimate:
+    """Rows of a class linked by the nearest values of its noisy columns.
+
+    Who does not look at them guesses among the rows of the class.
+    """
+    if identity is not None:
+        linked = relinked(file, original, released, identity).linking_shared
+        how = "measured on this release"
+    else:
+        linked = simulated(file, original, bits=SystemRandomness()).linking_shared
+        how = NOT_MEASURED
+    assert linked is not None
+    rows = released.rows()
+    guess = next(one for one in found.estimates if one.attack == "linkage").details["expected"]
+    return Estimate(
+        attack="linkage",
+        name="by the nearest noisy values",
+        knows="the class of each person and the true values of the noisy columns",
+        success=Rate(round(linked.mean * rows), rows, linked.mean, linked.low, linked.high),
+        guess=Rate.known(float(guess)),
+        says=f"names the right row of {linked.mean:.1%} of the people ({how})",
+    )
 
 
 def _scene(

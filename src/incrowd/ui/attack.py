@@ -30,6 +30,12 @@ def attack(
         list[str] | None, typer.Option(help="One of the attacks, by name. Can be repeated.")
     ] = None,
     tries: Annotated[str, number("How many people are attacked.")] = "2000",
+    classifier: Annotated[
+        bool, typer.Option("--classifier", help="Train one, too (scikit-learn, a control group).")
+    ] = False,
+    identity: Annotated[
+        str | None, typer.Option("--id", help="A column that names the same row in both tables.")
+    ] = None,
     seed: Annotated[str | None, number("To attack the same people again.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -50,6 +56,8 @@ def attack(
         errors=float(parsed("errors", errors)),
         only=only or ATTACKS,
         tries=parsed("tries", tries),
+        classifier=classifier,
+        identity=identity,
         seed=parsed("seed", seed),
     )
     terminal.print_json(found.as_dict()) if as_json else results.print_attacks(found)
