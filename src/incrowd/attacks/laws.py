@@ -1,0 +1,205 @@
+"""The law of how many rows of a cell a safe release shows, and what it tells of one more row.
+
+The attacker knows everybody else, hence that a cell has n rows if a person is in the table and
+n - 1 if not, and sees how many rows are shown of it, 0 if none. Let P and Q be the laws of that.
+
+**Claim.** Of all tests, the one that says "in" if at least ``least(n)`` rows are shown has the
+largest P[in] - Q[in]. That is the total variation distance of P and Q.
+
+Proof. The sum of P - Q over any set is largest for the set of all outcomes with P >= Q; what is
+shown with P = Q adds nothing. That nothing is shown is at most as likely with one row more.
+
+- Samples: rows are drawn with ``beta`` and shown from k on. For z >= k rows shown, P / Q is
+  n (1 - beta) / (n - z), which is 1 or more from z = n beta on. So ``least`` is the larger of k and
+  n beta, rounded up. The distance is beta times the chance that z - 1 of n - 1 rows are drawn.
+- Counts: n + X is shown from r + k on, and p, the law of X, is symmetric and falls from 0 on. For
+  z rows shown, P / Q is p(z - n) / p(z - n + 1), which is 1 or more where z is nearer to n than to
+  n - 1: from n on. So ``least`` is the larger of r + k and n, and the distance p(z - n).
+
+Of a cell with fewer than k rows nothing is ever shown, and nobody can tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from scipy.special import betainc
+
+from incrowd.arrays import Bools, Counts, Floats
+from incrowd.errors import ParameterError
+from incrowd.privacy.counts import Law, gaussian_law, geometric_law
+
+
+class ShownLaw(Protocol):
+    """How many rows of a cell are shown, by how many it has; what was drawn is known."""
+
+    def least(self, rows: Counts) -> Counts:
+        """From how many rows shown on it is rather ``rows`` than one fewer."""
+        ...
+
+    def at_least(self, rows: Counts, shown: Counts) -> Floats:
+        """How likely at least so many rows are shown; ``shown`` is nothing less than ``least``."""
+        ...
+
+    def allows(self, rows: Counts, shown: Counts) -> Bools:
+        """Whether so many rows, 0 for none, can be shown of so many."""
+        ...
+
+    def distance(self, rows: Counts) -> Floats:
+        """The total variation distance between ``rows`` and one fewer."""
+        ...
+
+    def draw(self, rows: Counts, rng: np.random.Generator) -> Counts:
+        """What another release would show, for an attacker's trials; 0 where nothing."""
+        ...
+
+
+@dataclass(frozen=True)
+class SampleLaw:
+    """Rows drawn with a rate, shown if at least k are."""
+
+    k: int
+    beta: float
+
+    def least(self, rows: Counts) -> Counts:
+        """The larger of k and n beta.
+
+        Should the product be rounded past a whole number, a count with P = Q is missed, no more.
+        """
+        found: Counts = np.maximum(self.k, np.ceil(rows * self.beta).astype(np.int64))
+        return found
+
+    def at_least(self, rows: Counts, shown: Counts) -> Floats:
+        """P[B(n, beta) >= z]."""
+        beyond = np.maximum(rows - shown, 0) + 1.0
+        found: Floats = np.where(rows >= shown, betainc(shown, beyond, self.beta), 0.0)
+        return found
+
+    def allows(self, rows: Counts, shown: Counts) -> Bools:
+        """Nothing, or from k to all."""
+        found: Bools = (shown == 0) | ((self.k <= shown) & (shown <= rows))
+        return found
+
+    def distance(self, rows: Counts) -> Floats:
+        """P[at least z of n] - P[at least z of n - 1]."""
+        return _distance(self, rows)
+
+    def draw(self, rows: Counts, rng: np.random.Generator) -> Counts:
+        """Thinned, and dropped below k."""
+        drawn = rng.binomial(rows, self.beta)
+        found: Counts = np.where(drawn >= self.k, drawn, 0)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class CountLaw:
+    """Counts with noise of at most r, shown from r + k on."""
+
+    noise: Law
+    k: int
+
+    @property
+    def threshold(self) -> int:
+        """r + k."""
+        return self.noise.reach + self.k
+
+    def least(self, rows: Counts) -> Counts:
+        """The larger of r + k and n."""
+        return np.maximum(self.threshold, rows)
+
+    def at_least(self, rows: Counts, shown: Counts) -> Floats:
+        """P[n + X >= z]."""
+        r = self.noise.reach
+        found: Floats = self._upper[np.clip(shown - rows, -r, r + 1) + r]
+        return found
+
+    @cached_property
+    def _upper(self) -> Floats:
+        """P[X >= x] for x from -r to r + 1."""
+        tail = self.noise.tail
+        both = np.concatenate([tail[:0:-1], tail])
+        return np.append(np.cumsum(both[::-1])[::-1], 0.0)
+
+    def allows(self, rows: Counts, shown: Counts) -> Bools:
+        """Nothing where the noise can hide it, or from r + k on what the noise can make of it."""
+        r = self.noise.reach
+        hidden = (shown == 0) & (rows - r < self.threshold)
+        found: Bools = hidden | ((shown >= self.threshold) & (np.abs(shown - rows) <= r))
+        return found
+
+    def distance(self, rows: Counts) -> Floats:
+        """P[n + X >= z] - P[n - 1 + X >= z]."""
+        return _distance(self, rows)
+
+    def draw(self, rows: Counts, rng: np.random.Generator) -> Counts:
+        """With noise, dropped below r + k: that is more than r, so an empty cell never shows."""
+        above = self._upper[1:-1][::-1]  # P[X >= x] for x from r down to 1 - r
+        noisy = rows + self.noise.reach - np.searchsorted(above, rng.random(len(rows)), "right")
+        found: Counts = np.where(noisy >= self.threshold, noisy, 0)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class CoinLaw:
+    """What was ``drawn``, where a coin without data could have taken the ``other``.
+
+    How it fell is told, so a test knows the law. What is expected is the average of both, with the
+    ``chance`` that the coin falls as it did.
+    """
+
+    drawn: ShownLaw
+    other: ShownLaw
+    chance: float
+
+    def least(self, rows: Counts) -> Counts:
+        """As drawn."""
+        return self.drawn.least(rows)
+
+    def at_least(self, rows: Counts, shown: Counts) -> Floats:
+        """As drawn."""
+        return self.drawn.at_least(rows, shown)
+
+    def allows(self, rows: Counts, shown: Counts) -> Bools:
+        """As drawn."""
+        return self.drawn.allows(rows, shown)
+
+    def distance(self, rows: Counts) -> Floats:
+        """The average of both: the coin is part of what is seen, and alike for both tables."""
+        first, second = self.drawn.distance(rows), self.other.distance(rows)
+        return self.chance * first + (1 - self.chance) * second
+
+    def draw(self, rows: Counts, rng: np.random.Generator) -> Counts:
+        """As drawn."""
+        return self.drawn.draw(rows, rng)
+
+
+def _distance(law: ShownLaw, rows: Counts) -> Floats:
+    least = law.least(rows)
+    return law.at_least(rows, least) - law.at_least(rows - 1, least)
+
+
+def law_told(parameters: Mapping[str, float | str]) -> ShownLaw:
+    """The law of a safe release, from the parameters that its certificate tells of a table."""
+    known = {name: x for name, x in parameters.items() if not isinstance(x, str)}
+    kind = parameters.get("noise")
+    if kind is None and {"k", "beta"} <= set(known):
+        return SampleLaw(int(known["k"]), known["beta"])
+    if kind not in ("geometric", "gaussian") or not {"k", "r"} <= set(known):
+        raise ParameterError("parameters", "be those of a safe release", dict(parameters))
+    k, r = int(known["k"]), int(known["r"])
+
+    def noisy(reach: int) -> CountLaw:
+        if kind == "geometric":
+            return CountLaw(geometric_law(known["noise_epsilon"], reach), k)
+        return CountLaw(gaussian_law(known["noise_variance"], reach), k)
+
+    if "coin" not in known:
+        return noisy(r)
+    second = int(known["coin_r"])  # the first side is one less
+    if r == second:
+        return CoinLaw(noisy(r), noisy(r - 1), 1 - known["coin"])
+    return CoinLaw(noisy(r), noisy(second), known["coin"])
