@@ -15,7 +15,7 @@ import pytest
 from incrowd.anonymize.counts import noisy_counts
 from incrowd.anonymize.mondrian import mondrian
 from incrowd.anonymize.safe import safe
-from incrowd.arrays import Codes, Counts, Places
+from incrowd.arrays import Codes, Counts
 from incrowd.attacks.laws import CountLaw, SampleLaw
 from incrowd.attacks.membership import (
     Description,
@@ -64,10 +64,6 @@ def cells(event: SafeRelease | GeometricCounts, seed: int, number: int = 2000) -
     """One person of each of so many cells, with 1 to 30 rows."""
     rows = np.random.default_rng(seed).integers(1, 31, number)
     return Targets(np.arange(number), rows, shown_of(rows, event, seed))
-
-
-def chosen(people: Targets, places: Places) -> Targets:
-    return Targets(people.cells[places], people.rows[places], people.shown[places])
 
 
 @pytest.mark.parametrize("event", [SAMPLE, COUNTS])
@@ -124,7 +120,7 @@ def test_a_law_that_is_one_row_off_is_seen() -> None:
     rates = []
     for off in (1, -1):
         wrong = replace(people, rows=people.rows + off)
-        near = chosen(wrong, np.flatnonzero(law.allows(wrong.rows, wrong.shown)))
+        near = wrong.chosen(np.flatnonzero(law.allows(wrong.rows, wrong.shown)))
         found = by_law(law, near, rng=np.random.default_rng(4))
         assert found.details["expected_of_tries"] == right.details["expected_of_tries"]
         rates.append(found.success)
@@ -163,6 +159,24 @@ def test_people_outside_are_of_cells_with_one_row_more() -> None:
     )  # fmt: skip
     assert found.success.value == 1.0
     assert swapped.success.value == pytest.approx(0.5, abs=0.15)
+
+
+def test_people_find_their_cells() -> None:
+    """By the codes that are shown; a cell that nobody of the table is in has no rows."""
+    rng = np.random.default_rng(14)
+    people = rng.integers(0, 4, (60, 2)).astype(np.int32)
+    table = merged(people[:40], np.ones(40, dtype=np.int64))
+    shown = safe(table, k=2, beta=0.7, bits=SeededRandomness(14))
+    found = Targets.of(table, shown, people)
+    seen = {tuple(c): int(n) for c, n in zip(shown.codes.tolist(), shown.counts, strict=True)}
+    for at, person in enumerate(people.tolist()):
+        assert found.rows[at] == (people[:40] == person).all(axis=1).sum()
+        assert found.shown[at] == seen.get(tuple(person), 0)
+        alike = (people == person).all(axis=1)
+        assert ((found.cells == found.cells[at]) == alike).all()
+    members, outside = found.chosen(np.arange(40)), found.chosen(np.arange(40, 60))
+    told = by_law(SampleLaw(2, 0.7), members, outside, rng=rng)
+    assert told.success.tries == len(np.unique(found.cells)) // 2 * 2
 
 
 def test_of_what_is_never_shown_nobody_can_tell() -> None:

@@ -34,9 +34,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from incrowd.arrays import Bools, Counts, Floats, Places
+from incrowd.arrays import Bools, Codes, Counts, Floats, Places
 from incrowd.attacks.laws import ShownLaw
 from incrowd.attacks.seen import People, Seen
+from incrowd.codes.frequency import Frequencies, keys
 from incrowd.errors import ParameterError, check_at_least_zero, check_whole
 from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
 from incrowd.privacy.accountant import Accountant
@@ -85,6 +86,8 @@ class Targets:
     """People by their cells: the number of each one's cell, its rows, and how many are shown.
 
     ``rows`` are those of the table; ``shown`` is 0 where the release shows nothing of the cell.
+    Members and people outside must be numbered alike: made by one call of :meth:`of`, and parted
+    by :meth:`chosen`.
     """
 
     cells: Places
@@ -93,6 +96,21 @@ class Targets:
 
     def __len__(self) -> int:
         return len(self.cells)
+
+    @classmethod
+    def of(cls, table: Frequencies, shown: Frequencies, people: Codes) -> Targets:
+        """People, the table and the release, all by codes of the levels that are shown."""
+        every = keys(np.concatenate([people, table.codes, shown.codes]))
+        cells, at = np.unique(every, return_inverse=True)
+        own, rest = at[: len(people)], at[len(people) :]
+        rows, seen = np.zeros((2, len(cells)), dtype=np.int64)
+        np.add.at(rows, rest[: len(table)], table.counts)
+        np.add.at(seen, rest[len(table) :], shown.counts)
+        return cls(own.astype(np.int64), rows[own], seen[own])
+
+    def chosen(self, places: Places) -> Targets:
+        """Some of them."""
+        return Targets(self.cells[places], self.rows[places], self.shown[places])
 
     def joined(self, others: Targets) -> Targets:
         """Together with others, whose cells are numbered alike."""
