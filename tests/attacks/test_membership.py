@@ -139,6 +139,8 @@ def test_who_shares_a_cell_is_tried_once() -> None:
     outside = Targets(np.array([3, 8, 9, 9]), np.array([9, 0, 0, 0]), np.zeros(4, np.int64))
     found = by_law(law, members, outside, rng=np.random.default_rng(5))
     assert (found.success.tries, found.guess.hits, found.guess.tries) == (6, 3, 6)
+    odd = members.chosen(np.arange(3000))  # as many in as out: of three cells, two
+    assert by_law(law, odd, rng=np.random.default_rng(5)).success.tries == 2
     none = Targets(crowd[:0], rows[:0], shown[:0])
     assert by_law(law, none, rng=np.random.default_rng(5)).success.tries == 0
 
@@ -268,7 +270,7 @@ def test_a_safe_release_does_not_tell_who_is_in_it() -> None:
     for rows in (seen.codes[:0], np.zeros((1, 3), dtype=np.int32)):
         star = seen_of([["*"]] * 3, rows, np.full(len(rows), 9))
         empty = by_fit(star, People(members), People(outside), rng=rng)
-        assert empty.success.value == 0.5
+        assert (empty.success.value, empty.details["fits_members"]) == (0.5, 0.0)
 
 
 def test_shadows_learn_whatever_differs() -> None:
