@@ -132,7 +132,7 @@ def test_what_draws_nothing_is_made_once() -> None:
 
 
 def test_a_searched_safe_release_stays_within_its_bound() -> None:
-    """Up to chance: the interval of 95 % is not above the bound, nor that of the worst [0.02]."""
+    """Up to chance: the interval of 95 % is not above the bound, nor that of the worst [0.1]."""
     spec = {"columns": COLUMNS, "release": SEARCH}
     rng = np.random.default_rng(5)
     for found in shadow_attack(table(150), spec, rng=rng, targets=2, tries=60):
