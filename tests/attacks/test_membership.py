@@ -27,6 +27,7 @@ from incrowd.attacks.membership import (
     most_of,
 )
 from incrowd.attacks.seen import People, Seen
+from incrowd.attacks.seen import seen as seen_as
 from incrowd.codes.axis import Axis, boxes
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.codes.hierarchy import Hierarchy, from_rows
@@ -230,7 +231,7 @@ def seen_of(labels: list[list[Any]], codes: Codes, counts: Counts) -> Seen:
     axis = Axis(numbers(), ordered=True)
     held = np.ones(WIDE + 2)
     covers = tuple(cover(f"c{at}", axis, texts, held) for at, texts in enumerate(labels))
-    return Seen(("c0", "c1", "c2"), codes, counts, covers)
+    return seen_as(("c0", "c1", "c2"), Frequencies(codes, counts), covers)
 
 
 def test_tight_boxes_tell_who_is_in_them() -> None:

@@ -217,14 +217,12 @@ def by_fit(
 ) -> Estimate:
     """Says "in" if some row of the release fits the person in every column.
 
-    For a release of any tool. People have the columns of ``seen`` (see :meth:`Seen.part`); rows
-    that show nothing at all are left out. ``outside`` are people who are not in the table, best
-    drawn as its rows were; as many of both are asked of. A ``bound`` is that of people who are
-    replaced (:func:`most_of`).
+    For a release of any tool. People have the columns of ``seen`` (see :meth:`Seen.part`);
+    ``outside`` are people who are not in the table, best drawn as its rows were; as many of both
+    are asked of. A ``bound`` is that of people who are replaced (:func:`most_of`).
     """
     number = min(len(members), len(outside))
-    shown = seen.without_stars()
-    fitting = [_fits(shown, people.some(number, rng)) for people in (members, outside)]
+    fitting = [_fits(seen, people.some(number, rng)) for people in (members, outside)]
     return Estimate(
         attack=ATTACK,
         name="a row that fits",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from incrowd.attacks.laws import law_told
 from incrowd.attacks.trial import Scene, scene_of, tried
 from incrowd.codes.counted import COUNT, Counted, Rows, Shown
 from incrowd.codes.frequency import merged
@@ -30,7 +31,7 @@ def attack_own(made: Made, counted: Counted | Rows) -> Attacked:
     release is attacked in the same way.
     """
     each = [
-        tried(_scene(product, counted), tries=TRIES, rng=np.random.default_rng(0))
+        tried(_scene(product, counted, made), tries=TRIES, rng=np.random.default_rng(0))
         for product in made.products
     ]
     first = each[0]
@@ -46,14 +47,21 @@ def attack_own(made: Made, counted: Counted | Rows) -> Attacked:
     return replace(first, estimates=tuple(best.values()), notes=tuple(notes))
 
 
-def _scene(product: Product, counted: Counted | Rows) -> Scene:
+def _scene(product: Product, counted: Counted | Rows, made: Made) -> Scene:
     drawn = float(product.parameters.get("beta", 1.0))
     if isinstance(counted, Rows) and product.kept and product.rows <= _ROWS:
         return scene_of(*_with_kept(product, counted), secrets=product.kept, drawn=drawn)
     secrets = [name for name, column in product.columns.items() if column.role == "sensitive"]
     wanted = dict.fromkeys([*secrets, *([product.target] if product.target else [])])
     original = _by_values(product.original)
-    return scene_of(original, product.shown, secrets=tuple(wanted), drawn=drawn)
+    return scene_of(
+        original,
+        product.shown,
+        secrets=tuple(wanted),
+        drawn=drawn,
+        law=law_told(product.parameters) if made.events else None,
+        events=tuple(made.events),
+    )
 
 
 def _by_values(counted: Counted) -> Counted:

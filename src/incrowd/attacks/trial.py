@@ -15,18 +15,22 @@ import numpy as np
 
 from incrowd.attacks import inference
 from incrowd.attacks.inference import Secret, Victims
+from incrowd.attacks.laws import ShownLaw
 from incrowd.attacks.linkage import linkage, worst
+from incrowd.attacks.membership import Targets, by_fit, by_law, most_of
 from incrowd.attacks.seen import People, Seen, people, seen
 from incrowd.codes.axis import Axis, positions
 from incrowd.codes.counted import Counted, Shown
 from incrowd.codes.frequency import Frequencies, merged
+from incrowd.codes.values import canonical
 from incrowd.errors import ParameterError, check_choice, check_fraction, check_whole
 from incrowd.measure.estimate import CONFIDENCE, Attacked, Estimate
 from incrowd.measure.evaluation import covered
 from incrowd.measure.labels import bins_of
 from incrowd.measure.utility import Pair
+from incrowd.privacy.events import Event
 
-ATTACKS = ("linkage", "inference")
+ATTACKS = ("linkage", "inference", "membership")
 TRIES = 2000
 
 
@@ -35,8 +39,9 @@ class Scene:
     """What attacks are made on: a table by positions on axes, and a release of it as it is seen.
 
     An attacker may know the columns ``quasi`` of people and wants one of the ``secrets``.
-    ``control`` are people who are not in the table. ``promise`` are the epsilon and delta that the
-    release promises, if it does.
+    ``control`` are people who are not in the table. ``cells`` are known where all columns are shown
+    at levels and by a law. ``promise`` are the epsilon and delta that the release promises, if it
+    does, and ``events`` what was spent on it.
     """
 
     axes: tuple[Axis, ...]
@@ -45,7 +50,22 @@ class Scene:
     control: Frequencies | None
     quasi: tuple[int, ...]
     secrets: tuple[int, ...]
+    cells: Cells | None = None
     promise: tuple[float, float] | None = None
+    events: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """A table and its release by the cells of the levels that are shown, and the law between them.
+
+    People who are not in the table lie in the same cells.
+    """
+
+    law: ShownLaw
+    table: Frequencies
+    shown: Frequencies
+    control: Frequencies | None
 
 
 def scene_of(
@@ -55,7 +75,9 @@ def scene_of(
     secrets: Sequence[str],
     control: Frequencies | None = None,
     drawn: float = 1.0,
+    law: ShownLaw | None = None,
     promise: tuple[float, float] | None = None,
+    events: tuple[Event, ...] = (),
 ) -> Scene:
     """The scene of a table and a release, both counted by the same columns.
 
@@ -72,7 +94,29 @@ def scene_of(
         control=None if control is None else _placed(original, control),
         quasi=tuple(at for at, name in enumerate(names) if name not in secrets),
         secrets=tuple(names.index(name) for name in secrets),
+        cells=None if law is None else _cells(original, shown, control, law),
         promise=promise,
+        events=events,
+    )
+
+
+def _cells(
+    original: Counted, shown: Shown, control: Frequencies | None, law: ShownLaw
+) -> Cells | None:
+    """What is known by levels; None where a column has none. Labels that look alike are one."""
+    levels = tuple(level for level in shown.levels if level is not None)
+    if len(levels) < len(original.names):
+        return None
+    maps = []
+    for hierarchy, level, texts in zip(original.hierarchies, levels, shown.labels, strict=True):
+        known = {label: code for code, label in reversed([*enumerate(hierarchy.labels[level])])}
+        maps.append(np.array([known[canonical(text)] for text in texts], dtype=np.int32))
+    others = None if control is None else replace(original, frequencies=control)
+    return Cells(
+        law,
+        original.rolled(levels).by_label().frequencies,
+        shown.frequencies.rolled(maps),
+        None if others is None else others.rolled(levels).by_label().frequencies,
     )
 
 
@@ -101,7 +145,11 @@ def tried(
     targets = people(scene.everybody, number, rng)
     control = None if scene.control is None else people(scene.control, number, rng)
     trial = _Trial(scene, targets, control, knows, errors, confidence, classifier, rng)
-    every = {"linkage": trial.linkage, "inference": trial.inference}
+    every = {
+        "linkage": trial.linkage,
+        "inference": trial.inference,
+        "membership": trial.membership,
+    }
     found = [one for name in only for one in every[name]()]
     notes = [one for one in found if isinstance(one, str)]
     if control is None:
@@ -124,7 +172,7 @@ def _bounded(one: Estimate, scene: Scene) -> Estimate:
     """
     if scene.promise is None or one.control is None or one.bound is not None:
         return one
-    if one.attack == "linkage":
+    if one.attack in ("linkage", "membership"):
         return one
     epsilon, delta = scene.promise
     return replace(one, bound=min(1.0, math.exp(epsilon) * one.control.high + delta))
@@ -185,6 +233,32 @@ class _Trial:
                 yield knowing
             if self.classifier and self.others is not None:
                 yield self._classified(at, secret, victims)
+
+    def membership(self) -> Iterator[Estimate | str]:
+        """By the law where it is known, and by the rows that fit where there is a control group."""
+        scene = self.scene
+        if scene.cells is not None:
+            number = len(self.targets)
+            some = people(scene.cells.table, number, self.rng).points
+            own = np.arange(len(some))
+            if scene.cells.control is not None:
+                some = np.vstack([some, people(scene.cells.control, number, self.rng).points])
+            every = Targets.of(scene.cells.table, scene.cells.shown, some)
+            outside = every.chosen(np.arange(len(own), len(some))) if len(some) > len(own) else None
+            yield by_law(
+                scene.cells.law, every.chosen(own), outside, rng=self.rng,
+                bound=most_of(scene.events),
+            )  # fmt: skip
+        if self.others is not None:
+            yield by_fit(
+                scene.release.part(scene.quasi)[0],
+                self.targets.part(scene.quasi),
+                self.others.part(scene.quasi),
+                rng=self.rng,
+                bound=most_of(scene.events, replaced=True),
+            )
+        elif scene.cells is None:
+            yield "Membership was not tried: it takes a control group (or --shadows)."
 
     def _classified(self, at: int, secret: Secret, victims: Victims) -> Estimate:
         """By a classifier; the control group must be there."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from incrowd.attacks.laws import law_told
 from incrowd.attacks.trial import ATTACKS, TRIES, Scene, scene_of, tried
 from incrowd.codes.counted import COUNT
 from incrowd.engine.count import count, read_shown
@@ -24,6 +25,7 @@ from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import KEPT, PersonId, Spec
 from incrowd.tasks.evaluate import Known, opened, quasi_columns
 from incrowd.tasks.evaluate_noise import relinked, simulated
+from incrowd.tasks.shadows import shadow_attack
 
 
 def attack(
@@ -39,6 +41,7 @@ def attack(
     tries: int = TRIES,
     confidence: float = CONFIDENCE,
     classifier: bool = False,
+    shadows: bool = False,
     identity: str | None = None,
     seed: int | None = None,
 ) -> Attacked:
@@ -50,7 +53,8 @@ def attack(
     in the table who are not in it, as rows of the same columns. ``knows`` is how many of the quasi
     columns an attacker knows: those that help most are found. ``errors`` is the chance that a value
     he knows is wrong. At most ``tries`` people are attacked, drawn at random, by a ``seed`` if
-    there is one. A ``classifier`` (scikit-learn) needs a control group.
+    there is one. A ``classifier`` (scikit-learn) needs a control group. ``shadows`` are releases by
+    the spec, made with and without single people to learn how they differ; they take minutes.
 
     For a spec of the method 'k-epsilon', rows are also linked by the nearest values of the noisy
     columns: those of the release if ``identity`` names a column of both tables, else with fresh
@@ -71,11 +75,13 @@ def attack(
         scene, knows=knows, errors=errors, only=only, tries=tries, confidence=confidence,
         classifier=classifier, rng=np.random.default_rng(seed),
     )  # fmt: skip
+    estimates = list(found.estimates)
     release = file.spec.release
-    if "linkage" not in only or release is None or release.method != "k-epsilon":
-        return found
-    noisy = _by_noise(file, before, after, identity, found)
-    return replace(found, estimates=(noisy, *found.estimates))
+    if "linkage" in only and release is not None and release.method == "k-epsilon":
+        estimates.insert(0, _by_noise(file, before, after, identity, found))
+    if shadows:
+        estimates += shadow_attack(before, file, rng=np.random.default_rng(seed))
+    return replace(found, estimates=tuple(estimates))
 
 
 def _by_noise(
@@ -141,8 +147,13 @@ def _scene(
         coders = dict(zip(counted.names, (h.encode for h in counted.hierarchies), strict=True))
         others = control.count(counted.names, coders)
     drawn = float(told.parameters.get("beta", 1.0))
-    promise = None if told.epsilon is None else (told.epsilon, told.delta or 0.0)
-    return scene_of(counted, shown, secrets=wanted, control=others, drawn=drawn, promise=promise)
+    # Of people with several rows another row than ours may have been drawn.
+    known = bool(told.events) and not isinstance(spec.unit, PersonId)
+    return scene_of(
+        counted, shown, secrets=wanted, control=others, drawn=drawn,
+        law=law_told(told.parameters) if known else None,
+        promise=told.promise, events=told.events,
+    )  # fmt: skip
 
 
 def _secrets(spec: Spec, released: Table, asked: Sequence[str] | None) -> tuple[str, ...]:

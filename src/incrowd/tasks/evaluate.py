@@ -13,8 +13,9 @@ from incrowd.engine.source import open_for, open_table
 from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError, check_choice
 from incrowd.measure.evaluation import ByLabels, by_labels, leveled
+from incrowd.privacy.events import Event, from_dict
 from incrowd.privacy.randomness import Randomness, SystemRandomness
-from incrowd.release.certificate import FILE, Certificate, Promise, Slice, sha256_of
+from incrowd.release.certificate import FILE, Certificate, Slice, sha256_of
 from incrowd.release.formulas import unescaped
 from incrowd.release.statements.format_3 import noise_in
 from incrowd.spec.build import Declared
@@ -155,14 +156,15 @@ def _safe(spec: Spec) -> bool:
 class Known:
     """What the certificate beside a released file tells: levels, noise of counts, parameters.
 
-    ``epsilon`` and ``delta`` are those of the whole release, None where it promises none.
+    ``promise`` are the epsilon and delta of the whole release, None where it promises none, and
+    ``events`` what was spent on it.
     """
 
     levels: Mapping[str, int] = field(default_factory=dict)
     noise: CountNoise | None = None
     parameters: Mapping[str, float | str] = field(default_factory=dict)
-    epsilon: float | None = None
-    delta: float | None = None
+    promise: tuple[float, float] | None = None
+    events: tuple[Event, ...] = ()
 
 
 def opened(released: Any) -> tuple[Table, Known]:
@@ -175,12 +177,17 @@ def opened(released: Any) -> tuple[Table, Known]:
     table, certified = open_table(released, empty=True), _certified(released)
     if certified is None:
         return table, Known()
-    found, promise = certified
+    found, certificate = certified
     levels = {name: column.level for name, column in found.scheme.items()}
     plain = table.respelled(unescaped) if found.release.formulas else table
     known = {name: level for name, level in levels.items() if level is not None}
+    epsilon, delta = certificate.guarantee.epsilon, certificate.guarantee.delta
     return plain, Known(
-        known, noise_in(found.parameters), found.parameters, promise.epsilon, promise.delta
+        known,
+        noise_in(found.parameters),
+        found.parameters,
+        None if epsilon is None else (epsilon, delta or 0.0),
+        tuple(from_dict(event) for event in certificate.events),
     )
 
 
@@ -194,8 +201,8 @@ def _only_file(release: Release) -> Path:
     return release.folder / release.certificate.table.release.file
 
 
-def _certified(released: Any) -> tuple[Slice, Promise] | None:
-    """What the certificate beside a released file says of it and promises; None if none fits.
+def _certified(released: Any) -> tuple[Slice, Certificate] | None:
+    """What the certificate beside a released file says of it, and the whole; None if none fits.
 
     It must be whole (its seal fits) and name the file with its hash.
     """
@@ -210,5 +217,5 @@ def _certified(released: Any) -> tuple[Slice, Promise] | None:
         return None
     for table in certificate.tables if whole else ():
         if (table.release.file, table.release.sha256) == (path.name, digest):
-            return table, certificate.guarantee
+            return table, certificate
     return None

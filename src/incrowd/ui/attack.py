@@ -33,6 +33,10 @@ def attack(
     classifier: Annotated[
         bool, typer.Option("--classifier", help="Train one, too (scikit-learn, a control group).")
     ] = False,
+    shadows: Annotated[
+        bool,
+        typer.Option("--shadows", help="Make releases with and without single people (minutes)."),
+    ] = False,
     identity: Annotated[
         str | None, typer.Option("--id", help="A column that names the same row in both tables.")
     ] = None,
@@ -57,6 +61,7 @@ def attack(
         only=only or ATTACKS,
         tries=parsed("tries", tries),
         classifier=classifier,
+        shadows=shadows,
         identity=identity,
         seed=parsed("seed", seed),
     )
