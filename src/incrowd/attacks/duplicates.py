@@ -1,0 +1,72 @@
+"""A group of identical rows is one person: the duplicate attack on k-Duplication (paper A).
+
+The attacker has a register: names, and some columns of everybody, in the table or not. For each
+group of rows that is published he takes the people of the register whom it fits, names one of them
+at random, and says the whole record: what is shown, and where several values are, one at random.
+He is right if the person named has exactly this record.
+
+**Claim.** Against k-Duplication he is right for every group whose known columns are those of one
+person in the register: the group is that person's record, unchanged. That there are k rows of it
+does not make anybody hide among them.
+
+**Claim.** Of people not in the table he is right no more often than the known columns allow. Nor
+of those in it, against a safe release: every group there is a public cell that fits many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from incrowd.arrays import Bools, Codes
+from incrowd.codes.axis import Boxes
+from incrowd.measure.estimate import Estimate, Rate
+
+
+def duplicates(
+    shown: Boxes,
+    members: Codes,
+    others: Codes,
+    *,
+    known: Sequence[int],
+    name: str,
+    rng: np.random.Generator,
+) -> Estimate:
+    """For how many of the groups shown the attacker names the person and the whole record.
+
+    ``members`` are the people of the table, ``others`` people like them who are not in it; both are
+    in the register. For ``control`` the register has the others alone. ``guess`` names anybody, and
+    says what somebody like them has in the columns that are not known.
+    """
+    register = np.concatenate([members, others])
+    groups = len(shown.sizes)
+    named = register[rng.integers(0, len(register), groups)]
+    said = others[rng.integers(0, len(others), groups)]
+    said[:, list(known)] = named[:, list(known)]
+    return Estimate(
+        attack="duplicates",
+        name=name,
+        knows=f"{len(known)} of {members.shape[1]} columns of everybody, in the table or not",
+        success=Rate.of(int(_right(shown, register, known, rng).sum()), groups),
+        guess=Rate.of(int((named == said).all(axis=1).sum()), groups),
+        control=Rate.of(int(_right(shown, others, known, rng).sum()), groups),
+        says="The identical rows are one person's record: the name, and every column.",
+        details={"rows in a group": float(shown.sizes.mean()) if groups else 0.0},
+    )
+
+
+def _right(shown: Boxes, register: Codes, known: Sequence[int], rng: np.random.Generator) -> Bools:
+    """For each group, whether the person named has the record said."""
+    columns = list(known)
+    some = register[:, columns]
+    right = np.zeros(len(shown.sizes), dtype=bool)
+    for at, (low, high) in enumerate(zip(shown.low, shown.high, strict=True)):
+        fits = ((low[columns] <= some) & (some <= high[columns])).all(axis=1)
+        found = np.flatnonzero(fits)
+        if len(found):
+            person = register[found[rng.integers(len(found))]].copy()
+            said = rng.integers(low, high + 1)
+            said[columns] = person[columns]
+            right[at] = (person == said).all()
+    return right

@@ -1,0 +1,37 @@
+"""Delta-sampling shows n delta people whole; a safe release shows none."""
+
+from __future__ import annotations
+
+import numpy as np
+from support.victims import bits, uniform
+
+from incrowd.attacks.baselines import delta_sample
+from incrowd.attacks.ladder import Ladder
+from incrowd.attacks.whole import whole
+from incrowd.measure.estimate import interval
+from incrowd.privacy.smooth import delta_sampling
+
+
+def test_delta_sampling_shows_people_whole() -> None:
+    rng = np.random.default_rng(1)
+    members, others = uniform(20_000, rng), uniform(20_000, rng)
+    shown = delta_sample(members, delta=0.01, bits=bits(rng))
+    bound = float(delta_sampling(delta=0.01, epsilon=0.0).delta_at(0.0))
+    found = whole(shown, members, others, name="0.01", rng=rng, bound=bound)
+    low, high = interval(found.success.hits, 20_000, 1 - 1e-6)  # fails with probability 1e-6
+    assert low < bound < high < 2 * bound
+    assert low > bound / 2
+    assert found.succeeds
+    assert found.details["people published whole"] == found.success.hits
+    assert found.control is not None
+    assert found.control.hits <= 2  # 200 rows of 96 million: any hit has probability 0.04
+
+
+def test_a_safe_release_shows_nobody_whole() -> None:
+    rng = np.random.default_rng(2)
+    members, others = uniform(5000, rng), uniform(5000, rng)
+    shown = Ladder((20, 40, 50, 20, 10), k=20, beta=0.3).publish(members, bits(rng))
+    assert len(shown.sizes) > 10
+    found = whole(shown, members, others, name="safe", rng=rng)
+    assert found.success.hits == 0
+    assert not found.succeeds
