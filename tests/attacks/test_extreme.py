@@ -9,8 +9,9 @@ from support.victims import bits
 from incrowd.arrays import Codes
 from incrowd.attacks.baselines import clustered
 from incrowd.attacks.extreme import AREAS, KNOWN, TOP, VALUES, WORTH, axes, extreme, town
-from incrowd.attacks.ladder import Ladder, most
+from incrowd.attacks.scheme import Scheme, most
 from incrowd.codes.axis import Boxes
+from incrowd.privacy.events import SafeRelease
 
 
 def test_one_person_of_a_town_is_rich() -> None:
@@ -39,12 +40,12 @@ def test_ends_from_the_data_are_somebodys_for_certain(by: str) -> None:
 
 
 def test_public_ends_tell_nothing() -> None:
-    ladder = Ladder((AREAS, 125), k=20, beta=0.3)
-    shown = ladder.publish(town(200, np.random.default_rng(2)), bits(np.random.default_rng(2)))
+    scheme = Scheme((AREAS, 125), SafeRelease(k=20, beta=0.3))
+    shown = scheme.publish(town(200, np.random.default_rng(2)), bits(np.random.default_rng(2)))
     assert shown.high[:, WORTH].max() > KNOWN  # so the attacker reads it, and is misled
-    bound = most([ladder], 1 / VALUES)
+    bound = most([scheme], 1 / VALUES)
     found = extreme(
-        lambda points, rng: ladder.publish(points, bits(rng)),
+        lambda points, rng: scheme.publish(points, bits(rng)),
         name="safe",
         rng=np.random.default_rng(3),
         towns=300,

@@ -8,7 +8,8 @@ from support.victims import bits
 from incrowd.arrays import Codes, Floats
 from incrowd.attacks.baselines import clustered, line
 from incrowd.attacks.intersection import Listed, Targets, intersection
-from incrowd.attacks.ladder import Ladder, most
+from incrowd.attacks.scheme import Scheme, most
+from incrowd.privacy.events import SafeRelease
 
 PLACES = (50, 60)
 VALUES = 60
@@ -71,12 +72,15 @@ def test_two_safe_releases_compose() -> None:
     known, sensitive = patients(40_000, rng)
     table = np.column_stack([known, sensitive]).astype(np.int32)
     # Few values survive in each cell, as they are about as rare as what is dropped.
-    ladders = [Ladder((10, 60, 1), k=33, beta=0.2), Ladder((50, 12, 1), k=33, beta=0.2)]
-    shown = [Listed.of_cells(ladder.publish(table, bits(rng)), VALUES) for ladder in ladders]
+    schemes = [
+        Scheme((10, 60, 1), SafeRelease(k=33, beta=0.2)),
+        Scheme((50, 12, 1), SafeRelease(k=33, beta=0.2)),
+    ]
+    shown = [Listed.of_cells(scheme.publish(table, bits(rng)), VALUES) for scheme in schemes]
     members, others = Targets(known[:1500], sensitive[:1500]), Targets(*patients(1500, rng))
     found = intersection(shown, members, others, name="safe")
     assert found.control is not None
     assert found.success.low <= max(found.control.high, found.guess.high)
     assert found.control.low <= found.success.high
-    assert found.success.low <= most(ladders, found.control.high)
+    assert found.success.low <= most(schemes, found.control.high)
     assert not found.succeeds

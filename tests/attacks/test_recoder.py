@@ -53,9 +53,9 @@ def test_no_step_leaves_it_k_anonymous(k: int) -> None:
     tried = 0
     for _ in range(60):
         number = int(rng.integers(k, 10))
-        codes = np.column_stack([rng.integers(0, len(tree.values), number) for tree in trees])
-        codes[:, 1:] //= rng.integers(1, 4)  # some tables have people who are alike
-        codes = codes.astype(np.int32)
+        drawn = np.column_stack([rng.integers(0, len(tree.values), number) for tree in trees])
+        drawn[:, 1:] //= rng.integers(1, 4)  # some tables have people who are alike
+        codes = drawn.astype(np.int32)
         found = recoded(trees, codes, k=k)
         shown = labels(found)
         assert found.classes.counts.tolist() == np.bincount(found.members).tolist()

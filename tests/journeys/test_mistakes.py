@@ -179,7 +179,7 @@ def test_the_library_says_what_is_wrong(call: Callable[[], object], message: str
         (["plan", "--table", "k"], "A table needs delta"),
         (["plan", "--table", "q", "--delta", "1e-6"], "must be 'k' or 'beta' or 'epsilon'"),
         (["publisch"], "No such command"),
-        (["reproduce", "c", "-o", "x"], "must be 'a' or 'b' or 'all'. Got 'c' instead."),
+        (["reproduce", "c", "-o", "x"], "'a' or 'b' or 'attacks' or 'all'. Got 'c' instead."),
         (["reproduce", "a", "-o", __file__], "is a file"),
         (
             ["reproduce", "a", "-o", str(Path(__file__).parent)],

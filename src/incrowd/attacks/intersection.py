@@ -10,7 +10,7 @@ left, so whatever is determined is right. Each release alone may leave k values 
 
 **Claim.** Two safe releases are one release with composed epsilon and delta; so of a person in the
 table he is right with chance at most e^epsilon p + delta, where p is his chance with a person who
-is not (:func:`incrowd.attacks.ladder.most`).
+is not (:func:`incrowd.attacks.scheme.most`).
 """
 
 from __future__ import annotations

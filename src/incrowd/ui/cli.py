@@ -113,16 +113,16 @@ def _options(
 
 @app.command()
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="Which paper: a, b or all.")],
+    paper: Annotated[str, typer.Argument(help="Which: a, b, attacks or all.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
     adult: Annotated[
         Path | None, typer.Option(help="The real Adult table, for paper b (CSV).")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Paper b on small tables.")] = False,
 ) -> None:
-    """Compute a paper's tables and figures again and write them as a page."""
-    check_choice("paper", paper, ("a", "b", "all"))
-    if paper == "a" and (adult is not None or quick):
+    """Compute a paper's tables and figures again, or carry out attacks, and write a page."""
+    check_choice("paper", paper, ("a", "b", "attacks", "all"))
+    if paper in ("a", "attacks") and (adult is not None or quick):
         raise IncrowdError("The options --adult and --quick are for paper b.")
     if paper in ("a", "all"):
         from incrowd.papers import paper_a, paper_a_figures
@@ -140,6 +140,13 @@ def reproduce(
             folder = output / "b" if paper == "all" else output
             paper_b.reproduce(folder, adult=adult, quick=quick, progress=step)
         print(f"Wrote {folder / 'index.html'} and {paper_b.FIGURES} figures, as SVG and PNG.")
+    if paper in ("attacks", "all"):
+        from incrowd.papers import paper_a_attacks
+
+        with terminal.steps(paper_a_attacks.STEPS) as step:
+            folder = output / "attacks" if paper == "all" else output
+            paper_a_attacks.reproduce(folder, progress=step)
+        print(f"Wrote {folder / 'index.html'} and a figure, as SVG and PNG.")
 
 
 @app.command()

@@ -9,7 +9,7 @@ import pytest
 from support.victims import bits
 
 from incrowd.anonymize.safe import safe
-from incrowd.attacks.downcoding import Villages, at_levels, chance, downcoding
+from incrowd.attacks.downcode import Villages, at_levels, chance, downcoding
 from incrowd.attacks.recoder import recoded
 from incrowd.codes.frequency import between, merged
 from incrowd.measure.estimate import interval
