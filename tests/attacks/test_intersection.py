@@ -80,7 +80,8 @@ def test_two_safe_releases_compose() -> None:
     members, others = Targets(known[:1500], sensitive[:1500]), Targets(*patients(1500, rng))
     found = intersection(shown, members, others, name="safe")
     assert found.control is not None
-    assert found.success.low <= max(found.control.high, found.guess.high)
+    # Two intervals of 95 % about the same share: they miss each other with probability below 0.01.
+    assert found.success.low <= found.control.high
     assert found.control.low <= found.success.high
     assert found.success.low <= most(schemes, found.control.high)
     assert not found.succeeds

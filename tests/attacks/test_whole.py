@@ -8,6 +8,7 @@ from support.victims import bits, uniform
 from incrowd.attacks.baselines import delta_sample
 from incrowd.attacks.scheme import Scheme
 from incrowd.attacks.whole import whole
+from incrowd.codes.axis import Boxes
 from incrowd.measure.estimate import interval
 from incrowd.privacy.events import SafeRelease
 from incrowd.privacy.smooth import delta_sampling
@@ -36,3 +37,12 @@ def test_a_safe_release_shows_nobody_whole() -> None:
     found = whole(shown, members, others, name="safe", rng=rng)
     assert found.success.hits == 0
     assert not found.succeeds
+
+
+def test_a_row_that_shows_all_columns_but_one_is_not_whole() -> None:
+    rng = np.random.default_rng(3)
+    members, others = uniform(20, rng), uniform(20, rng) + 100
+    high = members.copy()
+    high[5:, 4] += 1
+    found = whole(Boxes(members, high, np.ones(20, np.int64)), members, others, name="", rng=rng)
+    assert found.success.hits == 5

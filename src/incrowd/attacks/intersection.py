@@ -10,7 +10,8 @@ left, so whatever is determined is right. Each release alone may leave k values 
 
 **Claim.** Two safe releases are one release with composed epsilon and delta; so of a person in the
 table he is right with chance at most e^epsilon p + delta, where p is his chance with a person who
-is not (:func:`incrowd.attacks.scheme.most`).
+is not (:func:`incrowd.attacks.scheme.most`). The control measures p beside a table of all n people
+instead of n - 1.
 """
 
 from __future__ import annotations
@@ -75,7 +76,8 @@ def intersection(
     """For how many people the releases together determine the sensitive value, rightly.
 
     ``members`` are people of the table, ``others`` people like them who are not in it. ``guess``
-    says for everybody the value that is most common among the others.
+    says for everybody the value that is most common among the others. People of one class hang
+    together; so that the intervals hold, take few people for each class.
     """
     common = np.bincount(others.sensitive).argmax()
     alone = [_determined([release], members) for release in releases]

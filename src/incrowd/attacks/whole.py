@@ -28,7 +28,7 @@ def whole(
     rng: np.random.Generator,
     bound: float | None = None,
 ) -> Estimate:
-    """The share of people whose whole record is shown.
+    """The share of people whose whole record is shown, as their own or as that of somebody alike.
 
     ``members`` are the people of the table, ``others`` people like them who are not in it.
     ``guess`` says for each person the record of somebody like them.

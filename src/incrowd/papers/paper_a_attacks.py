@@ -63,7 +63,7 @@ def attacks(seed: int = SEED, progress: Callable[[str], None] = lambda _: None) 
 
 
 def _extreme(title: str, rng: np.random.Generator) -> Exhibit:
-    towns = 100
+    towns = 60
 
     def recoded_by(by: str) -> Publish:
         return lambda points, _: clustered(rich.axes(), points, k=K, by=by).boxes
@@ -202,7 +202,7 @@ def _intersection(title: str, rng: np.random.Generator) -> Exhibit:
 
 def _downcoding(title: str, rng: np.random.Generator) -> Exhibit:
     k = 5
-    villages = Villages.drawn(600, k=k, columns=8, width=4, rng=rng)
+    villages = Villages.drawn(400, k=k, columns=8, width=4, rng=rng)
     minimal = recoded(villages.hierarchies, villages.codes, k=k).classes
     levels = (1, 0, 1, *[2] * 6)  # of a safe release: one column by values, one by groups
     counted = merged(villages.codes, np.ones(len(villages.codes), dtype=np.int64))
