@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from support.cli import command, run
 
-from incrowd.measure.estimate import Estimate
+from incrowd.attacks.downcode import chance
+from incrowd.measure.estimate import Estimate, interval
 from incrowd.papers import paper_a, paper_a_attacks, paper_b
 from incrowd.papers.paper_a_attacks import Exhibit, attacks
 
@@ -64,20 +65,18 @@ def test_every_baseline_breaks_and_no_safe_release(exhibits: list[dict[str, Any]
 
 
 def test_the_figures_are_those_of_theory(exhibits: list[dict[str, Any]]) -> None:
-    """For another seed each of the two intervals would miss the true share with probability 0.05.
-
-    The tests of the attacks hold them to a millionth.
-    """
+    """Each of the two shares with an interval that misses the true one with probability 1e-6."""
     by_name = {x["name"]: x for exhibit in exhibits for x in exhibit["broken"]}
     assert by_name["clustering and local recoding"]["success"]["value"] == 1
     assert by_name["Mondrian, boxes from the data"]["success"]["value"] == 1
     assert by_name["20-Duplication"]["success"]["value"] > 0.99
     sampled = by_name["δ-sampling, δ = 0.005"]
-    assert sampled["success"]["low"] <= sampled["bound"] <= sampled["success"]["high"]
+    low, high = interval(sampled["success"]["hits"], 10_000, 1 - 1e-6)
+    assert low <= sampled["bound"] == 0.005 <= high
     finer = by_name["minimal local recoding"]
     assert finer["success"]["value"] > 1 / 3
-    expected = finer["details"]["chance by the proof, if minimal"]
-    assert finer["success"]["low"] <= expected <= finer["success"]["high"]
+    low, high = interval(finer["success"]["hits"], finer["success"]["tries"], 1 - 1e-6)
+    assert low <= chance(5, 8) <= high
 
 
 def test_each_attack_is_heard_of_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -181,7 +181,7 @@ def _intersection(title: str, rng: np.random.Generator) -> Exhibit:
         schemes = [Scheme((20, 60, 100, 1), event), Scheme((80, 15, 100, 1), event)]
         cells = [scheme.publish(table, _bits(rng)) for scheme in schemes]
         shown = [Listed.of_cells(cell, _ILLNESSES) for cell in cells]
-        found = intersection(shown, members, others, name=f"two of: {name}")
+        found = intersection(shown, members, others, name=f"twice: {name}")
         assert found.control is not None
         return replace(found, bound=most(schemes, found.control.high, delta=DELTA))
 
@@ -202,7 +202,7 @@ def _intersection(title: str, rng: np.random.Generator) -> Exhibit:
 
 def _downcoding(title: str, rng: np.random.Generator) -> Exhibit:
     k = 5
-    villages = Villages.drawn(400, k=k, columns=8, width=4, rng=rng)
+    villages = Villages.drawn(600, k=k, columns=8, width=4, rng=rng)
     minimal = recoded(villages.hierarchies, villages.codes, k=k).classes
     levels = (1, 0, 1, *[2] * 6)  # of a safe release: one column by values, one by groups
     counted = merged(villages.codes, np.ones(len(villages.codes), dtype=np.int64))
