@@ -128,9 +128,9 @@ class Estimate:
         """What the release adds for this attacker, in words."""
         if not self.succeeds:
             return "nothing that shows"
-        if self.control is None:
-            return f"more than guessing, for {self.excess[0]:.0%} of the others"
         words = f"{self.excess[0]:.0%} of those who were safe"
+        if self.control is None:
+            words = f"more than guessing, for {self.excess[0]:.0%} of the others"
         allowed = self.bound is not None and self.success.low <= self.bound
         return f"{words}, within the guarantee" if allowed else words
 
