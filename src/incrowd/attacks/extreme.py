@@ -1,4 +1,6 @@
-"""The extreme value as the end of an interval: the person worth 35 million (paper A, section 3.2).
+"""The end of an interval is somebody's value: the person worth 35 million (paper A, section 3.2).
+
+:func:`extreme` makes towns up, :func:`at_ends` reads the intervals of any release.
 
 It is known that one person of a town has more than 10 million. A release shows intervals of worth;
 the attacker takes the highest end and says that this is what the rich person has. If all ends are
@@ -15,15 +17,17 @@ times e^epsilon, plus delta.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
 
-from incrowd.arrays import Codes
+from incrowd.arrays import Bools, Codes, Places
 from incrowd.attacks.baselines import line
+from incrowd.attacks.seen import Seen
 from incrowd.codes.axis import Axis, Boxes
-from incrowd.measure.estimate import Estimate, Rate
+from incrowd.codes.frequency import Frequencies
+from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
 
 Publish = Callable[[Codes, np.random.Generator], Boxes]
 
@@ -97,3 +101,91 @@ def _any(rng: np.random.Generator) -> int:
 def _alone(said: int, worth: Codes) -> bool:
     """Whether exactly one person has what was said."""
     return int((worth == said).sum()) == 1
+
+
+def at_ends(
+    seen: Seen,
+    everybody: Frequencies,
+    *,
+    ordered: Sequence[int],
+    control: Frequencies | None = None,
+    tries: int,
+    rng: np.random.Generator,
+    confidence: float = CONFIDENCE,
+) -> Estimate | None:
+    """Says of classes that somebody in them has exactly the value at which their interval ends.
+
+    A try is a random class and one end of its interval in one of the columns ``ordered``. He is
+    right if a row of the table that fits the class has this value. Where intervals are drawn around
+    the people of a class he always is; where they are public, as often as he would be with other
+    people: the control group, thinned as the table is so that both have as many rows. Guessing says
+    any value of the interval. None if no column shows an interval.
+    """
+    pairs = np.array(
+        [
+            (place, at, end)
+            for at in ordered
+            for place in np.flatnonzero(_wide(seen, at)).tolist()
+            for end in (0, 1)
+        ],
+        dtype=np.int64,
+    ).reshape(-1, 3)
+    if not len(pairs):
+        return None
+    some = pairs[rng.choice(len(pairs), min(tries, len(pairs)), replace=False)]
+    sizes = [everybody.total] if control is None else [everybody.total, control.total]
+    tables = [_thinned(table, min(sizes), rng) for table in (everybody, control) if table]
+    ends = np.array([_reach(seen, int(place), int(at))[int(end)] for place, at, end in some])
+    inside = [
+        rng.integers(low, high + 1)
+        for low, high in (_reach(seen, int(p), int(a)) for p, a, _ in some)
+    ]
+    hits = [sum(_held(seen, table, some, ends)) for table in tables]
+    return Estimate(
+        attack="extreme",
+        name="ends of intervals",
+        knows="nothing of anybody",
+        success=Rate.of(hits[0], len(some), confidence),
+        guess=Rate.of(sum(_held(seen, tables[0], some, np.array(inside))), len(some), confidence),
+        control=None if control is None else Rate.of(hits[1], len(some), confidence),
+        says="says that somebody of a class has exactly the value at which its interval ends",
+    )
+
+
+def _wide(seen: Seen, at: int) -> Bools:
+    """Which classes show more than one value of a column, and not all of them."""
+    cover, labels = seen.covers[at], seen.codes[:, at]
+    found: Bools = (cover.low < cover.high) & (cover.loss < 1)
+    return found[labels]
+
+
+def _reach(seen: Seen, place: int, at: int) -> tuple[int, int]:
+    label = seen.codes[place, at]
+    return int(seen.covers[at].low[label]), int(seen.covers[at].high[label])
+
+
+def _thinned(table: Frequencies, rows: int, rng: np.random.Generator) -> Frequencies:
+    """So many rows of a table, at random."""
+    if table.total <= rows:
+        return table
+    left = rng.multivariate_hypergeometric(table.counts, rows, method="marginals")
+    return Frequencies(table.codes[left > 0], left[left > 0])
+
+
+def _held(seen: Seen, table: Frequencies, some: Places, values: Places) -> list[bool]:
+    """Whether a row of the table fits each class and has the value said in the column."""
+    order = {at: np.argsort(table.codes[:, at], kind="stable") for at in set(some[:, 1].tolist())}
+    found = []
+    for (place, at, _), value in zip(some.tolist(), values.tolist(), strict=True):
+        column = table.codes[:, at]
+        first, last = np.searchsorted(column, [value, value + 1], sorter=order[at])
+        rows = table.codes[order[at][first:last]]
+        for other, cover in enumerate(seen.covers):
+            label = seen.codes[place, other]
+            if label in cover.sets:
+                rows = rows[np.isin(rows[:, other], cover.sets[int(label)])]
+            else:
+                low, high = int(cover.low[label]), int(cover.high[label])
+                rows = rows[(low <= rows[:, other]) & (rows[:, other] <= high)]
+        found.append(len(rows) > 0)
+    return found

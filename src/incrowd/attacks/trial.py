@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from incrowd.attacks import inference
+from incrowd.attacks.extreme import at_ends
 from incrowd.attacks.inference import Secret, Victims
 from incrowd.attacks.laws import ShownLaw
 from incrowd.attacks.linkage import linkage, worst
@@ -30,7 +31,7 @@ from incrowd.measure.labels import bins_of
 from incrowd.measure.utility import Pair
 from incrowd.privacy.events import Event
 
-ATTACKS = ("linkage", "inference", "membership")
+ATTACKS = ("linkage", "inference", "membership", "extreme")
 TRIES = 2000
 
 
@@ -149,6 +150,7 @@ def tried(
         "linkage": trial.linkage,
         "inference": trial.inference,
         "membership": trial.membership,
+        "extreme": trial.extreme,
     }
     found = [one for name in only for one in every[name]()]
     notes = [one for one in found if isinstance(one, str)]
@@ -259,6 +261,24 @@ class _Trial:
             )
         elif scene.cells is None:
             yield "Membership was not tried: it takes a control group (or --shadows)."
+
+    def extreme(self) -> Iterator[Estimate | str]:
+        """The ends of intervals, where a column shows any."""
+        scene = self.scene
+        view = scene.release.part(scene.quasi)[0]
+        found = at_ends(
+            view,
+            merged(scene.everybody.codes[:, list(scene.quasi)], scene.everybody.counts),
+            ordered=[at for at, axis in enumerate(scene.quasi) if scene.axes[axis].ordered],
+            control=None
+            if scene.control is None
+            else merged(scene.control.codes[:, list(scene.quasi)], scene.control.counts),
+            tries=min(len(self.targets), 500),
+            rng=self.rng,
+            confidence=self.confidence,
+        )
+        if found is not None:
+            yield found
 
     def _classified(self, at: int, secret: Secret, victims: Victims) -> Estimate:
         """By a classifier; the control group must be there."""
