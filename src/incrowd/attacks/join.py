@@ -1,0 +1,90 @@
+"""The join of two tables by means of a release: what links what one knows of a person to the rest.
+
+An attacker has two tables about the same people and nothing to join them by: one has some columns
+of the release, the other has others. For each half of a record he looks up the released row that is
+nearest, the one that fits in most of the half's columns. If both halves of a person are nearest to
+the same row, the row joins them.
+
+Of rows that are equally near he takes the first in one random order of all rows, which he uses for
+both halves.
+
+Claim: if X and Y are the rows nearest to the two halves, they meet with chance
+|X and Y| / |X or Y|. Proof: the first row of X or Y, in a random order, is any of them alike. If it
+lies in both, it is the first of X and of Y, and they meet. If it lies in X alone, say, it is the
+first of X and not in Y, so that the first of Y is another, and they do not.
+
+An order of its own for each half would let them meet with |X and Y| / (|X| |Y|) only, which is
+less, or equal where one of them is a single row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from incrowd.arrays import Bools, Codes, Floats, Places
+from incrowd.attacks.seen import People, Seen
+from incrowd.errors import ParameterError
+from incrowd.measure.estimate import Estimate, Rate
+
+_CELLS = 10_000_000  # pairs of a person and a class that are held at once
+
+Halves = tuple[Sequence[int], Sequence[int]]  # the columns of each of the two tables
+
+
+def by_nearest(
+    seen: Seen,
+    halves: Halves,
+    targets: People,
+    control: People | None,
+    *,
+    rng: np.random.Generator,
+) -> Estimate:
+    """Join what is known of each target in two tables, by the nearest released row of each half.
+
+    ``control`` are people who are not in the table. To guess is to take a random row for each half:
+    they are the same with chance 1 / rows.
+    """
+    seen = seen.without_stars()
+    blind = np.full(len(targets), 1 / seen.rows if seen.rows else 0.0)
+    names = [", ".join(seen.names[at] for at in half) for half in halves]
+    return Estimate(
+        attack="join",
+        name=f"{len(halves[0])} and {len(halves[1])} columns",
+        knows=f"two tables of the same people: {names[0]}; and {names[1]}",
+        success=Rate.drawn(chances(seen, halves, targets.points), rng),
+        guess=Rate.drawn(blind, rng),
+        control=None if control is None else Rate.drawn(chances(seen, halves, control.points), rng),
+        says="One released row is the nearest to both halves of a person's record.",
+    )
+
+
+def chances(seen: Seen, halves: Halves, points: Codes) -> Floats:
+    """How likely the two halves of each person meet in one row; 0 where no row is shown."""
+    if not halves[0] or not halves[1] or set(halves[0]) & set(halves[1]):
+        raise ParameterError("halves", "be two lists of different columns", halves)
+    found = np.zeros(len(points))
+    if not len(seen):
+        return found
+    parts = [(list(half), *seen.part(half)) for half in halves]
+    size = max(1, _CELLS // len(seen))
+    for start in range(0, len(points), size):
+        some = points[start : start + size]
+        one, other = (_nearest(part, at, some[:, half]) for half, part, at in parts)
+        both = (one & other) @ seen.counts
+        either = (one | other) @ seen.counts
+        found[start : start + size] = both / either
+    return found
+
+
+def _nearest(part: Seen, at: Places, points: Codes) -> Bools:
+    """Whether each class (across) is one of the nearest to each half (down).
+
+    ``part`` are the half's own classes, ``at`` which of them each class is.
+    """
+    found = np.zeros((len(points), len(part)), dtype=bool)
+    for near in part.near(points):
+        people = np.repeat(np.arange(near.part.start, near.part.stop), np.diff(near.ends))
+        found[people, near.place] = True
+    return found[:, at]

@@ -1,0 +1,53 @@
+"""Releases as attackers see them, from sets of positions, and people from points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from incrowd.attacks.seen import Seen
+from incrowd.codes.frequency import Frequencies, merged
+from incrowd.measure.labels import Cover
+
+Points = npt.NDArray[np.integer]
+
+
+def cover_of(sets: Sequence[Sequence[int]], starred: Sequence[int] = ()) -> Cover:
+    """A label for each set of positions."""
+    n = len(sets)
+    low, high = (np.array([end(one) for one in sets], dtype=np.int64) for end in (min, max))
+    scattered = {
+        at: np.array(sorted(one), dtype=np.int64)
+        for at, one in enumerate(sets)
+        if max(one) - min(one) + 1 != len(one)
+    }
+    nothing = np.zeros(n)
+    stars = np.isin(np.arange(n), starred)
+    texts = tuple(str(at) for at in range(n))
+    return Cover(texts, nothing, nothing, np.zeros((n, 1)), nothing, stars, low, high, scattered)
+
+
+def counted(points: Points) -> Frequencies:
+    """People by their points."""
+    return merged(points.astype(np.int32), np.ones(len(points), dtype=np.int64))
+
+
+def values_seen(points: Points, widths: Sequence[int], drawn: float = 1.0) -> Seen:
+    """A release that shows every value as it is."""
+    table = counted(points)
+    covers = tuple(cover_of([[at] for at in range(width)]) for width in widths)
+    names = tuple(f"c{at}" for at in range(len(widths)))
+    return Seen(names, table.codes, table.counts, covers, drawn)
+
+
+def boxes_seen(low: Points, high: Points, counts: Points) -> Seen:
+    """A release of classes that show intervals, a label for each class."""
+    covers = tuple(
+        cover_of([range(a, b + 1) for a, b in zip(low[:, at], high[:, at], strict=True)])
+        for at in range(low.shape[1])
+    )
+    codes = np.repeat(np.arange(len(low), dtype=np.int32)[:, None], low.shape[1], axis=1)
+    names = tuple(f"c{at}" for at in range(low.shape[1]))
+    return Seen(names, codes, counts.astype(np.int64), covers)
