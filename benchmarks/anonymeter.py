@@ -1,0 +1,321 @@
+"""The risks of singling out, joining and inference beside Anonymeter, on the same tables.
+
+    make anonymeter
+    python benchmarks/anonymeter.py [--python PYTHON] [--tries TRIES] [--seed SEED]
+
+PYTHON is that of an environment with Anonymeter, made by ``make anonymeter``. The table is the
+census sample, 10,000 people; the control are 10,000 others. "fine" are eight columns with the age
+in years and the height in centimetres, in which nearly everybody is unique, "coarse" seven with the
+age in steps of five years. The releases: the table itself; half of it, and half other people; other
+people alone; and, of the coarse one, the counts of all cells at the level of values with the noise
+of a safe release.
+
+Printed for each risk and tool: the share of tries that succeed on the table and on the control, and
+what the release adds, (success - control) / (1 - control), with its interval. The last column tells
+whether both intervals overlap. Two things are done differently on purpose, and shown both ways:
+
+- Anonymeter throws out rows that repeat before it singles out, and so counts distinct records.
+  "distinct" is ours of the same; "people" is ours as it is.
+- Of rows equally near, Anonymeter takes those that its sort happens to put first, as good as a
+  random one for each half. "join, two orders" is ours of the same; "join" takes one order for both,
+  which is the better attack.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from incrowd.arrays import Floats
+from incrowd.attacks import join, singling_out
+from incrowd.attacks.seen import People, Seen, fits, people
+from incrowd.codes.axis import positions
+from incrowd.codes.counted import Counted
+from incrowd.codes.frequency import Frequencies, merged
+from incrowd.engine.count import count, read_shown
+from incrowd.engine.source import open_table
+from incrowd.errors import IncrowdWarning
+from incrowd.measure.estimate import Estimate, Rate
+from incrowd.measure.evaluation import covered
+from incrowd.privacy.randomness import SeededRandomness
+from incrowd.spec.build import Declared
+from incrowd.spec.file import SpecFile, parse
+from incrowd.tasks.publish import publish
+from incrowd.tasks.sample import SPECS, sample
+
+ROOT = Path(__file__).resolve().parent.parent
+ROWS = 10_000
+SAFE = {"method": "safe", "epsilon": 2.0, "delta": 1e-6, "draw": "counts", "scheme": "fixed"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Columns of the sample in two halves, which of them are numbers, and what is attacked.
+
+    ``columns`` is how many a predicate is about; ``years`` in how many an age is rounded down.
+    """
+
+    name: str
+    halves: tuple[list[str], list[str]]
+    columns: int
+    years: int
+    safe: bool = False
+    secret: str = "occupation"
+
+    @property
+    def names(self) -> list[str]:
+        """All columns."""
+        return [*self.halves[0], *self.halves[1]]
+
+    def spec(self) -> SpecFile:
+        """The sample's spec for the columns used, at the level of values."""
+        spec = parse(SPECS["census"])
+        ages = [str(age) for age in range(15, 95, self.years)]
+        spec = spec.changed(("columns", "age", "hierarchy"), {"order": {"values": ages}})
+        centimetres = {"order": {"values": [str(x) for x in range(100, 231)]}}
+        for name in spec.spec.columns:
+            if name not in self.names:
+                spec = spec.changed(("columns", name), {"role": "drop"})
+            elif name == "height":
+                spec = spec.changed(("columns", name), {"role": "quasi", "hierarchy": centimetres})
+        return spec.changed(("release",), SAFE | {"levels": dict.fromkeys(self.names, 0)})
+
+    def tables(self, seed: int) -> dict[str, pl.DataFrame]:
+        """The original, the control, and the releases."""
+        whole = sample("census", rows=3 * ROWS, seed=seed).frame()
+        whole = whole.with_columns(
+            pl.col("age") // self.years * self.years, pl.col("height").round().cast(pl.Int64)
+        )
+        original, control, other = (whole.slice(at * ROWS, ROWS) for at in range(3))
+        found = {
+            "original": original,
+            "control": control,
+            "copy": original,
+            "half": pl.concat([original.head(ROWS // 2), other.head(ROWS // 2)]),
+            "other people": other,
+        }
+        if self.safe:
+            made = publish(open_table(original), self.spec(), bits=SeededRandomness(seed))
+            rows = pl.DataFrame(made.data).with_columns(pl.col("age").cast(pl.Int64))
+            found["safe counts"] = rows
+        return {name: frame.select(self.names) for name, frame in found.items()}
+
+
+SETTINGS = (
+    Setting(
+        "fine",
+        (
+            ["sex", "age", "education", "occupation"],
+            ["height", "marital_status", "workclass", "salary_class"],
+        ),
+        columns=4,
+        years=1,
+    ),
+    Setting(
+        "coarse",
+        (["sex", "age", "race"], ["marital_status", "workclass", "occupation", "salary_class"]),
+        columns=5,
+        years=5,
+        safe=True,
+    ),
+)
+NUMBERS = ("age", "height")
+COMPARED = {  # with which of Anonymeter's risks each of ours is held
+    "distinct": "singling out",
+    "people": "",
+    "join, two orders": "join",
+    "join": "",
+    "inference": "inference",
+}
+
+
+@dataclass(frozen=True)
+class Read:
+    """The tables as ours takes them."""
+
+    counted: Counted
+    control: Frequencies
+    ordered: tuple[int, ...]
+
+    @classmethod
+    def of(cls, setting: Setting, original: pl.DataFrame, control: pl.DataFrame) -> Read:
+        """Count both by positions."""
+        declared = setting.spec().spec.columns
+        columns = {name: declared[name] for name in setting.names}
+        counted = count(open_table(original), Declared(columns))
+        hierarchies = dict(zip(setting.names, counted.hierarchies, strict=True))
+        coders = {name: hierarchy.encode for name, hierarchy in hierarchies.items()}
+        others = open_table(control).count(counted.names, coders)
+        ordered = tuple(
+            len(hierarchy.values) if name in NUMBERS else 0
+            for name, hierarchy in hierarchies.items()
+        )
+        return cls(counted, _by_positions(counted, others), ordered)
+
+    @property
+    def original(self) -> Frequencies:
+        """The people of the table."""
+        return _by_positions(self.counted, self.counted.frequencies)
+
+    def seen(self, release: pl.DataFrame) -> Seen:
+        """A release as an attacker sees it."""
+        shown = read_shown(open_table(release), self.counted.names, weighted=False)
+        *_, covers = covered(self.counted, self.counted.axes, shown)
+        table = shown.frequencies
+        return Seen(self.counted.names, table.codes, table.counts, tuple(covers))
+
+
+def _by_positions(counted: Counted, table: Frequencies) -> Frequencies:
+    return merged(positions(counted.axes, table.codes).astype(np.int32), table.counts)
+
+
+def ours(
+    setting: Setting, read: Read, release: pl.DataFrame, tries: int, seed: int
+) -> Iterator[tuple[str, Estimate]]:
+    """Our estimates of the same risks."""
+    rng = np.random.default_rng(seed)
+    seen = read.seen(release)
+    targets, control = people(read.original, tries, rng), people(read.control, tries, rng)
+    one, other = ([setting.names.index(name) for name in half] for half in setting.halves)
+
+    def single(shown: Seen, original: Frequencies, others: Frequencies) -> Estimate:
+        return singling_out.by_rows(
+            shown, original, others,
+            columns=setting.columns, tries=tries, rng=rng, ordered=read.ordered,
+        )  # fmt: skip
+
+    alone = replace(seen, counts=np.ones_like(seen.counts))
+    yield "distinct", single(alone, _distinct(read.original), _distinct(read.control))
+    yield "people", single(seen, read.original, read.control)
+    joined = join.by_nearest(seen, (one, other), targets, control, rng=rng)
+    success, rest = (
+        Rate.drawn(apart(seen, (one, other), some), rng) for some in (targets, control)
+    )
+    yield "join, two orders", replace(joined, success=success, control=rest)
+    yield "join", joined
+    yield "inference", inferred(seen, setting.names.index(setting.secret), targets, control, rng)
+
+
+def apart(seen: Seen, halves: join.Halves, some: People) -> Floats:
+    """How likely two halves meet that take a random one of their nearest rows each."""
+    sizes = []
+    for half in halves:
+        part, _ = seen.part(half)
+        near = part.near(some.points[:, list(half)])
+        sizes.append(np.concatenate([one.sums(part.counts) for one in near]))
+    shared = join.chances(seen, halves, some.points)
+    both = shared / (1 + shared) * (sizes[0] + sizes[1])
+    return np.asarray(both / (sizes[0] * sizes[1]))
+
+
+def _distinct(table: Frequencies) -> Frequencies:
+    return Frequencies(table.codes, np.ones_like(table.counts))
+
+
+def inferred(
+    seen: Seen, secret: int, targets: People, control: People, rng: np.random.Generator
+) -> Estimate:
+    """The secret of a random one of the nearest rows, as Anonymeter takes that of the nearest."""
+    known = [at for at in range(len(seen.names)) if at != secret]
+    part, at = seen.part(known)
+    table = np.zeros((len(part), len(seen.covers[secret].labels)))
+    np.add.at(table, (at, seen.codes[:, secret]), seen.counts)
+
+    def chances(some: People) -> Floats:
+        found = np.zeros(len(some))
+        right = fits(seen.covers[secret], some.points[:, secret])
+        for near in part.near(some.points[:, known]):
+            rows = near.sums(table)
+            found[near.part] = (rows * right[near.part]).sum(axis=1) / rows.sum(axis=1)
+        return found
+
+    shares = table.sum(axis=0) / table.sum()
+    blind = fits(seen.covers[secret], targets.points[:, secret]) @ shares
+    return Estimate(
+        "inference", "nearest row", "all other columns",
+        success=Rate.drawn(chances(targets), rng),
+        guess=Rate.drawn(blind, rng),
+        control=Rate.drawn(chances(control), rng),
+    )  # fmt: skip
+
+
+def theirs(python: Path, folder: Path, frames: dict[str, pl.DataFrame], job: dict[str, Any]) -> Any:
+    """What Anonymeter says, by release and risk."""
+    for name, frame in frames.items():
+        frame.write_csv(folder / f"{name}.csv")
+    (folder / "job.json").write_text(json.dumps(job))
+    # Without the folder of the script on the path, where a file has the name of the package.
+    script = Path(__file__).with_name("anonymeter_risks.py")
+    command = [str(python), "-P", str(script), str(folder / "job.json")]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return {(line["release"], line["risk"]): line for line in lines}
+
+
+def told(success: float, control: float, excess: tuple[float, ...]) -> str:
+    value, low, high = excess
+    return f"{success:8.2%}{control:8.2%}{value:9.3f} [{low:.3f}, {high:.3f}]"
+
+
+def compare(setting: Setting, python: Path, tries: int, seed: int) -> None:
+    """Print a line for each release and risk."""
+    frames = setting.tables(seed)
+    releases = [name for name in frames if name not in ("original", "control")]
+    job = {
+        "releases": releases, "text": [name for name in setting.names if name not in NUMBERS],
+        "secret": setting.secret, "halves": setting.halves, "columns": setting.columns,
+        "tries": tries, "seed": seed,
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        peer = theirs(python, Path(folder), frames, job)
+    read = Read.of(setting, frames["original"], frames["control"])
+    for name in releases:
+        start = time.perf_counter()
+        for risk, found in ours(setting, read, frames[name], tries, seed):
+            assert found.control is not None
+            mine = told(found.success.value, found.control.value, found.excess)
+            line = f"{setting.name:8}{name:14}{len(frames[name]):7,}  {risk:18}"
+            other = peer.get((name, COMPARED[risk]))
+            if other is None:
+                print(f"{line}{'':44}{mine}")
+                continue
+            shares = (other["success"] / other["tries"], other["control"] / other["tries"])
+            low, high = other["excess"][1:]
+            agree = low <= found.excess[2] and found.excess[1] <= high
+            both = f"{told(*shares, tuple(other['excess'])):44}{mine:44}"
+            print(f"{line}{both}{'agree' if agree else 'DIFFER'}")
+        seconds = sum(line["seconds"] for at, line in peer.items() if at[0] == name)
+        print(f"{'':49}{seconds:.1f} s{'':38}{time.perf_counter() - start:.1f} s", flush=True)
+
+
+def main() -> None:
+    """Compare in every setting."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    usual = ROOT / ".venv-anonymeter" / "bin" / "python"
+    parser.add_argument("--python", type=Path, default=usual)
+    parser.add_argument("--tries", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    if not given.python.exists():
+        sys.exit(f"There is no {given.python}: 'make anonymeter' makes it.")
+    warnings.simplefilter("ignore", IncrowdWarning)
+    head = f"{'table':8}{'release':14}{'rows':>7}  {'risk':18}"
+    print(f"{head}{'Anonymeter: success, control, adds':44}ours")
+    for setting in SETTINGS:
+        compare(setting, given.python, given.tries, given.seed)
+
+
+if __name__ == "__main__":
+    main()
