@@ -77,6 +77,14 @@ def test_a_copy_joins_its_people_and_a_sample_of_others_nobody() -> None:
     assert not apart.succeeds
 
 
+def test_a_guess_is_among_rows_not_among_classes() -> None:
+    rng = np.random.default_rng(5)
+    points = np.repeat(np.array([[0, 0], [1, 1]], dtype=np.int32), 1000, axis=0)
+    found = by_nearest(values_seen(points, [2, 2]), ([0], [1]), People(points), None, rng=rng)
+    assert found.success.hits == 2000  # all rows nearest to one half are nearest to the other
+    assert found.guess.hits < 10  # as above: 5e-5
+
+
 def test_rows_that_show_nothing_join_nobody() -> None:
     rng = np.random.default_rng(4)
     covers = (cover_of([[0], [1], [0, 1]], [2]),) * 2

@@ -132,6 +132,18 @@ def test_rows_that_are_never_alone_single_nobody_out() -> None:
     assert found.success.hits == 100
 
 
+def test_two_people_alike_are_not_singled_out() -> None:
+    rng = np.random.default_rng(14)
+    points = np.arange(30)[:, None]
+    twice = np.append(points, points[:10], axis=0)
+    found = by_rows(
+        values_seen(points, [30]), counted(twice), counted(twice), columns=1, tries=99, rng=rng
+    )
+    assert found.control is not None
+    for rate in (found.success, found.control):
+        assert (rate.hits, rate.tries) == (20, 30)
+
+
 def test_who_is_alone_is_found_among_many_who_are_not() -> None:
     """Three rows of 60,000 are alone, in one of 190 choices of columns or more."""
     rng = np.random.default_rng(13)
