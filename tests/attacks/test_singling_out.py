@@ -61,10 +61,11 @@ def test_a_sample_of_other_people_isolates_as_in_the_control(ordered: tuple[int,
         shown(other, [30] * 6), original, control, columns=3, tries=600, rng=rng, ordered=ordered
     )
     assert found.control is not None
-    # Off by 4 deviations or more with a chance of 6e-5.
-    assert off(found.success.value, found.control.value, 600) < 4
+    # Off by 4 deviations or more with a chance of 6e-5. Tries at the ends of a line are about the
+    # same few people: their difference varies 1.4 times as much (seen in 17 other seeds).
+    assert off(found.success.value, found.control.value, 600) < (5.6 if ordered else 4)
     assert found.success.hits > 50  # so that it could be off
-    assert not found.succeeds
+    assert not found.succeeds  # it does with a chance of 0.3 %, or 2 % at the ends of lines
 
 
 def test_tables_of_different_sizes_are_compared_by_as_many_people() -> None:
@@ -212,7 +213,7 @@ def test_classes_of_a_safe_release_single_out_as_in_the_control(seed: int) -> No
     success, others, guess = value_of(found)
     for value in (success, others, guess):  # off by 4 deviations of 0.0054 with a chance of 6e-5
         assert abs(value - 1 / math.e) < 0.006 + 0.022
-    assert not found.succeeds
+    assert not found.succeeds  # it does with a chance of 1 %: 0.006 of 0.0076 is its share
     assert found.details["weight"] == pytest.approx(1 / 4000, rel=0.1)
 
 
@@ -238,6 +239,8 @@ def test_people_alike_are_never_told_apart_and_by_their_whole_record_are() -> No
         hits += int((meets[points[:7, 1]]).sum() == 1)
     assert abs(found.success.value - 2 / 7 * (6 / 7) ** 3) < 0.012  # 4 deviations, 6e-5
     assert abs(hits / 20_000 - found.success.value) < 0.016
+    alone = by_classes(seen, counted(points), None, tries=20_000, rng=rng, unique=True)
+    assert abs(alone.success.value - (6 / 7) ** 6) < 0.014
     # Without a control, the weight is that of the table: 7 of 8 people, 1/7 of them.
     guess = 3 * (1 / 8) * (7 / 8) ** 4
     assert abs(found.guess.value - guess) < 0.013

@@ -19,6 +19,8 @@ different sizes as many people are left in both as the smaller has, drawn withou
 uniform subset of independent draws is a smaller set of independent draws. So both numbers of people
 who meet it are binomial with the same number and the same w, and one is 1 as often as the other.
 A control that is smaller than the table thus costs success: who is not left cannot be isolated.
+The tries of one run are about the same people: intervals are those of the tables at hand, and of
+small tables the difference varies by some more than they say (by a third, of 1,000 people).
 
 People are counted by their positions on the axes of all columns. They may have more columns than
 the release shows, after those: these are no part of what a row shows, but of a person's record.
@@ -123,12 +125,14 @@ def by_classes(
     *,
     tries: int,
     rng: np.random.Generator,
+    unique: bool = False,
 ) -> Estimate:
     """Isolate by a class of s rows and a condition that one record in s meets by chance.
 
     The condition is on the whole record: a random function of all its columns, drawn anew in each
     try, as a hash is of values that nobody foresees. So people with the same record meet it
-    together. Where a part of the rows was drawn, s counts the people whom the class stands for.
+    together, unless every record is ``unique``, as with a name or a number in it that is in no
+    column here. Where a part of the rows was drawn, s counts the people whom the class stands for.
 
     Claim: of t distinct records in the class, u of which one person has alone, exactly one person
     meets it with chance u (1/s) (1 - 1/s)^(t - 1): one of the u meets it, none of the other t - 1.
@@ -139,7 +143,8 @@ def by_classes(
     its people that hardly anybody else falls into it. A class that holds its share of any table
     isolates one of the control as often, but for about 1 / (e s): the number of rows is that of
     these people, whatever the share (x e^(-x) at x = 1 is highest; of the control x has mean 1 and
-    variance 2 / s or so).
+    variance 2 / s or so). Where classes are shown only if they are large, it is some more: they
+    have more people in this table than in another.
 
     To guess is to try, without the release, a random condition of the same weight: 1/s of the share
     of the control in the class; without a control, of the table itself, which is no less than the
@@ -157,6 +162,8 @@ def by_classes(
     whole = _Covered(*_sums(original.counts))
 
     def rate(covered: _Covered, weight: Floats) -> Rate:
+        if unique:
+            covered = _Covered(covered.people, covered.people, covered.people)
         hits = int((rng.random(len(weight)) < covered.alone(weight)).sum())
         return Rate.of(hits, tries)  # without a class to choose there is no hit
 
