@@ -213,7 +213,7 @@ def test_classes_of_a_safe_release_single_out_as_in_the_control(seed: int) -> No
     success, others, guess = value_of(found)
     for value in (success, others, guess):  # off by 4 deviations of 0.0054 with a chance of 6e-5
         assert abs(value - 1 / math.e) < 0.006 + 0.022
-    assert not found.succeeds  # it does with a chance of 1 %: 0.006 of 0.0076 is its share
+    assert not found.succeeds  # chance 1 %: its true lead of 0.006 is below a deviation, 0.0076
     assert found.details["weight"] == pytest.approx(1 / 4000, rel=0.1)
 
 
