@@ -230,14 +230,14 @@ def inferred(
     """The secret of a random one of the nearest rows, as Anonymeter takes that of the nearest."""
     known = [at for at in range(len(seen.names)) if at != secret]
     part, at = seen.part(known)
-    table = np.zeros((len(part), len(seen.covers[secret].labels)))
+    table = np.zeros((len(part), len(seen.covers[secret].labels)), dtype=np.int64)
     np.add.at(table, (at, seen.codes[:, secret]), seen.counts)
 
     def chances(some: People) -> Floats:
         found = np.zeros(len(some))
         right = fits(seen.covers[secret], some.points[:, secret])
         for near in part.near(some.points[:, known]):
-            rows = near.sums(table)
+            rows = np.column_stack([near.sums(column) for column in table.T])
             found[near.part] = (rows * right[near.part]).sum(axis=1) / rows.sum(axis=1)
         return found
 

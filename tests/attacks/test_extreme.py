@@ -91,11 +91,11 @@ def people_of(number: int, seed: int) -> list[list[object]]:
 def around(rows: list[list[object]], size: int) -> list[list[object]]:
     """Classes of neighbours of a town, each shown by its lowest and highest age."""
     shown: list[list[object]] = []
-    for town in "ab":
-        ages = sorted(int(str(age)) for age, where in rows if where == town)
+    for place in "ab":
+        ages = sorted(int(str(age)) for age, where in rows if where == place)
         for start in range(0, len(ages) - size + 1, size):
             own = ages[start : start + size]
-            shown += [[f"{own[0]}-{own[-1]}", town]] * size
+            shown += [[f"{own[0]}-{own[-1]}", place]] * size
     return shown
 
 

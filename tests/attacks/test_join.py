@@ -11,7 +11,8 @@ from support.seen_tables import cover_of, values_seen
 from incrowd.attacks import join
 from incrowd.attacks.join import by_nearest, chances
 from incrowd.attacks.seen import People, Seen
-from incrowd.codes.frequency import merged
+from incrowd.attacks.seen import seen as as_seen
+from incrowd.codes.frequency import Frequencies, merged
 from incrowd.errors import ParameterError
 
 SETS = [[0], [1], [2], [0, 1], [0, 2], [0, 1, 2]]
@@ -90,10 +91,10 @@ def test_rows_that_show_nothing_join_nobody() -> None:
     covers = (cover_of([[0], [1], [0, 1]], [2]),) * 2
     points = np.array([[0, 0], [1, 1]], dtype=np.int32)
     codes = np.array([[0, 0], [1, 1], [2, 2]], dtype=np.int32)
-    seen = Seen(("a", "b"), codes, np.array([1, 1, 5]), covers)
+    seen = as_seen(("a", "b"), Frequencies(codes, np.array([1, 1, 5])), covers)
     found = by_nearest(seen, ([0], [1]), People(points), None, rng=rng)
     assert (found.success.hits, found.control) == (2, None)
-    nothing = Seen(("a", "b"), codes[2:], np.array([5]), covers)
+    nothing = as_seen(("a", "b"), Frequencies(codes[2:], np.array([5])), covers)
     found = by_nearest(nothing, ([0], [1]), People(points), People(points), rng=rng)
     assert (found.success.hits, found.success.tries, found.guess.hits) == (0, 2, 0)
 

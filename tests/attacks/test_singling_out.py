@@ -10,6 +10,7 @@ from support.seen_tables import boxes_seen, counted, cover_of, values_seen
 
 from incrowd.anonymize.counts import noisy_counts
 from incrowd.attacks.seen import Seen
+from incrowd.attacks.seen import seen as as_seen
 from incrowd.attacks.singling_out import by_classes, by_rows
 from incrowd.codes.frequency import Frequencies
 from incrowd.errors import ParameterError
@@ -124,11 +125,11 @@ def test_rows_that_are_never_alone_single_nobody_out() -> None:
     stars = tuple(cover_of([*([at] for at in range(30)), range(30)], [30]) for _ in range(6))
     seen = values_seen(points, [30] * 6)
     table = np.append(seen.codes, np.full((1, 6), 30, dtype=np.int32), axis=0)
-    seen = Seen(seen.names, table, np.append(seen.counts, 1), stars)
+    seen = as_seen(seen.names, Frequencies(table, np.append(seen.counts, 1)), stars)
     found = by_rows(seen, original, None, columns=6, tries=100, rng=rng)
     assert (found.success.hits, found.success.tries) == (0, 100)
     # A row without anything fits everybody, and keeps nobody from being alone.
-    seen = Seen(seen.names, table, np.ones(len(table), dtype=np.int64), stars)
+    seen = as_seen(seen.names, Frequencies(table, np.ones(len(table), dtype=np.int64)), stars)
     found = by_rows(seen, original, None, columns=6, tries=100, rng=rng)
     assert found.success.hits == 100
 
@@ -251,7 +252,7 @@ def test_nothing_shown_isolates_nobody() -> None:
     rng = np.random.default_rng(12)
     points = np.arange(20)[:, None]
     covers = (cover_of([range(20)], [0]),)
-    seen = Seen(("a",), np.zeros((1, 1), np.int32), np.array([20]), covers)
+    seen = as_seen(("a",), Frequencies(np.zeros((1, 1), np.int32), np.array([20])), covers)
     for found in (
         by_classes(seen, counted(points), counted(points), tries=50, rng=rng),
         by_rows(seen, counted(points), counted(points), columns=1, tries=50, rng=rng),

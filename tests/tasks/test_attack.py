@@ -88,7 +88,7 @@ def test_kept_columns_of_k_anonymity_are_secrets() -> None:
     release = ic.publish(TABLE, file)
     assert "inference: ill, knowing everybody else" in attacked(release, file)
     known = json.loads((release.curator / "attacks.json").read_text())
-    assert [one["attack"] for one in known["attacks"]][:2] == ["linkage", "inference"]
+    assert {one["attack"] for one in known["attacks"]} >= {"linkage", "inference", "extreme"}
 
 
 def test_a_secret_can_be_named_and_is_then_not_known() -> None:
@@ -163,5 +163,5 @@ def test_a_sample_table_of_slices_is_attacked_slice_by_slice() -> None:
         table, {"columns": columns, "release": {"epsilon": 2.0, "delta": 1e-5, "slices": 2}}
     )
     known = json.loads((release.curator / "attacks.json").read_text())
-    assert [one["attack"] for one in known["attacks"]] == ["linkage", "membership"]
+    assert [one["attack"] for one in known["attacks"]] == ["linkage", "join", "membership"]
     assert all("(slice " in one["name"] for one in known["attacks"])

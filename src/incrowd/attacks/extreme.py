@@ -148,7 +148,7 @@ def at_ends(
         success=Rate.of(hits[0], len(some), confidence),
         guess=Rate.of(sum(_held(seen, tables[0], some, np.array(inside))), len(some), confidence),
         control=None if control is None else Rate.of(hits[1], len(some), confidence),
-        says="says that somebody of a class has exactly the value at which its interval ends",
+        says="Somebody of the class has exactly the value at which its interval ends.",
     )
 
 

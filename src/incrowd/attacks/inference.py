@@ -102,7 +102,7 @@ def by_rows(
         success=victims.rate(said(victims), confidence),
         guess=_blind(secret, victims, confidence),
         control=None if control is None else control.rate(said(control), confidence),
-        says=f"says the most frequent {secret.name} of the rows that fit best",
+        says=f"The most frequent {secret.name} of the rows that fit best is the person's.",
     )
 
 
@@ -137,7 +137,8 @@ def by_homogeneity(
         success=victims.rate(found, confidence),
         guess=victims.rate(mode, confidence),
         control=None if control is None else control.rate(said(control), confidence),
-        says=f"all rows alike show one {secret.name} for {share:.1%} of the people",
+        says=f"All rows that fit show one {secret.name}, as they do for {share:.1%} of the people, "
+        "and it is the person's.",
         details={"certain": share},
     )
 
@@ -197,7 +198,7 @@ def by_background(
         success=victims.rate(said(victims, present=True), confidence),
         guess=_blind(secret, victims, confidence),
         control=None if control is None else control.rate(said(control, present=False), confidence),
-        says=f"takes the others out of the class and weighs the {secret.name} that is left",
+        says=f"What is left of the class without the others is the person's {secret.name}.",
     )
 
 
@@ -227,7 +228,8 @@ def by_classifier(
         success=rate(found.released),
         guess=_blind(secret, victims, confidence),
         control=rate(found.original),
-        says="trains a classifier on the release; the control trains it on people not in it",
+        says=f"A classifier tells the person's {secret.name}: one trained on the release or, for "
+        "control, one trained on people who are not in it.",
     )
 
 

@@ -28,6 +28,7 @@ from incrowd.attacks.seen import People, Seen
 from incrowd.errors import ParameterError
 from incrowd.measure.estimate import Estimate, Rate
 
+ATTACK = "join"
 _CELLS = 10_000_000  # pairs of a person and a class that are held at once
 
 Halves = tuple[Sequence[int], Sequence[int]]  # the columns of each of the two tables
@@ -46,11 +47,10 @@ def by_nearest(
     ``control`` are people who are not in the table. To guess is to take a random row for each half:
     they are the same with chance 1 / rows.
     """
-    seen = seen.without_stars()
     blind = np.full(len(targets), 1 / seen.rows if seen.rows else 0.0)
     names = [", ".join(seen.names[at] for at in half) for half in halves]
     return Estimate(
-        attack="join",
+        attack=ATTACK,
         name=f"{len(halves[0])} and {len(halves[1])} columns",
         knows=f"two tables of the same people: {names[0]}; and {names[1]}",
         success=Rate.drawn(chances(seen, halves, targets.points), rng),

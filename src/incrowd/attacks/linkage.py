@@ -58,7 +58,7 @@ def linkage(
         success=success,
         guess=Rate.known(seen.drawn / max(seen.rows, 1)),
         control=convinced,
-        says=f"names the right row of {success.value:.1%} of the people",
+        says="The row that is named is the person's.",
         details={"expected": float(chances.mean()) if len(chances) else 0.0},
     )
 

@@ -171,7 +171,7 @@ def by_law(
         knows="everybody else of the person's cell, and how the release was drawn",
         success=Rate.drawn(np.where(to_be_in, says_in, 1 - says_in), rng),
         guess=_guess(len(tried) // 2),
-        says="whether a person was in the table, told from how many rows of the cell are shown",
+        says="How many rows of the cell are shown tells whether the person was in the table.",
         bound=bound,
         details=details,
     )
@@ -229,7 +229,7 @@ def by_fit(
         knows=f"the person's {', '.join(seen.names)}",
         success=Rate.of(int(fitting[0].sum() + (~fitting[1]).sum()), 2 * number),
         guess=_guess(number),
-        says="whether a person was in the table, told from whether some row fits the person",
+        says="Whether some row fits the person tells whether the person was in the table.",
         bound=bound,
         details={
             "fits_members": float(fitting[0].mean()) if number else 0.0,
@@ -298,7 +298,7 @@ def by_shadows(
         knows="everybody else of the table, and how releases are made",
         success=Rate.of(sum(hits), 2 * half * len(targets)),
         guess=_guess(half * len(targets)),
-        says="whether a person was in the table, learnt from releases with and without the person",
+        says="What releases with and without the person look like tells who was in the table.",
         bound=bound,
         details=details,
     )

@@ -43,7 +43,7 @@ from incrowd.errors import ParameterError, check_whole
 from incrowd.measure.estimate import Estimate, Rate
 from incrowd.measure.labels import Cover
 
-NAME = "singling out"
+NAME = "singling-out"
 _MOST = 50  # how many rows an attacker looks at, at most, for each predicate that he wants
 _CHOICES = 64  # choices of columns, at most, among whose rows he looks
 _FEW = 16  # labels whose classes are gathered one label after the other
@@ -93,7 +93,6 @@ def by_rows(
     ever alone he has nothing to say, and all tries fail. To guess is to take the value of each
     column from a row of its own: the columns are known, how they hang together is not.
     """
-    seen = seen.without_stars()
     width = len(seen.covers)
     if not 1 <= columns <= width:
         raise ParameterError("columns", f"be from 1 to the columns shown ({width})", columns)
@@ -151,7 +150,6 @@ def by_classes(
     weight where labels were fitted to the people, and so favours the guess.
     """
     check_whole("tries", tries)
-    seen = seen.without_stars()
     original, control = _alike(original, control, rng)
     chosen = rng.integers(0, len(seen), tries) if len(seen) else np.zeros(0, dtype=np.int64)
     sizes = np.maximum(seen.counts[chosen] / seen.drawn, 1.0)

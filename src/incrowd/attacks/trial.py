@@ -16,10 +16,13 @@ import numpy as np
 from incrowd.attacks import inference
 from incrowd.attacks.extreme import at_ends
 from incrowd.attacks.inference import Secret, Victims
+from incrowd.attacks.join import ATTACK as JOIN
+from incrowd.attacks.join import by_nearest
 from incrowd.attacks.laws import ShownLaw
 from incrowd.attacks.linkage import linkage, worst
 from incrowd.attacks.membership import Targets, by_fit, by_law, most_of
 from incrowd.attacks.seen import People, Seen, people, seen
+from incrowd.attacks.singling_out import by_classes, by_rows
 from incrowd.codes.axis import Axis, positions
 from incrowd.codes.counted import Counted, Shown
 from incrowd.codes.frequency import Frequencies, merged
@@ -31,7 +34,9 @@ from incrowd.measure.labels import bins_of
 from incrowd.measure.utility import Pair
 from incrowd.privacy.events import Event
 
-ATTACKS = ("linkage", "inference", "membership", "extreme")
+ATTACKS = ("linkage", "join", "singling-out", "inference", "membership", "extreme")
+_COLUMNS = 4  # that a predicate is about
+_PREDICATES = 300
 TRIES = 2000
 
 
@@ -148,6 +153,8 @@ def tried(
     trial = _Trial(scene, targets, control, knows, errors, confidence, classifier, rng)
     every = {
         "linkage": trial.linkage,
+        "join": trial.join,
+        "singling-out": trial.singling_out,
         "inference": trial.inference,
         "membership": trial.membership,
         "extreme": trial.extreme,
@@ -169,12 +176,12 @@ def _bounded(one: Estimate, scene: Scene) -> Estimate:
 
     Claim: whatever counts as a success against a person, its chance is at most ``exp(epsilon)``
     times the chance without the person's row, plus delta: that is what differential privacy says of
-    the event. Without their row the people of the table are like those of the control group. Of
-    linkage it says nothing: the people of the control group have no row that could be found.
+    the event. Without their row the people of the table are like those of the control group. It
+    is said of attacks that are about one person who could as well be one of the control group.
     """
     if scene.promise is None or one.control is None or one.bound is not None:
         return one
-    if one.attack in ("linkage", "membership"):
+    if one.attack not in (inference.ATTACK, JOIN):
         return one
     epsilon, delta = scene.promise
     return replace(one, bound=min(1.0, math.exp(epsilon) * one.control.high + delta))
@@ -213,6 +220,30 @@ class _Trial:
                 rng=self.rng,
                 confidence=self.confidence,
             )
+
+    def join(self) -> Iterator[Estimate | str]:
+        """Two tables with every other quasi column each."""
+        quasi = self.scene.quasi
+        if len(quasi) < 2:
+            yield "Two tables were not joined: that takes two quasi columns."
+            return
+        width = range(len(quasi))
+        yield by_nearest(
+            self.scene.release.part(quasi)[0],
+            (width[::2], width[1::2]),
+            self.targets.part(quasi),
+            None if self.others is None else self.others.part(quasi),
+            rng=self.rng,
+        )
+
+    def singling_out(self) -> Iterator[Estimate | str]:
+        """By a few columns of a row, and by a class."""
+        scene, tries = self.scene, min(len(self.targets), _PREDICATES)
+        ordered = [len(axis.hierarchy.values) if axis.ordered else 0 for axis in scene.axes]
+        tables = scene.release, scene.everybody, scene.control
+        width = min(_COLUMNS, len(scene.axes))
+        yield by_rows(*tables, columns=width, tries=tries, rng=self.rng, ordered=ordered)
+        yield by_classes(*tables, tries=tries, rng=self.rng)
 
     def inference(self) -> Iterator[Estimate | str]:
         """Every secret in turn, by all quasi columns."""

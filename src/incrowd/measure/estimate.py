@@ -81,7 +81,7 @@ class Estimate:
     """One attack: how often it succeeds, beside guessing, and beside people not in the table.
 
     ``attack`` is what it is called, ``name`` which form of it in a few words; ``knows`` is what the
-    attacker has, ``says`` what the outcome means. ``guess`` is the success of somebody who has not
+    attacker has, ``says`` what counts as success. ``guess`` is the success of somebody who has not
     seen the release, ``control`` that of the same attack on people whom the release cannot know.
     ``bound`` is the most that the guarantee allows, None where there is no guarantee or nothing
     is known of what would be without the release.

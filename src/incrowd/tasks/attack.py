@@ -106,7 +106,7 @@ def _by_noise(
         knows="the class of each person and the true values of the noisy columns",
         success=Rate(round(linked.mean * rows), rows, linked.mean, linked.low, linked.high),
         guess=Rate.known(float(guess)),
-        says=f"names the right row of {linked.mean:.1%} of the people ({how})",
+        says=f"The nearest row of the class is the person's ({how}).",
     )
 
 

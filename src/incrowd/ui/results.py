@@ -262,11 +262,8 @@ def print_attacks(found: Attacked) -> None:
         )
     terminal.print(table, markup=False)
     for one in found.estimates:
-        terminal.print(
-            f"{one.attack}, {one.name}: who knows {one.knows} {one.says}.",
-            markup=False,
-            soft_wrap=True,
-        )
+        words = f"{one.attack}: {one.name}. Known: {one.knows}. Success: {one.says}"
+        terminal.print(words, markup=False, soft_wrap=True)
     for note in found.notes:
         terminal.print(note, markup=False, soft_wrap=True)
 
