@@ -1,0 +1,205 @@
+"""From runs on two neighbouring tables to a lower bound on epsilon that holds with a confidence.
+
+**Claim.** Let a mechanism be (epsilon, delta)-differentially private, and run it independently on
+two neighbouring tables. The bound below exceeds epsilon with a probability of at most
+1 - confidence, whatever the mechanism is.
+
+**Proof.** An event is chosen for each direction, by runs that are then put away; given these, it is
+a fixed set S of outcomes, and the other runs hit it as so many independent tries, with
+probability p on the one table and q on the other. With alpha = (1 - confidence) / 4, the one-sided
+bounds of Clopper and Pearson have p < p_low with probability at most alpha, and q > q_high as well.
+Two proportions and two directions make four such errors, 1 - confidence together. Without any of
+them, privacy says p <= e^epsilon q + delta, hence
+
+    (p_low - delta) / q_high <= (p - delta) / q <= e^epsilon. []
+
+How the event is chosen matters to how much is shown, never to whether it holds. Outcomes are put in
+the order of their estimated likelihood ratio, and the first of them are taken, up to where the
+bound by the runs of the choice is largest: by Neyman and Pearson, with enough runs to choose by no
+event shows more. The largest ln((p - delta) / q) over all events is the smallest epsilon that the
+two tables allow at delta, so with ever more runs the bound comes as near to that as one likes.
+
+**Power.** At best p = 1 and q = 0, and n runs still leave p_low = alpha^(1/n), q_high =
+1 - alpha^(1/n): no more than about ln(n / ln(1 / alpha)) can be shown. Where delta is small, an
+event that shows much is rare, too; :func:`expected_bound` says what runs are expected to show of two
+laws that are known.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from incrowd.arrays import Bools, Counts, Floats, Places
+from incrowd.errors import ParameterError, check_at_least_zero, check_fraction, check_whole
+from incrowd.measure.estimate import CONFIDENCE, Rate
+
+CHOICE = 1 / 3  # the share of runs by which the event is chosen
+_ERRORS = 4  # two proportions in each of two directions
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """How often each outcome came out: on the ``first`` table, and on the ``second``."""
+
+    first: Counts
+    second: Counts
+
+    def turned(self) -> Runs:
+        """With the tables exchanged."""
+        return Runs(self.second, self.first)
+
+    @property
+    def number(self) -> tuple[int, int]:
+        """How many runs there are on each table."""
+        return int(self.first.sum()), int(self.second.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """An event, as the outcomes that belong to it, and what the runs it was chosen by show."""
+
+    event: Bools
+    shows: float
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """A lower bound on epsilon, at least 0, and the event that shows it.
+
+    ``likely`` is how often the event came out on the table on which it is the likelier one, which
+    is the first if ``on_first``; ``unlikely`` on the other. Their intervals are one-sided bounds,
+    each of a quarter of the error.
+    """
+
+    epsilon: float
+    delta: float
+    confidence: float
+    on_first: bool
+    event: Places
+    likely: Rate
+    unlikely: Rate
+
+
+def lower_bound(
+    first: Counts, second: Counts, *, delta: float, confidence: float = CONFIDENCE
+) -> Bound:
+    """The bound that outcomes of independent runs show: whole numbers, one for each run.
+
+    The first third of the runs on each table chooses the event, the others test it.
+
+    >>> bound = lower_bound(np.zeros(300, dtype=int), np.ones(300, dtype=int), delta=0.01)
+    >>> round(bound.epsilon, 2), round(most_shown(200, delta=0.01), 2)
+    (3.79, 3.79)
+    """
+    outcomes, at = np.unique(np.concatenate([first, second]), return_inverse=True)
+    sides = at[: len(first)], at[len(first) :]
+    cuts = [math.ceil(len(side) * CHOICE) for side in sides]
+    before = [_tally(side[:cut], len(outcomes)) for side, cut in zip(sides, cuts, strict=True)]
+    after = [_tally(side[cut:], len(outcomes)) for side, cut in zip(sides, cuts, strict=True)]
+    return tested(Runs(*before), Runs(*after), delta=delta, confidence=confidence)
+
+
+def tested(choice: Runs, test: Runs, *, delta: float, confidence: float = CONFIDENCE) -> Bound:
+    """The bound from runs that choose an event, and others that test it; outcomes in one order."""
+    _check(delta, confidence)
+    found = []
+    for on_first in (True, False):
+        before, after = (choice, test) if on_first else (choice.turned(), test.turned())
+        event = chosen(before, delta=delta, confidence=confidence).event
+        found.append(_bound(event, after, delta, confidence, on_first=on_first))
+    return max(found, key=lambda bound: bound.epsilon)
+
+
+def chosen(runs: Runs, *, delta: float, confidence: float = CONFIDENCE) -> Choice:
+    """The event of which the first table's runs show most against the second's.
+
+    Half a hit is added to each outcome before ratios are taken; equal ratios keep their order.
+    """
+    n, m = runs.number
+    ratio = (runs.first + 0.5) / (n + 1.0) / ((runs.second + 0.5) / (m + 1.0))
+    order = np.argsort(-ratio, kind="stable")
+    hits, misses = np.cumsum(runs.first[order]), np.cumsum(runs.second[order])
+    shown = _shown(hits, n, misses, m, delta, _error(confidence))
+    event = np.zeros(len(order), dtype=bool)
+    if not len(order):
+        return Choice(event, -math.inf)
+    best = int(np.argmax(shown))
+    event[order[: best + 1]] = True
+    return Choice(event, float(shown[best]))
+
+
+def most_shown(runs: int, *, delta: float, confidence: float = CONFIDENCE) -> float:
+    """The largest bound that so many runs of the test can show: with p = 1 and q = 0, each hit."""
+    _check(delta, confidence)
+    check_whole("runs", runs, 0)
+    one = np.array([runs], dtype=np.int64)
+    return max(float(_shown(one, runs, one * 0, runs, delta, _error(confidence))[0]), 0.0)
+
+
+def expected_bound(
+    first: Floats, second: Floats, runs: int, *, delta: float, confidence: float = CONFIDENCE
+) -> float:
+    """What so many runs of the test on each of two known laws are expected to show.
+
+    The bound for the hits that are expected of the best event: the median, but for rounding.
+    """
+    _check(delta, confidence)
+    check_whole("runs", runs, 0)
+    best = 0.0
+    for p, q in ((first, second), (second, first)):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(p > 0, p / q, 0.0)
+        order = np.argsort(-ratio, kind="stable")
+        hits, misses = (np.minimum(np.cumsum(law[order]), 1.0) * runs for law in (p, q))
+        shown = _shown(hits, runs, misses, runs, delta, _error(confidence))
+        best = max(best, float(shown.max(initial=0.0)))
+    return best
+
+
+def _tally(outcomes: Places, number: int) -> Counts:
+    return np.bincount(outcomes, minlength=number).astype(np.int64)
+
+
+def _check(delta: float, confidence: float) -> None:
+    check_at_least_zero("delta", delta)
+    if delta >= 1:
+        raise ParameterError("delta", "be below 1", delta)
+    check_fraction("confidence", confidence)
+
+
+def _error(confidence: float) -> float:
+    return (1 - confidence) / _ERRORS
+
+
+def _bound(event: Bools, runs: Runs, delta: float, confidence: float, *, on_first: bool) -> Bound:
+    n, m = runs.number
+    hits, misses = int(runs.first[event].sum()), int(runs.second[event].sum())
+    # A two-sided interval errs by half of its error on each side.
+    sided = 1 - 2 * _error(confidence)
+    likely, unlikely = Rate.of(hits, n, sided), Rate.of(misses, m, sided)
+    above = likely.low - delta
+    epsilon = max(math.log(above / unlikely.high), 0.0) if above > 0 else 0.0
+    return Bound(epsilon, delta, confidence, on_first, np.flatnonzero(event), likely, unlikely)
+
+
+def _shown(
+    hits: Counts | Floats,
+    runs: int,
+    misses: Counts | Floats,
+    others: int,
+    delta: float,
+    error: float,
+) -> Floats:
+    """ln((p_low - delta) / q_high) for each number of hits and misses; -inf where it shows none."""
+    from scipy.special import betaincinv
+
+    inside = np.maximum(hits, 1e-12)
+    low = np.where(hits > 0, betaincinv(inside, np.maximum(runs - hits, 0.0) + 1, error), 0.0)
+    left = np.maximum(others - misses, 0.0)
+    high = np.where(left > 0, betaincinv(misses + 1, np.maximum(left, 1e-12), 1 - error), 1.0)
+    with np.errstate(divide="ignore"):
+        found: Floats = np.log(np.maximum(low - delta, 0.0)) - np.log(high)
+    return found
