@@ -13,16 +13,17 @@ them, privacy says p <= e^epsilon q + delta, hence
 
     (p_low - delta) / q_high <= (p - delta) / q <= e^epsilon. []
 
-How the event is chosen matters to how much is shown, never to whether it holds. Outcomes are put in
-the order of their estimated likelihood ratio, and the first of them are taken, up to where the
-bound by the runs of the choice is largest: by Neyman and Pearson, with enough runs to choose by no
-event shows more. The largest ln((p - delta) / q) over all events is the smallest epsilon that the
-two tables allow at delta, so with ever more runs the bound comes as near to that as one likes.
+How the event is chosen matters to how much is shown, never to whether it holds. Some runs put the
+outcomes in the order of their estimated likelihood ratio; others, so that luck is not taken for
+likelihood, say how many of the first to take: up to where the bound they show themselves is
+largest. By Neyman and Pearson, with enough runs to choose by no event shows more. The largest
+ln((p - delta) / q) over all events is the smallest epsilon that the two tables allow at delta, so
+with ever more runs the bound comes as near to that as one likes.
 
 **Power.** At best p = 1 and q = 0, and n runs still leave p_low = alpha^(1/n), q_high =
 1 - alpha^(1/n): no more than about ln(n / ln(1 / alpha)) can be shown. Where delta is small, an
-event that shows much is rare, too; :func:`expected_bound` says what runs are expected to show of two
-laws that are known.
+event that shows much is rare, too; :func:`expected_bound` says what runs are expected to show of
+two laws that are known.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from incrowd.arrays import Bools, Counts, Floats, Places
 from incrowd.errors import ParameterError, check_at_least_zero, check_fraction, check_whole
 from incrowd.measure.estimate import CONFIDENCE, Rate
 
-CHOICE = 1 / 3  # the share of runs by which the event is chosen
+PARTS = 6  # of so many runs one puts outcomes in order, one decides how many to take, the rest test
 _ERRORS = 4  # two proportions in each of two directions
 
 
@@ -88,46 +89,58 @@ def lower_bound(
 ) -> Bound:
     """The bound that outcomes of independent runs show: whole numbers, one for each run.
 
-    The first third of the runs on each table chooses the event, the others test it.
+    Of the runs on each table the first sixth orders the outcomes, the next decides how many are the
+    event, the others test it.
 
     >>> bound = lower_bound(np.zeros(300, dtype=int), np.ones(300, dtype=int), delta=0.01)
     >>> round(bound.epsilon, 2), round(most_shown(200, delta=0.01), 2)
-    (3.79, 3.79)
+    (3.8, 3.8)
     """
     outcomes, at = np.unique(np.concatenate([first, second]), return_inverse=True)
-    sides = at[: len(first)], at[len(first) :]
-    cuts = [math.ceil(len(side) * CHOICE) for side in sides]
-    before = [_tally(side[:cut], len(outcomes)) for side, cut in zip(sides, cuts, strict=True)]
-    after = [_tally(side[cut:], len(outcomes)) for side, cut in zip(sides, cuts, strict=True)]
-    return tested(Runs(*before), Runs(*after), delta=delta, confidence=confidence)
+    parts = [
+        [
+            np.bincount(part, minlength=len(outcomes)).astype(np.int64)
+            for part in np.split(side, [len(side) // PARTS, 2 * (len(side) // PARTS)])
+        ]
+        for side in (at[: len(first)], at[len(first) :])
+    ]
+    order, cut, test = (Runs(one, other) for one, other in zip(*parts, strict=True))
+    return bound_of(order, cut, test, delta=delta, confidence=confidence)
 
 
-def tested(choice: Runs, test: Runs, *, delta: float, confidence: float = CONFIDENCE) -> Bound:
-    """The bound from runs that choose an event, and others that test it; outcomes in one order."""
+def bound_of(
+    order: Runs, cut: Runs, test: Runs, *, delta: float, confidence: float = CONFIDENCE
+) -> Bound:
+    """The bound from runs that choose an event and others that test it, the larger direction.
+
+    Each tells how often every outcome came out, all in one order.
+    """
     _check(delta, confidence)
     found = []
     for on_first in (True, False):
-        before, after = (choice, test) if on_first else (choice.turned(), test.turned())
-        event = chosen(before, delta=delta, confidence=confidence).event
-        found.append(_bound(event, after, delta, confidence, on_first=on_first))
+        parts = (order, cut, test)
+        if not on_first:
+            parts = (order.turned(), cut.turned(), test.turned())
+        event = chosen(*parts[:2], delta=delta, confidence=confidence).event
+        found.append(_bound(event, parts[2], delta, confidence, on_first=on_first))
     return max(found, key=lambda bound: bound.epsilon)
 
 
-def chosen(runs: Runs, *, delta: float, confidence: float = CONFIDENCE) -> Choice:
+def chosen(order: Runs, cut: Runs, *, delta: float, confidence: float = CONFIDENCE) -> Choice:
     """The event of which the first table's runs show most against the second's.
 
     Half a hit is added to each outcome before ratios are taken; equal ratios keep their order.
     """
-    n, m = runs.number
-    ratio = (runs.first + 0.5) / (n + 1.0) / ((runs.second + 0.5) / (m + 1.0))
-    order = np.argsort(-ratio, kind="stable")
-    hits, misses = np.cumsum(runs.first[order]), np.cumsum(runs.second[order])
-    shown = _shown(hits, n, misses, m, delta, _error(confidence))
-    event = np.zeros(len(order), dtype=bool)
-    if not len(order):
+    n, m = order.number
+    ratio = (order.first + 0.5) / (n + 1.0) / ((order.second + 0.5) / (m + 1.0))
+    places = np.argsort(-ratio, kind="stable")
+    hits, misses = np.cumsum(cut.first[places]), np.cumsum(cut.second[places])
+    shown = _shown(hits, cut.number[0], misses, cut.number[1], delta, _error(confidence))
+    event = np.zeros(len(places), dtype=bool)
+    if not len(places):
         return Choice(event, -math.inf)
     best = int(np.argmax(shown))
-    event[order[: best + 1]] = True
+    event[places[: best + 1]] = True
     return Choice(event, float(shown[best]))
 
 
@@ -157,10 +170,6 @@ def expected_bound(
         shown = _shown(hits, runs, misses, runs, delta, _error(confidence))
         best = max(best, float(shown.max(initial=0.0)))
     return best
-
-
-def _tally(outcomes: Places, number: int) -> Counts:
-    return np.bincount(outcomes, minlength=number).astype(np.int64)
 
 
 def _check(delta: float, confidence: float) -> None:

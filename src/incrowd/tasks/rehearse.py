@@ -67,9 +67,9 @@ def _plain(spec: SpecFile) -> SpecFile:
     return replace(known, spec=known.spec.model_copy(update={"columns": columns}))
 
 
-def made_up(spec: SpecFile, size: int) -> Table:
+def made_up(spec: SpecFile, size: int, draws: np.random.Generator | None = None) -> Table:
     """So many people who do not exist; all columns of the spec but those that are dropped."""
-    draws = np.random.default_rng()  # of nobody: no secret hangs on it
+    draws = draws or np.random.default_rng()  # of nobody: no secret hangs on it
     columns = {
         name: _drawn(name, column, spec.folder, size, draws)
         for name, column in spec.spec.columns.items()

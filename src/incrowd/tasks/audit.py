@@ -1,0 +1,332 @@
+"""Audit: run a method again and again on neighbouring tables, and bound epsilon from below.
+
+What a certificate claims is an upper bound, proved. An audit is the other side: what somebody who
+sees many runs, on two tables that differ by one row and were chosen to be worst, can show. It
+errs with a probability of at most 1 - confidence (:mod:`incrowd.attacks.audit`); where it shows
+more than is claimed, the claim is wrong. Tables are made up (:mod:`incrowd.tasks.audit_pairs`);
+none of anybody is opened, and nothing is spent.
+
+A third of the runs chooses the event, the others test it. Where there are several pairs of tables
+to try, a part of the time goes into trying each; these runs are put away, so that they decide
+where to look and nothing else. Runs end when the time does; how long a run takes is not looked at.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from incrowd.attacks.audit import (
+    PARTS,
+    Bound,
+    Runs,
+    bound_of,
+    chosen,
+    expected_bound,
+    most_shown,
+)
+from incrowd.engine.source import local_engine
+from incrowd.errors import ParameterError, check_fraction, check_whole
+from incrowd.measure.estimate import CONFIDENCE, Rate
+from incrowd.methods.base import Method, Walk
+from incrowd.methods.registry import method_of
+from incrowd.privacy.accountant import Accountant
+from incrowd.privacy.randomness import Randomness, SystemRandomness
+from incrowd.spec.file import SpecFile, taken
+from incrowd.tasks.audit_pairs import Outcome, Pair, pairs
+
+DELTA = 0.01
+SECONDS = 60.0
+_TRIED = 0.15  # the share of the time in which pairs of tables are tried
+_LEAST = PARTS  # runs that are made however little time there is
+
+# Of each of the parts (order, cut, test): how often each outcome came out, on both tables.
+Histogram: TypeAlias = tuple[tuple[Counter[Outcome], Counter[Outcome]], ...]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """A lower bound on epsilon at ``delta``, beside what is claimed and accounted.
+
+    ``claim`` is the epsilon that is promised with ``claim_delta``; None where none is promised.
+    ``accounted`` is what the accountant says at the audit's own delta, ``expected`` what so many
+    runs are expected to show, where the law of the outcome is known; ``most`` what they could show
+    of a method that keeps nothing secret. ``runs`` are the outcomes on both tables that tested
+    the ``event``; it came out as often as ``likely`` says on the table that makes it likely, and
+    as ``unlikely`` says on the other.
+    """
+
+    epsilon: float
+    delta: float
+    confidence: float
+    claim: float | None
+    claim_delta: float
+    accounted: float | None
+    expected: float | None
+    most: float
+    runs: tuple[int, int]
+    tables: str
+    event: str
+    likely: Rate
+    unlikely: Rate
+    seconds: float
+
+    @property
+    def above(self) -> bool:
+        """Whether more was shown than the claim allows.
+
+        A claim with a smaller delta than the audit's holds at the audit's as well. With a larger
+        one it says nothing there, and what is accounted decides.
+        """
+        if self.claim is None:
+            return False
+        limit = self.claim if self.claim_delta <= self.delta else self.accounted
+        return limit is not None and self.epsilon > limit
+
+    @property
+    def verdict(self) -> str:
+        """What the bound says of the claim."""
+        if self.claim is None:
+            return "no epsilon is promised for the table, and none below this would hold"
+        if self.above:
+            return "ABOVE the claim: the method is not what it says"
+        return "below the claim, as it must be"
+
+    def lines(self) -> list[str]:
+        """The audit in a few lines."""
+        first, second = self.runs
+        shown = f"epsilon is at least {self.epsilon:.4g} at delta {self.delta:g}"
+        found = [f"{shown}, with a confidence of {self.confidence:g}: {self.verdict}."]
+        if self.claim is not None:
+            found.append(f"claimed: epsilon {self.claim:g}, delta {self.claim_delta:g}")
+        if self.accounted is not None:
+            share = f" ({self.epsilon / self.accounted:.0%} of it shown)" if self.accounted else ""
+            found.append(f"accounted at delta {self.delta:g}: epsilon {self.accounted:.4g}{share}")
+        power = f"so many runs can show {self.most:.3g} at most"
+        if self.expected is not None:
+            power += f", and of this law {self.expected:.3g}"
+        likely, unlikely = (f"{x.hits:,} of {x.tries:,}" for x in (self.likely, self.unlikely))
+        return [
+            *found,
+            f"tables: {self.tables}",
+            f"event: {self.event}; {likely} runs on the one table, {unlikely} on the other",
+            f"runs: {first:,} and {second:,}, in {self.seconds:.0f} s of a core; {power}",
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain values; None for what is not finite."""
+        found = asdict(self) | {"above": self.above, "verdict": self.verdict}
+        for name in ("claim", "accounted"):
+            value = found[name]
+            found[name] = value if value is not None and math.isfinite(value) else None
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Bench:
+    """A method, the pairs of tables to run it on, and what it is run with."""
+
+    method: Method
+    pairs: list[Pair]
+    walk: Walk
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What one process is told: which pairs to run, each for how long or how often."""
+
+    file: SpecFile
+    delta: float
+    seed: int
+    chosen: tuple[int, ...]
+    seconds: float
+    runs: int | None
+
+    def bench(self, bits: Randomness | None) -> _Bench:
+        """The method and its pairs; made anew in each process."""
+        method = method_of(self.file)
+        made = pairs(self.file, method, delta=self.delta, seed=self.seed)
+        return _Bench(method, made, Walk(bits or SystemRandomness(), local_engine()))
+
+
+def audit(
+    spec: SpecFile | Path | str | Mapping[str, Any],
+    *,
+    delta: float = DELTA,
+    confidence: float = CONFIDENCE,
+    seconds: float = SECONDS,
+    workers: int | None = None,
+    runs: int | None = None,
+    bits: Randomness | None = None,
+) -> Audit:
+    """Audit what a spec asks for, on made-up tables of its domain.
+
+    ``seconds`` are those of all cores together; ``workers`` processes share them, by default one
+    for each core. ``runs`` on each table, instead, take as long as they take. ``bits`` are for
+    tests: everything is then decided by them and ``runs``, in this process.
+    """
+    check_fraction("delta", delta)
+    check_fraction("confidence", confidence)
+    check_seconds(seconds)
+    if runs is not None:
+        check_whole("runs", runs, _LEAST)
+    file = taken(spec)
+    seed = int((bits or SystemRandomness()).words(1)[0] >> np.uint64(1))
+    start = time.monotonic()
+    job = _Job(file, delta, seed, (), seconds, runs)
+    bench = job.bench(bits)
+    method, proposed = bench.method, bench.pairs
+    number = 1 if bits is not None else int(check_whole("workers", workers or os.cpu_count() or 1))
+
+    def found(which: Sequence[int], share: float) -> list[Histogram]:
+        each = None if runs is None else max(math.ceil(share * runs / number), _LEAST)
+        part = replace(job, chosen=tuple(which), seconds=share * seconds / number, runs=each)
+        if number == 1:
+            return _made_runs(part, bench)
+        with ProcessPoolExecutor(number) as pool:
+            parts = list(pool.map(_made_runs, [part] * number))
+        return [_together(one) for one in zip(*parts, strict=True)]
+
+    best, left = 0, 1.0
+    if len(proposed) > 1:
+        left = 1 - _TRIED
+        tries = found(range(len(proposed)), _TRIED / len(proposed))
+        shown = [
+            best_view(tried, pair.views, delta=delta / pair.share, confidence=confidence)[0]
+            for tried, pair in zip(tries, proposed, strict=True)
+        ]
+        best = int(np.argmax(shown))
+    pair = proposed[best]
+    inside = delta / pair.share
+    (runs_found,) = found([best], left)
+    bound, event = concluded(runs_found, pair.views, delta=inside, confidence=confidence)
+    laws, tested_by = pair.laws(), (bound.likely.tries, bound.unlikely.tries)
+    promised = method.promise.epsilon if method.events else None
+    return Audit(
+        epsilon=bound.epsilon,
+        delta=delta,
+        confidence=confidence,
+        claim=promised,
+        claim_delta=(method.promise.delta or 0.0) if method.events else 0.0,
+        accounted=Accountant(method.events).epsilon(delta=delta) if method.events else None,
+        expected=None
+        if laws is None
+        else expected_bound(*laws, min(tested_by), delta=inside, confidence=confidence),
+        most=most_shown(min(tested_by), delta=inside, confidence=confidence),
+        runs=tested_by if bound.on_first else (tested_by[1], tested_by[0]),
+        tables=pair.words,
+        event=pair.tell(event) + _side(bound),
+        likely=bound.likely,
+        unlikely=bound.unlikely,
+        seconds=(time.monotonic() - start) * number,
+    )
+
+
+def _made_runs(job: _Job, bench: _Bench | None = None) -> list[Histogram]:
+    """Run a method on both tables of each pair, in turn, until the time is over."""
+    bench = bench or job.bench(None)
+    found = []
+    for at in job.chosen:
+        run = partial(bench.pairs[at].outcomes, bench.method, bench.walk)
+        found.append(alternated(run, over(job.seconds, job.runs, time.process_time)))
+    return found
+
+
+def over(seconds: float, runs: int | None, clock: Callable[[], float]) -> Callable[[int], bool]:
+    """Whether so many runs are enough: all that were asked for, or, if none were, by the clock."""
+    start = clock()
+
+    def enough(done: int) -> bool:
+        if runs is not None:
+            return done >= runs
+        return done >= _LEAST and clock() - start >= seconds
+
+    return enough
+
+
+def alternated(run: Callable[..., Counter[Outcome]], enough: Callable[[int], bool]) -> Histogram:
+    """Outcomes of runs on the first table and the second in turn, until there are enough.
+
+    Of six runs one orders outcomes, one decides how many are the event, and the others test it.
+    """
+    found = _nothing()
+    done = 0
+    while not enough(done):
+        part = found[min(done % PARTS, 2)]
+        part[0].update(run(first=True))
+        part[1].update(run(first=False))
+        done += 1
+    return found
+
+
+def _nothing() -> Histogram:
+    return tuple((Counter(), Counter()) for _ in range(3))
+
+
+def _together(parts: Iterable[Histogram]) -> Histogram:
+    found = _nothing()
+    for part in parts:
+        for into, from_ in zip(found, part, strict=True):
+            into[0].update(from_[0])
+            into[1].update(from_[1])
+    return found
+
+
+def best_view(
+    histogram: Histogram, views: Sequence[tuple[int, ...]], *, delta: float, confidence: float
+) -> tuple[float, tuple[int, ...]]:
+    """What to look at of an outcome, by the runs of the choice, and how much these show."""
+
+    def shown(view: tuple[int, ...]) -> float:
+        order, cut, _ = _seen(histogram, view)[1]
+        sides = ((order, cut), (order.turned(), cut.turned()))
+        return max(chosen(*one, delta=delta, confidence=confidence).shows for one in sides)
+
+    return max(((shown(view), view) for view in views), key=lambda one: one[0])
+
+
+def concluded(
+    histogram: Histogram, views: Sequence[tuple[int, ...]], *, delta: float, confidence: float
+) -> tuple[Bound, list[Outcome]]:
+    """The bound by the best view, and the outcomes of its event as that view has them."""
+    _, view = best_view(histogram, views, delta=delta, confidence=confidence)
+    outcomes, runs = _seen(histogram, view)
+    bound = bound_of(*runs, delta=delta, confidence=confidence)
+    return bound, [outcomes[at] for at in bound.event.tolist()]
+
+
+def _seen(
+    histogram: Histogram, view: tuple[int, ...]
+) -> tuple[list[Outcome], tuple[Runs, Runs, Runs]]:
+    """The outcomes that a view has, in order, and how often each came out in each part."""
+    sums: list[Counter[Outcome]] = []
+    for part in histogram:
+        for side in part:
+            seen: Counter[Outcome] = Counter()
+            for outcome, times in side.items():
+                seen[tuple(outcome[at] for at in view)] += times
+            sums.append(seen)
+    outcomes = sorted({outcome for seen in sums for outcome in seen}, key=repr)
+    arrays = [np.array([seen[one] for one in outcomes], dtype=np.int64) for seen in sums]
+    order, cut, test = (Runs(arrays[at], arrays[at + 1]) for at in (0, 2, 4))
+    return outcomes, (order, cut, test)
+
+
+def _side(bound: Bound) -> str:
+    return " (likelier with the row)" if bound.on_first else " (likelier without the row)"
+
+
+def check_seconds(seconds: float) -> None:
+    """Refuse a time that is none."""
+    if not 0 < seconds < math.inf:
+        raise ParameterError("seconds", "be a finite number above 0", seconds)
