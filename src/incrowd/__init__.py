@@ -31,6 +31,7 @@ def __getattr__(name: str) -> Any:
     homes = {
         "Ledger": "release.ledger",
         "attack": "tasks.attack",
+        "audit": "tasks.audit",
         "check": "tasks.check",
         "draft": "tasks.draft.draft",
         "evaluate": "tasks.evaluate",
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from incrowd.release.ledger import Ledger
     from incrowd.release.verify import verify
     from incrowd.tasks.attack import attack
+    from incrowd.tasks.audit import audit
     from incrowd.tasks.check import check
     from incrowd.tasks.draft.draft import draft
     from incrowd.tasks.evaluate import evaluate, information_loss
@@ -88,6 +90,7 @@ __all__ = [
     "allowed",
     "amplified",
     "attack",
+    "audit",
     "beta",
     "check",
     "crowd_size",

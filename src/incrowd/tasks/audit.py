@@ -47,8 +47,8 @@ from incrowd.tasks.audit_pairs import Outcome, Pair, pairs
 
 DELTA = 0.01
 SECONDS = 60.0
-_TRIED = 0.15  # the share of the time in which pairs of tables are tried
-_LEAST = PARTS  # runs that are made however little time there is
+TRIED = 0.15  # the share of the time in which pairs of tables are tried
+LEAST = PARTS  # runs that are made however little time there is
 
 # Of each of the parts (order, cut, test): how often each outcome came out, on both tables.
 Histogram: TypeAlias = tuple[tuple[Counter[Outcome], Counter[Outcome]], ...]
@@ -179,7 +179,7 @@ def audit(
     check_fraction("confidence", confidence)
     check_seconds(seconds)
     if runs is not None:
-        check_whole("runs", runs, _LEAST)
+        check_whole("runs", runs, LEAST)
     file = taken(spec)
     seed = int((bits or SystemRandomness()).words(1)[0] >> np.uint64(1))
     start = time.monotonic()
@@ -189,18 +189,18 @@ def audit(
     number = 1 if bits is not None else int(check_whole("workers", workers or os.cpu_count() or 1))
 
     def found(which: Sequence[int], share: float) -> list[Histogram]:
-        each = None if runs is None else max(math.ceil(share * runs / number), _LEAST)
+        each = None if runs is None else max(math.ceil(share * runs / number), LEAST)
         part = replace(job, chosen=tuple(which), seconds=share * seconds / number, runs=each)
         if number == 1:
             return _made_runs(part, bench)
         with ProcessPoolExecutor(number) as pool:
             parts = list(pool.map(_made_runs, [part] * number))
-        return [_together(one) for one in zip(*parts, strict=True)]
+        return [together(one) for one in zip(*parts, strict=True)]
 
     best, left = 0, 1.0
     if len(proposed) > 1:
-        left = 1 - _TRIED
-        tries = found(range(len(proposed)), _TRIED / len(proposed))
+        left = 1 - TRIED
+        tries = found(range(len(proposed)), TRIED / len(proposed))
         shown = [
             best_view(tried, pair.views, delta=delta / pair.share, confidence=confidence)[0]
             for tried, pair in zip(tries, proposed, strict=True)
@@ -225,7 +225,7 @@ def audit(
         most=most_shown(min(tested_by), delta=inside, confidence=confidence),
         runs=tested_by if bound.on_first else (tested_by[1], tested_by[0]),
         tables=pair.words,
-        event=pair.tell(event) + _side(bound),
+        event=pair.tell(event) + likelier(bound),
         likely=bound.likely,
         unlikely=bound.unlikely,
         seconds=(time.monotonic() - start) * number,
@@ -249,7 +249,7 @@ def over(seconds: float, runs: int | None, clock: Callable[[], float]) -> Callab
     def enough(done: int) -> bool:
         if runs is not None:
             return done >= runs
-        return done >= _LEAST and clock() - start >= seconds
+        return done >= LEAST and clock() - start >= seconds
 
     return enough
 
@@ -273,7 +273,8 @@ def _nothing() -> Histogram:
     return tuple((Counter(), Counter()) for _ in range(3))
 
 
-def _together(parts: Iterable[Histogram]) -> Histogram:
+def together(parts: Iterable[Histogram]) -> Histogram:
+    """The outcomes of several processes."""
     found = _nothing()
     for part in parts:
         for into, from_ in zip(found, part, strict=True):
@@ -322,7 +323,8 @@ def _seen(
     return outcomes, (order, cut, test)
 
 
-def _side(bound: Bound) -> str:
+def likelier(bound: Bound) -> str:
+    """On which of the tables an event is the likelier one."""
     return " (likelier with the row)" if bound.on_first else " (likelier without the row)"
 
 

@@ -17,6 +17,7 @@ from incrowd.arrays import Step
 from incrowd.errors import IncrowdError, IncrowdWarning, Refusal, check_choice, check_whole
 from incrowd.ui import results, terminal
 from incrowd.ui.attack import attack
+from incrowd.ui.audit import audit
 from incrowd.ui.groups import hierarchies, ledgers
 from incrowd.ui.options import number, parsed
 from incrowd.ui.plan import plan
@@ -97,7 +98,7 @@ def _show_version(wanted: bool) -> None:
 
 app.add_typer(ledgers, name="ledger")
 app.add_typer(hierarchies, name="hierarchy")
-for command in (init, confirm, check, rehearse, schema, sample, plan, attack):
+for command in (init, confirm, check, rehearse, schema, sample, plan, attack, audit):
     app.command()(command)
 
 
