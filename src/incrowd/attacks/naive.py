@@ -62,18 +62,21 @@ def epsilon_on_each(values: Steps, *, width: int, epsilon: Fraction, bits: Rando
 
 
 def exact_end(
-    scores: Counts, *, steps: int, sensitivity: int, epsilon: Fraction, bits: Randomness
-) -> int:
+    scores: Counts, *, steps: int, sensitivity: int, epsilon: Fraction, runs: int, bits: Randomness
+) -> Counts:
     """The best candidate that a private search has seen: each step names one with noise.
+
+    As many searches as there are ``runs``, independent of each other.
 
     Wrong: the steps spend epsilon, and then the best of those named is returned by its exact score.
     The last choice is a choice, too, and it has no noise at all.
     """
-    noise = one_sided_noise(
-        steps * len(scores), sensitivity=sensitivity, epsilon=epsilon / steps, bits=bits
-    )
-    named: list[int] = np.argmax(scores + noise.reshape(steps, -1), axis=1).tolist()
-    return max(named, key=lambda at: (int(scores[at]), -at))
+    number = runs * steps * len(scores)
+    noise = one_sided_noise(number, sensitivity=sensitivity, epsilon=epsilon / steps, bits=bits)
+    named = np.argmax(scores + noise.reshape(runs, steps, len(scores)), axis=2)
+    seen = (named[:, :, None] == np.arange(len(scores))).any(axis=1)
+    found: Counts = np.argmax(np.where(seen, scores, np.iinfo(np.int64).min), axis=1)
+    return found
 
 
 def exact_threshold(
@@ -189,12 +192,7 @@ def _each(first: bool, runs: int, bits: Randomness) -> Counts:
 def _exact_end(first: bool, runs: int, bits: Randomness) -> Counts:
     """Which of two candidates is chosen: they tie, or a row lets the second win."""
     scores = _whole([100, 101 if first else 100])
-    return _whole(
-        [
-            exact_end(scores, steps=_STEPS, sensitivity=1, epsilon=Fraction(1), bits=bits)
-            for _ in range(runs)
-        ]
-    )
+    return exact_end(scores, steps=_STEPS, sensitivity=1, epsilon=Fraction(1), runs=runs, bits=bits)
 
 
 def _exact_threshold(first: bool, runs: int, bits: Randomness) -> Counts:

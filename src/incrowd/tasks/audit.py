@@ -15,10 +15,13 @@ from __future__ import annotations
 
 import math
 import os
+import pickle
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -36,7 +39,7 @@ from incrowd.attacks.audit import (
     most_shown,
 )
 from incrowd.engine.source import local_engine
-from incrowd.errors import ParameterError, check_fraction, check_whole
+from incrowd.errors import IncrowdError, ParameterError, check_fraction, check_whole
 from incrowd.measure.estimate import CONFIDENCE, Rate
 from incrowd.methods.base import Method, Walk
 from incrowd.methods.registry import method_of
@@ -193,8 +196,8 @@ def audit(
         part = replace(job, chosen=tuple(which), seconds=share * seconds / number, runs=each)
         if number == 1:
             return _made_runs(part, bench)
-        with ProcessPoolExecutor(number) as pool:
-            parts = list(pool.map(_made_runs, [part] * number))
+        with ThreadPoolExecutor(number) as pool:
+            parts = list(pool.map(_elsewhere, [part] * number))
         return [together(one) for one in zip(*parts, strict=True)]
 
     best, left = 0, 1.0
@@ -230,6 +233,33 @@ def audit(
         unlikely=bound.unlikely,
         seconds=(time.monotonic() - start) * number,
     )
+
+
+def _elsewhere(job: _Job) -> list[Histogram]:
+    """The same in a process of its own.
+
+    It is a new interpreter: a fork of this one could wait for ever for a lock that a thread of the
+    engine held, and who calls this need not guard the script that it is called from.
+    """
+    paths = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run(  # noqa: S603 - this very interpreter
+        [sys.executable, "-c", f"from {__name__} import serve; serve()"],
+        input=pickle.dumps(job),
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": paths},
+        check=False,
+    )
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise IncrowdError(f"A process of the audit failed: {said[-1] if said else 'no word'}")
+    found: list[Histogram] = pickle.loads(done.stdout)  # noqa: S301 - from the process above
+    return found
+
+
+def serve() -> None:
+    """Do a job that comes from standard input, and hand its outcomes to standard output."""
+    job: _Job = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that started this one
+    sys.stdout.buffer.write(pickle.dumps(_made_runs(job)))
 
 
 def _made_runs(job: _Job, bench: _Bench | None = None) -> list[Histogram]:
