@@ -125,7 +125,7 @@ class _Command:
         except subprocess.TimeoutExpired as error:
             raise IncrowdError(
                 f"The command '{parts[0]}' took longer than {self.limit:g} seconds. Give it a "
-                "smaller table, or more time: --seconds."
+                "smaller table: an audit needs many runs."
             ) from error
         if done.returncode:
             said = (done.stderr.strip() or done.stdout.strip()).splitlines()
@@ -146,11 +146,12 @@ def audit_command(
     seconds: float = SECONDS,
     workers: int | None = None,
     runs: int | None = None,
+    limit: float = 60.0,
 ) -> Audit:
     """Audit a command such as "tool {input} {output}" that claims an epsilon, on a CSV file.
 
     ``seconds`` are those of all workers together; ``runs`` on each table, instead, take as long as
-    they take. No run may take longer than ``seconds``.
+    they take. A run that takes longer than ``limit`` seconds is an error.
     """
     check_fraction("delta", delta)
     check_at_least_zero("claim", claim)
@@ -170,7 +171,7 @@ def audit_command(
     number_of = int(check_whole("workers", workers or os.cpu_count() or 1))
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="incrowd-audit-") as home:
-        made = _Command(parts, Path(home), seconds, count())
+        made = _Command(parts, Path(home), limit, count())
         plain.write(Path(home) / "table.csv")
 
         def found(at: int, share: float) -> Histogram:

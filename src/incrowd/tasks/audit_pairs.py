@@ -66,8 +66,8 @@ from incrowd.spec.file import SpecFile
 from incrowd.spec.release import SafeSpec
 from incrowd.tasks.rehearse import made_up
 
-CELLS = 2_000  # so many outcomes of one run, at most
-_MADE = 20_000  # so many rows are made up to find that many cells
+CELLS = 10_000  # so many outcomes of one run, at most
+_MADE = 40_000  # so many rows are made up to find that many cells
 _SMALL_K = 5
 
 Outcome: TypeAlias = tuple[object, ...]

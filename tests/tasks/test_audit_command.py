@@ -1,0 +1,101 @@
+"""Audits of commands of anybody: what leaks is found, what fails is said in one sentence."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from support.cli import command
+
+from incrowd.errors import IncrowdError, ParameterError
+from incrowd.tasks.audit_command import audit_command, extremes
+
+ROWS = "name,worth\n" + "".join(f"x,{at % 5}\n" for at in range(60)) + "y,35\n"
+# Drops each row with a half. The seed of a run is its number: nothing here is left to chance.
+HALF = """\
+import pathlib, random, sys
+number = pathlib.Path(__file__ + ".number")
+here = int(number.read_text()) if number.exists() else 0
+number.write_text(str(here + 1))
+random.seed(here)
+head, *lines = open(sys.argv[1]).readlines()
+open(sys.argv[2], "w").writelines([head, *(line for line in lines if random.random() < 0.5)])
+"""
+# With so much time all rows worth trying are tried, however slow the machine is.
+LONG = 6000.0
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "table.csv"
+    path.write_text(ROWS, encoding="utf-8")
+    return path
+
+
+def test_a_copy_is_told_apart_in_every_run(table: Path) -> None:
+    found = audit_command("cp {input} {output}", table, claim=1.0, seconds=LONG, runs=60)
+    assert found.epsilon == pytest.approx(found.most)
+    assert found.above
+    assert "ABOVE" in found.verdict
+    assert "61 rows" in found.tables
+    few = audit_command("cp {input} {output}", table, claim=2.0, seconds=LONG, runs=12, workers=1)
+    assert not few.above
+    assert "so few runs" in few.verdict
+
+
+def test_rows_drawn_whole_show_the_one_that_is_rare(tmp_path: Path, table: Path) -> None:
+    """Half of the runs show the value 35, and none does without its row: no finite epsilon."""
+    path = tmp_path / "half.py"
+    path.write_text(HALF, encoding="utf-8")
+    half = f"'{sys.executable}' -S -E '{path}' {{input}} {{output}}"
+    found = audit_command(half, table, claim=0.3, seconds=LONG, runs=60, workers=1)
+    assert found.epsilon > 0.5
+    assert found.above
+    assert "35" in found.tables
+
+
+def test_who_does_not_look_at_the_table_shows_nothing(table: Path) -> None:
+    """The same comes out of every run, so there is nothing that chance could do."""
+    blind = "sh -c 'echo a > {output}' {input}"
+    found = audit_command(blind, table, claim=0.0, seconds=LONG, runs=20)
+    assert found.epsilon == 0.0
+    assert not found.above
+
+
+def test_rows_worth_leaving_out_are_rare_or_extreme() -> None:
+    rows = [("a", "3"), ("a", "3"), ("b", "3"), ("a", "1"), ("a", "1"), ("a", "9"), ("a", "9")]
+    found = extremes(rows)
+    assert found[0] == 2
+    assert {rows[at] for at in found} == {("b", "3"), ("a", "9"), ("a", "1")}
+
+
+def test_what_goes_wrong_is_said_in_one_sentence(tmp_path: Path, table: Path) -> None:
+    fails = (
+        f"'{sys.executable}' -S -c 'import sys; sys.exit(\"no such thing\")' {{input}} {{output}}"
+    )
+    for text, match in (
+        ("no-such-tool {input} {output}", "cannot be started"),
+        (fails, "exit status 1. It said: no such thing"),
+        ("true {input} {output}", "wrote no CSV file"),
+        ("sh -c 'sleep 5' {input} {output}", "took longer than 0.5 seconds"),
+    ):
+        with pytest.raises(IncrowdError, match=match):
+            audit_command(text, table, claim=1.0, seconds=0.3, limit=0.5)
+    with pytest.raises(ParameterError, match="command"):
+        audit_command("tool {input}", table, claim=1.0)
+    with pytest.raises(ParameterError, match="claim_delta"):
+        audit_command("tool {input} {output}", table, claim=1.0, claim_delta=0.5)
+    short = tmp_path / "short.csv"
+    short.write_text("a\n1\n", encoding="utf-8")
+    with pytest.raises(IncrowdError, match="fewer than two rows"):
+        audit_command("tool {input} {output}", short, claim=1.0)
+
+
+def test_at_the_command_line_a_leak_is_a_no(table: Path) -> None:
+    done = command(
+        "audit", "--command", "cp {input} {output}", "--table", str(table), "--claim", "0.01",
+        "--seconds", "1", "--json",
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert '"above": true' in done.stdout
