@@ -216,7 +216,7 @@ def audit_command(
         event=f"{len(event):,} outcomes, such as {event[0][0]}" + likelier(bound),
         likely=bound.likely,
         unlikely=bound.unlikely,
-        seconds=(time.monotonic() - start) * number_of,
+        seconds=time.monotonic() - start,
     )
 
 
