@@ -15,10 +15,10 @@ them, privacy says p <= e^epsilon q + delta, hence
 
 How the event is chosen matters to how much is shown, never to whether it holds. Some runs put the
 outcomes in the order of their estimated likelihood ratio; others, so that luck is not taken for
-likelihood, say how many of the first to take: up to where the bound they show themselves is
-largest. By Neyman and Pearson, with enough runs to choose by no event shows more. The largest
-ln((p - delta) / q) over all events is the smallest epsilon that the two tables allow at delta, so
-with ever more runs the bound comes as near to that as one likes.
+likelihood, say how many of the first to take: up to where the bound would be largest if the test
+gave the same shares. By Neyman and Pearson, with enough runs to choose by no event shows more. The
+largest ln((p - delta) / q) over all events is the smallest epsilon that the two tables allow at
+delta, so with ever more runs the bound comes as near to that as one likes.
 
 **Power.** At best p = 1 and q = 0, and n runs still leave p_low = alpha^(1/n), q_high =
 1 - alpha^(1/n): no more than about ln(n / ln(1 / alpha)) can be shown. Where delta is small, an
@@ -38,6 +38,7 @@ from incrowd.errors import ParameterError, check_at_least_zero, check_fraction, 
 from incrowd.measure.estimate import CONFIDENCE, Rate
 
 PARTS = 6  # of so many runs one puts outcomes in order, one decides how many to take, the rest test
+_TEST = PARTS - 2  # the test has so many times the runs of one of these parts
 _ERRORS = 4  # two proportions in each of two directions
 
 
@@ -60,7 +61,7 @@ class Runs:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """An event, as the outcomes that belong to it, and what the runs it was chosen by show."""
+    """An event, by its outcomes, and what a test that gives the same shares would show."""
 
     event: Bools
     shows: float
@@ -127,15 +128,16 @@ def bound_of(
 
 
 def chosen(order: Runs, cut: Runs, *, delta: float, confidence: float = CONFIDENCE) -> Choice:
-    """The event of which the first table's runs show most against the second's.
+    """The event that is expected to show most of the first table against the second.
 
     Half a hit is added to each outcome before ratios are taken; equal ratios keep their order.
     """
     n, m = order.number
     ratio = (order.first + 0.5) / (n + 1.0) / ((order.second + 0.5) / (m + 1.0))
     places = np.argsort(-ratio, kind="stable")
-    hits, misses = np.cumsum(cut.first[places]), np.cumsum(cut.second[places])
-    shown = _shown(hits, cut.number[0], misses, cut.number[1], delta, _error(confidence))
+    hits, misses = (_TEST * np.cumsum(side[places]) for side in (cut.first, cut.second))
+    n, m = (_TEST * number for number in cut.number)
+    shown = _shown(hits, n, misses, m, delta, _error(confidence))
     event = np.zeros(len(places), dtype=bool)
     if not len(places):
         return Choice(event, -math.inf)

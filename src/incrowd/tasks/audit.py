@@ -68,7 +68,8 @@ class Audit:
     runs are expected to show, where the law of the outcome is known; ``most`` what they could show
     of a method that keeps nothing secret. ``runs`` are the outcomes on both tables that tested
     the ``event``; it came out as often as ``likely`` says on the table that makes it likely, and
-    as ``unlikely`` says on the other.
+    as ``unlikely`` says on the other. ``inside`` is an epsilon that is promised for values inside
+    a class alone.
     """
 
     epsilon: float
@@ -85,6 +86,7 @@ class Audit:
     likely: Rate
     unlikely: Rate
     seconds: float
+    inside: float | None = None
 
     @property
     def above(self) -> bool:
@@ -102,9 +104,16 @@ class Audit:
     def verdict(self) -> str:
         """What the bound says of the claim."""
         if self.claim is None:
-            return "no epsilon is promised for the table, and none below this would hold"
+            words = "no epsilon is promised for the table, and none below this would hold"
+            if self.likely.hits == self.likely.tries and not self.unlikely.hits:
+                words += "; every run told the tables apart, so no finite one is to be expected"
+            if self.inside is not None:
+                words += f" (the promised {self.inside:g} is for values inside a class)"
+            return words
         if self.above:
             return "ABOVE the claim: the method is not what it says"
+        if self.claim_delta > self.delta:
+            return f"the claim says nothing at a delta below {self.claim_delta:g}"
         if self.most <= self.claim:
             return f"below the claim, but so few runs can show no more than {self.most:.3g}"
         return "below the claim, as it must be"
@@ -117,7 +126,8 @@ class Audit:
         if self.claim is not None:
             found.append(f"claimed: epsilon {self.claim:g}, delta {self.claim_delta:g}")
         if self.accounted is not None:
-            share = f" ({self.epsilon / self.accounted:.0%} of it shown)" if self.accounted else ""
+            some = 0 < self.accounted < math.inf
+            share = f" ({self.epsilon / self.accounted:.0%} of it shown)" if some else ""
             found.append(f"accounted at delta {self.delta:g}: epsilon {self.accounted:.4g}{share}")
         power = f"so many runs can show {self.most:.3g} at most"
         if self.expected is not None:
@@ -209,16 +219,17 @@ def audit(
         left = 1 - TRIED
         tries = found(range(len(proposed)), TRIED / len(proposed))
         shown = [
-            best_view(tried, pair.views, delta=delta / pair.share, confidence=confidence)[0]
+            best_view(tried, pair.views, delta=_inside(delta, pair), confidence=confidence)[0]
             for tried, pair in zip(tries, proposed, strict=True)
         ]
         best = int(np.argmax(shown))
     pair = proposed[best]
-    inside = delta / pair.share
+    inside = _inside(delta, pair)
     (runs_found,) = found([best], left)
     bound, event = concluded(runs_found, pair.views, delta=inside, confidence=confidence)
     laws, tested_by = pair.laws(), (bound.likely.tries, bound.unlikely.tries)
-    promised = method.promise.epsilon if method.events else None
+    promised, asked = method.promise.epsilon if method.events else None, file.spec.release
+    assert asked is not None
     return Audit(
         epsilon=bound.epsilon,
         delta=delta,
@@ -236,7 +247,13 @@ def audit(
         likely=bound.likely,
         unlikely=bound.unlikely,
         seconds=time.monotonic() - start,
+        inside=None if method.events or asked.budget is None else asked.budget.epsilon,
     )
+
+
+def _inside(delta: float, pair: Pair) -> float:
+    """Delta among the runs that are used; where that is 1, nothing can be shown."""
+    return min(delta / pair.share, 1 - 1e-9)
 
 
 def _light(file: SpecFile) -> SpecFile:
