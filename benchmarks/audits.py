@@ -1,0 +1,96 @@
+"""What audits show: of our methods, of naive variants, and how often they are wrong.
+
+    python benchmarks/audits.py [SECONDS [AUDITS]]
+
+1. Every way to publish, audited at delta = 0.01 for SECONDS (60 by default) of both cores together:
+   the bound, what is claimed, what the accountant says at that delta.
+2. The naive variants: the bound of so many runs, and the seconds that they took.
+3. AUDITS (100 by default) short ones of samples and of counts: how many show more than the
+   accountant allows at that delta, which a confidence of 95 % lets at most 5 % do.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from incrowd.attacks.audit import lower_bound, most_shown
+from incrowd.attacks.naive import VARIANTS
+from incrowd.privacy.randomness import SystemRandomness
+from incrowd.spec.file import SpecFile, taken
+from incrowd.tasks.audit import audit
+
+COLUMNS: dict[str, Any] = {
+    "age": {"role": "quasi", "hierarchy": {"intervals": {"from": 0, "to": 99, "widths": [10, 20]}}},
+    "sex": {"role": "quasi", "hierarchy": {"flat": {"values": ["female", "male"]}}},
+}
+NOISY = {"weight": {"role": "noisy", "precision": 1, "bounds": [40, 140]}}
+BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
+WAYS: dict[str, dict[str, Any]] = {
+    "sample, fixed levels": {**BUDGET, "draw": "sample", "scheme": "fixed"},
+    "counts, fixed levels": {**BUDGET, "draw": "counts", "scheme": "fixed"},
+    "sample, searched": {**BUDGET, "draw": "sample", "scheme": "search"},
+    "counts, searched": {**BUDGET, "draw": "counts", "scheme": "search"},
+    "k-anonymity, OLA": {"method": "k-anonymity", "algorithm": "ola", "k": 5},
+    "k-anonymity, Mondrian": {"method": "k-anonymity", "algorithm": "mondrian", "k": 5},
+    "(k,ε)": {"method": "k-epsilon", "k": 5, "epsilon": 1.0},
+}
+
+
+def spec(way: dict[str, Any]) -> SpecFile:
+    """A small spec for a way to publish."""
+    noisy = NOISY if way.get("method") == "k-epsilon" else {}
+    return taken({"columns": {**COLUMNS, **noisy}, "release": way})
+
+
+def methods(seconds: float) -> None:
+    """Audit every way to publish."""
+    for name, way in WAYS.items():
+        start = time.perf_counter()
+        found = audit(spec(way), seconds=seconds)
+        print(f"{name} ({time.perf_counter() - start:.0f} s by the clock)")
+        for line in found.lines():
+            print(f"  {line}")
+        sys.stdout.flush()
+
+
+def variants() -> None:
+    """Catch the naive ones."""
+    for runs in (600, 6000):
+        print(
+            f"naive variants, {runs:,} runs on each table, which can show "
+            f"{most_shown(runs * 2 // 3, delta=0.01):.2f} at most:"
+        )
+        for one in VARIANTS:
+            start = time.perf_counter()
+            first, second = (one.outcomes(side, runs, SystemRandomness()) for side in (True, False))
+            bound = lower_bound(first, second, delta=0.01).epsilon
+            took = time.perf_counter() - start
+            print(f"  {one.name:34}{bound:6.2f}  claims {one.claim:g}  {took:6.2f} s")
+        sys.stdout.flush()
+
+
+def alarms(number: int) -> None:
+    """How often a correct method seems wrong."""
+    for name in ("sample, fixed levels", "counts, fixed levels"):
+        found = [audit(spec(WAYS[name]), seconds=0.5, workers=1) for _ in range(number)]
+        allowed = [one.accounted for one in found]
+        wrong = sum(one.epsilon > limit for one, limit in zip(found, allowed, strict=True) if limit)
+        above = sum(one.above for one in found)
+        print(
+            f"{number} audits of {name}: {wrong} show more than is accounted at that delta (at "
+            f"most {0.05 * number:.0f} expected), {above} more than is claimed",
+            flush=True,
+        )
+
+
+def main() -> None:
+    """Print all of it."""
+    methods(float(sys.argv[1]) if len(sys.argv) > 1 else 60.0)
+    variants()
+    alarms(int(sys.argv[2]) if len(sys.argv) > 2 else 100)
+
+
+if __name__ == "__main__":
+    main()
