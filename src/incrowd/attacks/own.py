@@ -30,8 +30,20 @@ def attack_own(made: Made, counted: Counted | Rows) -> Attacked:
     """What is tried by default; of slices, the one that each attack does best on.
 
     ``counted`` is what the release was made from. People are drawn by a fixed seed, so the same
-    release is attacked in the same way.
+    release is attacked in the same way. A release that is made and paid for must not fail by what
+    is tried against it: what cannot be tried is said.
     """
+    if not any(product.rows for product in made.products):
+        return Attacked((), 0, 0, ("Nothing is shown, so nothing was attacked.",))
+    try:
+        return _attacked(made, counted)
+    except Exception as error:  # noqa: BLE001 - whatever a table can do to an attack
+        reason = (str(error).splitlines() or [""])[0]
+        words = f"The attacks could not be made ({type(error).__name__}: {reason[:200]})."
+        return Attacked((), 0, 0, (words,))
+
+
+def _attacked(made: Made, counted: Counted | Rows) -> Attacked:
     each = [
         tried(
             _scene(product, counted, made),

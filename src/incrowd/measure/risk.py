@@ -107,6 +107,8 @@ def _fitting(
 
 def label_at(cover: Cover, places: Codes) -> npt.NDArray[np.int64] | None:
     """The label that fits each position, -1 for none; None where two may fit one position."""
+    if not len(cover.low):
+        return np.full(len(places), -1, dtype=np.int64)
     order = np.argsort(cover.low, kind="stable")
     low, high = cover.low[order], cover.high[order]
     if cover.sets or (low[1:] <= high[:-1]).any():
