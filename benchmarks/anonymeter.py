@@ -12,13 +12,9 @@ of a safe release.
 
 Printed for each risk and tool: the share of tries that succeed on the table and on the control, and
 what the release adds, (success - control) / (1 - control), with its interval. The last column tells
-whether both intervals overlap. Two things are done differently on purpose, and shown both ways:
-
-- Anonymeter throws out rows that repeat before it singles out, and so counts distinct records.
-  "distinct" is ours of the same; "people" is ours as it is.
-- Of rows equally near, Anonymeter takes those that its sort happens to put first, as good as a
-  random one for each half. "join, two orders" is ours of the same; "join" takes one order for both,
-  which is the better attack.
+whether both intervals overlap. Anonymeter throws out rows that repeat before it singles out, and so
+counts distinct records: "distinct" is ours of the same, "people" ours as it is. Of rows equally
+near it takes those that its sort happens to put first; ours takes a random one.
 """
 
 from __future__ import annotations
@@ -135,7 +131,6 @@ NUMBERS = ("age", "height")
 COMPARED = {  # with which of Anonymeter's risks each of ours is held
     "distinct": "singling out",
     "people": "singling out",
-    "join, two orders": "join",
     "join": "join",
     "inference": "inference",
 }
@@ -199,25 +194,8 @@ def ours(
     alone = replace(seen, counts=np.ones_like(seen.counts))
     yield "distinct", single(alone, _distinct(read.original), _distinct(read.control))
     yield "people", single(seen, read.original, read.control)
-    joined = join.by_nearest(seen, (one, other), targets, control, rng=rng)
-    success, rest = (
-        Rate.drawn(apart(seen, (one, other), some), rng) for some in (targets, control)
-    )
-    yield "join, two orders", replace(joined, success=success, control=rest)
-    yield "join", joined
+    yield "join", join.by_nearest(seen, (one, other), targets, control, rng=rng)
     yield "inference", inferred(seen, setting.names.index(setting.secret), targets, control, rng)
-
-
-def apart(seen: Seen, halves: join.Halves, some: People) -> Floats:
-    """How likely two halves meet that take a random one of their nearest rows each."""
-    sizes = []
-    for half in halves:
-        part, _ = seen.part(half)
-        near = part.near(some.points[:, list(half)])
-        sizes.append(np.concatenate([one.sums(part.counts) for one in near]))
-    shared = join.chances(seen, halves, some.points)
-    both = shared / (1 + shared) * (sizes[0] + sizes[1])
-    return np.asarray(both / (sizes[0] * sizes[1]))
 
 
 def _distinct(table: Frequencies) -> Frequencies:

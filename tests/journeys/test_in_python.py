@@ -55,7 +55,7 @@ def test_a_release_is_kept(voters: pl.DataFrame, tmp_path: Path) -> None:
     assert made.save(tmp_path / "kept") == tmp_path / "kept"
     assert ic.verify(tmp_path / "kept") == []
     assert files(tmp_path / "kept") == files(made.folder)
-    assert files(tmp_path / "kept.curator") == ["evaluation.json", "report.html"]
+    assert files(tmp_path / "kept.curator") == ["attacks.json", "evaluation.json", "report.html"]
     made.save(tmp_path / "again", curator=tmp_path / "mine")
     assert (tmp_path / "mine" / "report.html").exists()
     with pytest.raises(ic.IncrowdError, match="kept"):

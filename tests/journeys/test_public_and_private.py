@@ -49,12 +49,12 @@ def test_what_is_private_lies_beside_what_is_handed_out(tmp_path: Path) -> None:
     release = made(tmp_path / "out")
     assert release.curator == tmp_path / "out.curator"
     assert release.curator.stat().st_mode & 0o077 == 0
-    assert files(release.curator) == ["evaluation.json", "report.html"]
+    assert files(release.curator) == ["attacks.json", "evaluation.json", "report.html"]
     assert files(tmp_path / "out") == [
         "README.md", "certificate.json", "data.parquet", "scheme/x.csv",
     ]  # fmt: skip
     elsewhere = made(tmp_path / "two", curator=tmp_path / "deep" / "private")
-    assert files(elsewhere.curator) == ["evaluation.json", "report.html"]
+    assert files(elsewhere.curator) == ["attacks.json", "evaluation.json", "report.html"]
     assert not (tmp_path / "two.curator").exists()
     assert "Private" in elsewhere.report().html
 

@@ -31,6 +31,7 @@ def scene(
     secrets: Sequence[str] = (),
     drawn: float = 1.0,
     variance: float = 0.0,
+    levels: Mapping[str, int] | None = None,
 ) -> Scene:
     """The scene of a table and of what was released of it; ``columns`` have hierarchies by name."""
     names, engine = list(columns), local_engine()
@@ -44,7 +45,7 @@ def scene(
     shown = read_shown(
         engine.from_columns(by_column(names, released)), tuple(names), weighted=False
     )
-    shown, _ = leveled(counted, shown, {})
+    shown, _ = leveled(counted, shown, levels or {})
     if variance:
         shown = replace(shown, noise=CountNoise(variance, 1.0))
     others = None

@@ -65,6 +65,9 @@ def test_a_safe_release_tells_of_its_people_what_it_tells_of_others(draw: str) -
     found = attacked(ic.publish(TABLE, file), file, knows=2)
     assert len([name for name in found if name.startswith("linkage")]) == 2
     for name, one in found.items():
+        if one.attack == "linkage":  # one of a crowd is named
+            assert one.success.value < 1 / 19
+            continue
         allowed = one.bound is not None and one.success.low <= one.bound
         assert not one.succeeds or allowed, name
 
@@ -114,6 +117,8 @@ def test_without_a_secret_or_a_control_it_is_said() -> None:
         ({"errors": 1.5}, "errors"),
         ({"only": ["magic"]}, "attack.*magic"),
         ({"tries": 0}, "tries"),
+        ({"seed": -1}, "seed"),
+        ({"identity": "age"}, "identity column is for specs of the method 'k-epsilon'"),
         ({"control": TABLE.drop("town")}, "control table has no column 'town'"),
     ],
 )
@@ -165,3 +170,53 @@ def test_a_sample_table_of_slices_is_attacked_slice_by_slice() -> None:
     known = json.loads((release.curator / "attacks.json").read_text())
     assert [one["attack"] for one in known["attacks"]] == ["linkage", "join", "membership"]
     assert all("(slice " in one["name"] for one in known["attacks"])
+
+
+def test_people_with_several_rows_are_attacked_by_one_of_them() -> None:
+    several = pl.concat([TABLE.with_columns(id=pl.int_range(3000) % 1500)])
+    file = taken(
+        {
+            "unit": {"id": "id"},
+            "columns": {**COLUMNS, "id": {"role": "identifier"}},
+            "release": {"method": "k-anonymity", "k": 3},
+        }
+    )
+    found = ic.attack(several, ic.publish(several, file), file, seed=1)
+    assert any("several rows" in note for note in found.notes)
+    assert not any("everybody else" in one.name for one in found.estimates)
+
+
+def test_noisy_values_are_linked_by_fresh_noise_and_it_is_said() -> None:
+    columns = {**COLUMNS, "age": {"role": "noisy", "precision": 1, "bounds": [0, 100]}}
+    file = taken({"columns": columns, "release": {"method": "k-epsilon", "k": 5, "epsilon": 1.0}})
+    release = ic.publish(TABLE, file)
+    first = ic.attack(TABLE, release, file, seed=1, only=["linkage"]).estimates[0]
+    assert first.name == "by the nearest noisy values, simulated"
+    assert "not measured on this file" in first.says
+    assert 0 < first.guess.value < 0.2
+    assert first.success.value > first.guess.value
+
+
+def test_a_release_of_another_table_is_told() -> None:
+    """Its counts cannot come from this one."""
+    file = spec(
+        method="safe", epsilon=1.0, delta=1e-6, scheme="fixed", levels={"age": 3, "town": 1}
+    )
+    release = ic.publish(TABLE, file)
+    found = ic.attack(TABLE.head(500), release, file, seed=1, only=["membership"])
+    assert any("not one of this table" in note for note in found.notes)
+
+
+def test_a_classifier_and_shadows_are_tried_on_request() -> None:
+    file = spec(method="k-anonymity", k=5)
+    some = TABLE.head(400)
+    release = ic.publish(some, file)
+    found = ic.attack(
+        some, release, file, control=CONTROL, seed=1, classifier=True, shadows=True,
+        only=["inference"],
+    )  # fmt: skip
+    names = [one.name for one in found.estimates]
+    assert "ill, by a classifier" in names
+    assert any(name.startswith("shadow releases of ") for name in names)
+    without = ic.attack(some, release, file, seed=1, classifier=True, only=["inference"])
+    assert any("No classifier" in note for note in without.notes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -145,6 +146,19 @@ def test_a_wrong_scale_of_noise_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
     assert found.above
     assert found.epsilon > 1.8
     assert "ABOVE" in found.verdict
+
+
+def test_more_than_is_accounted_is_found_below_the_claim_too() -> None:
+    """At the audit's delta the accountant says less than the claim, and must be right there."""
+    found = audited(spec(f"draw: counts, {FIXED}"), 2000)
+    assert found.accounted is not None
+    assert not found.above
+    wrong = replace(found, claim=9.0, epsilon=found.accounted + 0.1)
+    assert wrong.above
+    assert "ABOVE what is accounted" in wrong.verdict
+    assert "ABOVE the claim" in replace(wrong, epsilon=9.5).verdict
+    nothing = replace(found, epsilon=0.0, expected=0.0)
+    assert "expected to show nothing" in nothing.verdict
 
 
 def test_the_same_bits_give_the_same_audit() -> None:

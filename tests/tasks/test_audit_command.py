@@ -63,6 +63,41 @@ def test_who_does_not_look_at_the_table_shows_nothing(table: Path) -> None:
     assert not found.above
 
 
+# A sum with a little noise: no output repeats, and the rare row moves it far.
+SUM = """\
+import csv, random, sys
+rows = list(csv.reader(open(sys.argv[1])))[1:]
+total = sum(float(row[1]) for row in rows) + random.random()
+print("sum", total, sep="\\n", file=open(sys.argv[2], "w"))
+"""
+
+
+def test_numbers_that_never_repeat_are_told_apart_by_where_they_lie(
+    tmp_path: Path, table: Path
+) -> None:
+    script = tmp_path / "sum.py"
+    script.write_text(SUM, encoding="utf-8")
+    tool = f"{sys.executable} -S {script} {{input}} {{output}}"
+    found = audit_command(tool, table, claim=1.0, seconds=LONG, runs=120)
+    assert found.epsilon > 1.5
+    assert found.above
+
+
+@pytest.mark.parametrize("tool", ["cp '{input} {output}", "cp {input}"])
+def test_a_command_that_is_none_is_refused(tool: str, table: Path) -> None:
+    with pytest.raises(ParameterError, match="command"):
+        audit_command(tool, table, claim=1.0)
+
+
+@pytest.mark.parametrize("content", [b"name\n\xe9\n", None])
+def test_a_table_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "other.csv"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(IncrowdError, match="cannot be read as a CSV file"):
+        audit_command("cp {input} {output}", path, claim=1.0)
+
+
 def test_rows_worth_leaving_out_are_rare_or_extreme() -> None:
     rows = [("a", "3"), ("a", "3"), ("b", "3"), ("a", "1"), ("a", "1"), ("a", "9"), ("a", "9")]
     found = extremes(rows)

@@ -114,15 +114,17 @@ def by_homogeneity(
     control: Victims | None = None,
     confidence: float = CONFIDENCE,
 ) -> Estimate:
-    """Say something only of people all of whose rows show one and the same label.
+    """Say something only of people all of whose rows show one and the same value.
 
     Success is the share of all people of whom it is said and right. Guessing says the most frequent
     value of the same people.
     """
+    single = np.count_nonzero(secret.cover.shares, axis=1) == 1
 
     def certain(near: Near, rows: Floats) -> Bools:
         whole = near.most == len(seen.names)
-        return np.asarray(whole & (np.count_nonzero(rows, axis=1) == 1))
+        values = np.count_nonzero(rows, axis=1) == 1
+        return np.asarray(whole & values & single[np.argmax(rows, axis=1)])
 
     def said(some: Victims) -> Places:
         return _by_nearest(seen, secret, some, certain)
@@ -160,10 +162,10 @@ def by_background(
     spread s**2 of draws and noise the evidence for the label is ``(d * (z - d * o) - d**2 / 2) /
     s**2``, the logarithm of a ratio of normal likelihoods, added to that of how frequent the label
     is among the others. Without draws and noise s vanishes, and the class tells the label for
-    certain. A label that is not shown of a release with draws or noise is no evidence. Where the
-    class is not shown the most frequent value is said; where labels overlap, so that nobody can say
-    which class others are in, the whole release is taken as one class. None if labels of the secret
-    overlap.
+    certain; d is no more than the share of the others' rows that the class shows. A label that is
+    not shown of a release with draws or noise is no evidence. Where the class is not shown the most
+    frequent value is said; where labels overlap, so that nobody can say which class others are in,
+    the whole release is taken as one class. None if labels of the secret overlap.
     """
     labels = label_at(secret.cover, everybody.codes[:, -1])
     apart = seen.class_of(victims.people.points) is not None
@@ -182,11 +184,11 @@ def by_background(
         shown, others = (_rows(part, np.maximum(at, 0)) for part in (held, known))
         if present:  # the person is one of everybody, whom the attacker does not count
             others -= _labels(secret, some.places)
-        chance = seen.drawn
+        chance = _chance(seen, shown.sum(axis=1), others.sum(axis=1))[:, None]
         spread = chance * (1 - chance) * others + seen.noise
         evidence = (chance * (shown - chance * others) - chance**2 / 2) / np.maximum(spread, 1e-6)
-        if chance < 1 or seen.noise:
-            evidence = np.where(shown > 0, evidence, 0.0)
+        blurred = (chance < 1) | (seen.noise > 0)
+        evidence = np.where((shown > 0) | ~blurred, evidence, 0.0)
         score = evidence + np.log(np.maximum(others, 0) + 0.5)
         best = secret.cover.shares[np.argmax(score, axis=1)] + secret.prior * 1e-6
         return np.where(at >= 0, np.argmax(best, axis=1), int(np.argmax(secret.prior)))
@@ -210,26 +212,29 @@ def by_classifier(
     *,
     confidence: float = CONFIDENCE,
 ) -> Estimate:
-    """Let a classifier learn from the release, and another from a control group.
+    """Let a classifier learn from the release.
 
     ``pair`` has the control group as its original, and the release, over the known columns and the
-    secret; ``tried`` are the people attacked, by bins. Both models are tried on them: what the one
-    from the release knows better it knows of its own people.
+    secret; ``tried`` are the people attacked, by bins. The control is the same classifier, tried on
+    the control group: what it knows better of the people attacked, it knows because they are in the
+    release. What a classifier knows of them that learnt from the control group is said beside it.
     """
     found = accuracy(pair, target=secret.name, held_out=tried)
+    outside = accuracy(pair, target=secret.name, held_out=pair.original)
 
-    def rate(share: float) -> Rate:
-        return Rate.of(round(share * tried.total), tried.total, confidence)
+    def rate(share: float, people: Frequencies) -> Rate:
+        return Rate.of(round(share * people.total), people.total, confidence)
 
     return Estimate(
         attack=ATTACK,
         name=f"{secret.name}, by a classifier",
         knows=f"{', '.join(n for n in pair.names if n != secret.name)} of each person",
-        success=rate(found.released),
+        success=rate(found.released, tried),
         guess=_blind(secret, victims, confidence),
-        control=rate(found.original),
-        says=f"A classifier tells the person's {secret.name}: one trained on the release or, for "
-        "control, one trained on people who are not in it.",
+        control=rate(outside.released, pair.original),
+        says=f"A classifier trained on the release tells the person's {secret.name}. Trained on "
+        f"people who are not in the table, it tells {found.original:.1%}.",
+        details={"trained_on_control": found.original},
     )
 
 
@@ -242,6 +247,8 @@ def _blind(secret: Secret, victims: Victims, confidence: float) -> Rate:
 def _by_nearest(seen: Seen, secret: Secret, some: Victims, decided: _Decided) -> Places:
     """What is said of each person by the rows that fit best."""
     said = np.full(len(some), _NOTHING)
+    if not len(seen):
+        return said
     for near in seen.near(some.people.points):
         chosen = sparse.csr_matrix(
             (np.ones(len(near.place)), near.place, near.ends), shape=(len(near.most), len(seen))
@@ -255,6 +262,13 @@ def _homes(seen: Seen, points: Codes, *, apart: bool) -> Places:
     """The class that each person stands in, -1 if none; all in one where labels overlap."""
     found = seen.class_of(points) if apart else None
     return np.zeros(len(points), dtype=np.int64) if found is None else found
+
+
+def _chance(seen: Seen, shown: Floats, others: Floats) -> Floats:
+    """The chance that a row of a class is shown: as drawn, or less if rows are missing from it."""
+    if seen.noise:
+        return np.full(len(shown), seen.drawn)
+    return np.minimum(seen.drawn, shown / np.maximum(others, 1))
 
 
 def _rows(table: sparse.csr_matrix, places: Places) -> Floats:

@@ -5,16 +5,14 @@ of the release, the other has others. For each half of a record he looks up the 
 nearest, the one that fits in most of the half's columns. If both halves of a person are nearest to
 the same row, the row joins them.
 
-Of rows that are equally near he takes the first in one random order of all rows, which he uses for
-both halves.
+Of rows that are equally near he takes any, for each half by itself.
 
 Claim: if X and Y are the rows nearest to the two halves, they meet with chance
-|X and Y| / |X or Y|. Proof: the first row of X or Y, in a random order, is any of them alike. If it
-lies in both, it is the first of X and of Y, and they meet. If it lies in X alone, say, it is the
-first of X and not in Y, so that the first of Y is another, and they do not.
+|X and Y| / (|X| |Y|). Proof: each row of X is taken with 1 / |X|, each of Y with 1 / |Y|,
+independently; so each row of both is the one that both take with 1 / (|X| |Y|).
 
-An order of its own for each half would let them meet with |X and Y| / (|X| |Y|) only, which is
-less, or equal where one of them is a single row.
+(One random order for both halves would let them meet more often, |X and Y| / |X or Y|. But it does
+so most where rows are vague and fit everybody, and then a meeting joins nobody.)
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ import numpy as np
 from incrowd.arrays import Bools, Codes, Floats, Places
 from incrowd.attacks.seen import People, Seen
 from incrowd.errors import ParameterError
-from incrowd.measure.estimate import Estimate, Rate
+from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
 
 ATTACK = "join"
 _CELLS = 10_000_000  # pairs of a person and a class that are held at once
@@ -41,22 +39,24 @@ def by_nearest(
     control: People | None,
     *,
     rng: np.random.Generator,
+    confidence: float = CONFIDENCE,
 ) -> Estimate:
     """Join what is known of each target in two tables, by the nearest released row of each half.
 
     ``control`` are people who are not in the table. To guess is to take a random row for each half:
     they are the same with chance 1 / rows.
     """
-    blind = np.full(len(targets), 1 / seen.rows if seen.rows else 0.0)
     names = [", ".join(seen.names[at] for at in half) for half in halves]
     return Estimate(
         attack=ATTACK,
         name=f"{len(halves[0])} and {len(halves[1])} columns",
         knows=f"two tables of the same people: {names[0]}; and {names[1]}",
-        success=Rate.drawn(chances(seen, halves, targets.points), rng),
-        guess=Rate.drawn(blind, rng),
-        control=None if control is None else Rate.drawn(chances(seen, halves, control.points), rng),
-        says="One released row is the nearest to both halves of a person's record.",
+        success=Rate.drawn(chances(seen, halves, targets.points), rng, confidence),
+        guess=Rate.known(1 / max(seen.rows, 1)),
+        control=None
+        if control is None
+        else Rate.drawn(chances(seen, halves, control.points), rng, confidence),
+        says="The same released row is taken for both halves of a person's record.",
     )
 
 
@@ -73,8 +73,8 @@ def chances(seen: Seen, halves: Halves, points: Codes) -> Floats:
         some = points[start : start + size]
         one, other = (_nearest(part, at, some[:, half]) for half, part, at in parts)
         both = (one & other) @ seen.counts
-        either = (one | other) @ seen.counts
-        found[start : start + size] = both / either
+        each = (one @ seen.counts) * (other @ seen.counts)
+        found[start : start + size] = both / np.maximum(each, 1)
     return found
 
 

@@ -2,9 +2,9 @@
 
 The attacker knows some columns of a person, looks for the released rows that fit best, and names
 one of them at random. Rows alike cannot be told apart, so with s rows that fit he is right with
-probability 1/s if the person's row is among them, and it is in the release with the probability
-that it was drawn at all. People not in the table have no row to be found; of them the control says
-how often the attacker would name a row with the same conviction, and be wrong.
+probability 1/s if the person's row is among them. People not in the table have no row that could
+be found, so there is no control; how often the attacker would name a row of them as surely, and be
+wrong, is said beside it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 
 from incrowd.arrays import Codes, Floats
 from incrowd.attacks.seen import People, Seen
+from incrowd.codes.frequency import Frequencies
 from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
 
 _SUBSETS = 300  # up to so many choices of columns are all tried
@@ -29,6 +30,7 @@ def linkage(
     people: People,
     *,
     known: Sequence[int],
+    everybody: Frequencies | None = None,
     control: People | None = None,
     errors: float = 0.0,
     rng: np.random.Generator,
@@ -36,17 +38,26 @@ def linkage(
 ) -> Estimate:
     """Name the row of each person, knowing the columns ``known``, each value wrong by ``errors``.
 
-    Claim: the chance of a person is ``drawn * |own and near| / |own| / |near|``, in rows, where
-    ``own`` are the rows that fit the person in truth in all columns and ``near`` those that fit the
-    attacker's knowledge best. For the person's row, if it was drawn, is any of the own ones; it has
-    to be among the near ones; and of those one is picked. Without errors own lies within near.
+    Claim: the chance of a person is ``d * |own and near| / |own| / |near|``, in rows, where ``own``
+    are the rows that fit the person in truth in all columns and ``near`` those that fit the
+    attacker's knowledge best. For the person's row, if it is there, is any of the own ones; it has
+    to be among the near ones; and of those one is picked. Without errors own lies within near. Of n
+    people of ``everybody`` who share a class of which s rows are shown, the person's row is there
+    with probability d = min(1, s / n), since rows alike are drawn alike; where labels overlap, or
+    nothing is known of everybody, d is the chance to be drawn at all.
     """
-    chances = _chances(seen, people, known, errors, rng)
-    convinced = None
+    there = _there(seen, everybody)
+    chances = _chances(seen, people, known, errors, there, rng)
+    details = {"expected": float(chances.mean()) if len(chances) else 0.0}
+    words = "The row that is named is the person's."
     if control is not None:
-        sure = _convinced(seen.part(known)[0], control.points[:, list(known)])
-        convinced = Rate.drawn(sure, rng, confidence)
-    success = Rate.drawn(chances, rng, confidence)
+        told = control.mistaken(errors, rng) if errors else control
+        sure = _convinced(seen.part(known)[0], told.points[:, list(known)])
+        details["named_outside"] = float(sure.mean()) if len(sure) else 0.0
+        words += (
+            " Of people who are not in the table, one is named as surely, and wrongly, with "
+            f"probability {details['named_outside']:.2g}."
+        )
     listed = ", ".join(seen.names[at] for at in known)
     knowledge = f"{listed} of each person"
     if errors:
@@ -55,12 +66,21 @@ def linkage(
         attack="linkage",
         name="all that identifies" if len(known) == len(seen.names) else f"{len(known)} columns",
         knows=knowledge,
-        success=success,
-        guess=Rate.known(seen.drawn / max(seen.rows, 1)),
-        control=convinced,
-        says="The row that is named is the person's.",
-        details={"expected": float(chances.mean()) if len(chances) else 0.0},
+        success=Rate.drawn(chances, rng, confidence),
+        guess=Rate.known(1 / max(seen.rows, 1)),
+        says=words,
+        details={**details},
     )
+
+
+def _there(seen: Seen, everybody: Frequencies | None) -> Floats:
+    """For each class, the chance that the row of a person of it is in the release."""
+    homes = None if everybody is None else seen.class_of(everybody.codes)
+    if everybody is None or homes is None:
+        return np.full(len(seen), seen.drawn)
+    inside = homes >= 0
+    held = np.bincount(homes[inside], everybody.counts[inside], len(seen))
+    return np.minimum(1.0, seen.counts / np.maximum(held, 1))
 
 
 def worst(seen: Seen, people: People, number: int, *, rng: np.random.Generator) -> tuple[int, ...]:
@@ -91,7 +111,12 @@ def worst(seen: Seen, people: People, number: int, *, rng: np.random.Generator) 
 
 
 def _chances(
-    seen: Seen, people: People, known: Sequence[int], errors: float, rng: np.random.Generator
+    seen: Seen,
+    people: People,
+    known: Sequence[int],
+    errors: float,
+    there: Floats,
+    rng: np.random.Generator,
 ) -> Floats:
     """The chance that each person's row is named."""
     part, becomes = seen.part(known)
@@ -107,9 +132,10 @@ def _chances(
         both = (one.person + one.part.start) * len(part) + becomes[one.place]
         rows = seen.counts[one.place] * fitting
         own = np.bincount(one.person, rows, len(one.most))
-        shared = np.bincount(one.person, rows * np.isin(both, named), len(one.most))
+        inside = rows * np.isin(both, named) * there[one.place]
+        shared = np.bincount(one.person, inside, len(one.most))
         found[one.part] = shared / np.maximum(own, 1)
-    return seen.drawn * found / np.maximum(near, 1)
+    return found / np.maximum(near, 1)
 
 
 def _convinced(seen: Seen, points: Codes) -> Floats:

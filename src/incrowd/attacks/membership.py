@@ -65,19 +65,20 @@ def most_of(events: Iterable[Event], *, replaced: bool = False) -> float | None:
     It is about being in the table. That the table is itself a sample hides who is in the
     population, and is left out. ``replaced`` is for who does not know the others; see the claim.
     """
-    listed = [inside for event in events for inside in _inside(event)]
+    listed = [part for event in events for part in inside(event)]
     if not listed:
         return None
     distance = Accountant(listed).delta(epsilon=0.0)
     return min((0.5 + (distance if replaced else distance / 2)) * _UP, 1.0)
 
 
-def _inside(event: Event) -> list[Event]:
+def inside(event: Event) -> list[Event]:
+    """The events of a release that are about being in its table, not in a population."""
     match event:
         case Sampled(part, _):
-            return _inside(part)
+            return inside(part)
         case Composition(events):
-            return [inside for part in events for inside in _inside(part)]
+            return [one for part in events for one in inside(part)]
     return [event]
 
 
@@ -128,6 +129,7 @@ def by_law(
     *,
     rng: np.random.Generator,
     bound: float | None = None,
+    confidence: float = CONFIDENCE,
 ) -> Estimate:
     """The test of :mod:`incrowd.attacks.laws` on one release, and what is expected of it exactly.
 
@@ -165,13 +167,20 @@ def by_law(
         details["worst_rows"] = float(members.rows[worst])
     if len(tried):
         details["expected_of_tries"] = float((1 + law.distance(rows)).mean() / 2)
+    words = ""
+    if len(members):
+        words = (
+            f" By the law that is expected of {details['expected']:.1%} of the people, and of "
+            f"{details['worst']:.1%} of those in the worst cell."
+        )
     return Estimate(
         attack=ATTACK,
         name="best test by the law of the release",
         knows="everybody else of the person's cell, and how the release was drawn",
-        success=Rate.drawn(np.where(to_be_in, says_in, 1 - says_in), rng),
+        success=Rate.drawn(np.where(to_be_in, says_in, 1 - says_in), rng, confidence),
         guess=_guess(len(tried) // 2),
-        says="How many rows of the cell are shown tells whether the person was in the table.",
+        says="How many rows of the cell are shown tells whether the person was in the table."
+        + words,
         bound=bound,
         details=details,
     )
@@ -214,6 +223,7 @@ def by_fit(
     *,
     rng: np.random.Generator,
     bound: float | None = None,
+    confidence: float = CONFIDENCE,
 ) -> Estimate:
     """Says "in" if some row of the release fits the person in every column.
 
@@ -227,7 +237,7 @@ def by_fit(
         attack=ATTACK,
         name="a row that fits",
         knows=f"the person's {', '.join(seen.names)}",
-        success=Rate.of(int(fitting[0].sum() + (~fitting[1]).sum()), 2 * number),
+        success=Rate.of(int(fitting[0].sum() + (~fitting[1]).sum()), 2 * number, confidence),
         guess=_guess(number),
         says="Whether some row fits the person tells whether the person was in the table.",
         bound=bound,

@@ -5,13 +5,14 @@ There is no control group, so success stands beside guessing alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from incrowd.attacks.laws import law_told
-from incrowd.attacks.trial import Scene, scene_of, tried
+from incrowd.attacks.trial import VALUES, Scene, scene_of, tried
 from incrowd.codes.counted import COUNT, Counted, Rows, Shown
 from incrowd.codes.frequency import merged
 from incrowd.engine.count import read_shown
@@ -68,8 +69,10 @@ def _attacked(made: Made, counted: Counted | Rows) -> Attacked:
 
 def _scene(product: Product, counted: Counted | Rows, made: Made) -> Scene:
     drawn = float(product.parameters.get("beta", 1.0))
-    if isinstance(counted, Rows) and product.kept and product.rows <= _ROWS:
-        return scene_of(*_with_kept(product, counted), secrets=product.kept, drawn=drawn)
+    if isinstance(counted, Rows) and product.rows <= _ROWS:
+        kept = tuple(name for name in product.kept if len(counted.kept[name]) <= VALUES)
+        if kept:
+            return scene_of(*_with_kept(product, counted, kept), secrets=kept, drawn=drawn)
     secrets = [name for name, column in product.columns.items() if column.role == "sensitive"]
     wanted = dict.fromkeys([*secrets, *([product.target] if product.target else [])])
     original = _by_values(product.original)
@@ -95,13 +98,14 @@ def _by_values(counted: Counted) -> Counted:
     return replace(counted, levels=nothing, frequencies=counted.frequencies.rolled(maps))
 
 
-def _with_kept(product: Product, rows: Rows) -> tuple[Counted, Shown]:
-    """The table and the release, with the columns that are kept as they are."""
+def _with_kept(product: Product, rows: Rows, kept: Sequence[str]) -> tuple[Counted, Shown]:
+    """The table and the release, with some of the columns that are kept as they are."""
     original, width = product.original, len(product.original.names)
-    names = (*original.names, *product.kept)
-    own = [build(KEPT, folder=Path(), values=rows.kept[name]) for name in product.kept]
-    codes = rows.frequencies.codes.copy()
-    for at, (name, hierarchy) in enumerate(zip(product.kept, own, strict=True), width):
+    names = (*original.names, *kept)
+    own = [build(KEPT, folder=Path(), values=rows.kept[name]) for name in kept]
+    columns = [*range(width), *(width + product.kept.index(name) for name in kept)]
+    codes = rows.frequencies.codes[:, columns].copy()
+    for at, (name, hierarchy) in enumerate(zip(kept, own, strict=True), width):
         codes[:, at] = hierarchy.encode(rows.kept[name])[codes[:, at]]
     counted = Counted(
         names,

@@ -188,15 +188,17 @@ def seen(
     shown: Frequencies,
     covers: Sequence[Cover],
     *,
+    quasi: Sequence[int] | None = None,
     drawn: float = 1.0,
     noise: float = 0.0,
 ) -> Seen:
     """A release as an attacker reads it.
 
-    Rows that show nothing at all fit everybody and name nobody; they are left out.
+    Rows that show nothing in any of the columns ``quasi`` (by default, of all) fit everybody and
+    name nobody; they are left out.
     """
-    starred = [cover.starred[shown.codes[:, at]] for at, cover in enumerate(covers)]
-    kept = ~np.all(starred, axis=0)
+    some = range(len(covers)) if quasi is None else quasi
+    kept = ~np.all([covers[at].starred[shown.codes[:, at]] for at in some], axis=0)
     codes = shown.codes[kept].copy()
     used = []
     for at, cover in enumerate(covers):

@@ -40,7 +40,7 @@ from incrowd.arrays import Bools, Codes, Counts, Floats, Places
 from incrowd.attacks.seen import Seen
 from incrowd.codes.frequency import Frequencies, keys
 from incrowd.errors import ParameterError, check_whole
-from incrowd.measure.estimate import Estimate, Rate
+from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
 from incrowd.measure.labels import Cover
 
 NAME = "singling-out"
@@ -74,6 +74,7 @@ def by_rows(
     tries: int,
     rng: np.random.Generator,
     ordered: Sequence[int] = (),
+    confidence: float = CONFIDENCE,
 ) -> Estimate:
     """Isolate by what one released row shows in so many random columns.
 
@@ -103,7 +104,8 @@ def by_rows(
     guessed = lines.guesses(columns, len(found), rng)
 
     def rate(people: Frequencies, predicates: list[_Terms]) -> Rate:
-        return Rate.of(_isolated(people, predicates, seen.covers), len(predicates) or tries)
+        hits = _isolated(people, predicates, seen.covers)
+        return Rate.of(hits, len(predicates) or tries, confidence)
 
     return Estimate(
         attack=NAME,
@@ -125,6 +127,7 @@ def by_classes(
     tries: int,
     rng: np.random.Generator,
     unique: bool = False,
+    confidence: float = CONFIDENCE,
 ) -> Estimate:
     """Isolate by a class of s rows and a condition that one record in s meets by chance.
 
@@ -163,7 +166,7 @@ def by_classes(
         if unique:
             covered = _Covered(covered.people, covered.people, covered.people)
         hits = int((rng.random(len(weight)) < covered.alone(weight)).sum())
-        return Rate.of(hits, tries)  # without a class to choose there is no hit
+        return Rate.of(hits, tries, confidence)  # without a class to choose there is no hit
 
     return Estimate(
         attack=NAME,

@@ -20,23 +20,26 @@ from incrowd.attacks.join import ATTACK as JOIN
 from incrowd.attacks.join import by_nearest
 from incrowd.attacks.laws import ShownLaw
 from incrowd.attacks.linkage import linkage, worst
-from incrowd.attacks.membership import Targets, by_fit, by_law, most_of
+from incrowd.attacks.membership import Targets, by_fit, by_law, inside, most_of
 from incrowd.attacks.seen import People, Seen, people, seen
 from incrowd.attacks.singling_out import by_classes, by_rows
 from incrowd.codes.axis import Axis, positions
 from incrowd.codes.counted import Counted, Shown
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.codes.values import canonical
-from incrowd.errors import ParameterError, check_choice, check_fraction, check_whole
+from incrowd.errors import IncrowdError, ParameterError, check_choice, check_fraction, check_whole
 from incrowd.measure.estimate import CONFIDENCE, Attacked, Estimate
 from incrowd.measure.evaluation import covered
-from incrowd.measure.labels import bins_of
+from incrowd.measure.labels import Cover, bins_of
 from incrowd.measure.utility import Pair
+from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Event
 
 ATTACKS = ("linkage", "join", "singling-out", "inference", "membership", "extreme")
+VALUES = 256  # that a secret has at most, unless it is named
 _COLUMNS = 4  # that a predicate is about
 _PREDICATES = 300
+_LARGE = 0.5  # of the people of the table; a control group is then compared person by person
 TRIES = 2000
 
 
@@ -46,7 +49,8 @@ class Scene:
 
     An attacker may know the columns ``quasi`` of people and wants one of the ``secrets``.
     ``control`` are people who are not in the table. ``cells`` are known where all columns are shown
-    at levels and by a law. ``promise`` are the epsilon and delta that the release promises, if it
+    at levels and by a law; the rows are not known where people have several, of which another may
+    have been released. ``promise`` are the epsilon and delta that the release promises, if it
     does, and ``events`` what was spent on it.
     """
 
@@ -57,6 +61,7 @@ class Scene:
     quasi: tuple[int, ...]
     secrets: tuple[int, ...]
     cells: Cells | None = None
+    rows_known: bool = True
     promise: tuple[float, float] | None = None
     events: tuple[Event, ...] = ()
 
@@ -82,6 +87,7 @@ def scene_of(
     control: Frequencies | None = None,
     drawn: float = 1.0,
     law: ShownLaw | None = None,
+    rows_known: bool = True,
     promise: tuple[float, float] | None = None,
     events: tuple[Event, ...] = (),
 ) -> Scene:
@@ -91,18 +97,37 @@ def scene_of(
     release with this chance.
     """
     _, _, covers = covered(original, original.axes, shown)
+    levels = shown.levels or (None,) * len(original.axes)
+    covers = [
+        _without_root(cover, axis, level)
+        for cover, axis, level in zip(covers, original.axes, levels, strict=True)
+    ]
     noise = 0.0 if shown.noise is None else shown.noise.variance
     names = original.names
+    quasi = tuple(at for at, name in enumerate(names) if name not in secrets)
     return Scene(
         axes=original.axes,
-        release=seen(names, shown.frequencies, covers, drawn=drawn, noise=noise),
+        release=seen(names, shown.frequencies, covers, quasi=quasi, drawn=drawn, noise=noise),
         everybody=_placed(original, original.frequencies),
         control=None if control is None else _placed(original, control),
-        quasi=tuple(at for at, name in enumerate(names) if name not in secrets),
+        quasi=quasi,
         secrets=tuple(names.index(name) for name in secrets),
         cells=None if law is None else _cells(original, shown, control, law),
+        rows_known=rows_known,
         promise=promise,
         events=events,
+    )
+
+
+def _without_root(cover: Cover, axis: Axis, level: int | None) -> Cover:
+    """What labels cover at a level that is known: below the root, ``*`` is what is outside."""
+    if level is None or level >= axis.hierarchy.height - 1:
+        return cover
+    outside = int(axis.positions[axis.hierarchy.outside])
+    return replace(
+        cover,
+        low=np.where(cover.starred, outside, cover.low),
+        high=np.where(cover.starred, outside, cover.high),
     )
 
 
@@ -151,6 +176,8 @@ def tried(
     targets = people(scene.everybody, number, rng)
     control = None if scene.control is None else people(scene.control, number, rng)
     trial = _Trial(scene, targets, control, knows, errors, confidence, classifier, rng)
+    if not len(targets):
+        raise IncrowdError("The original table has no rows: there is nobody to attack.")
     every = {
         "linkage": trial.linkage,
         "join": trial.join,
@@ -161,6 +188,16 @@ def tried(
     }
     found = [one for name in only for one in every[name]()]
     notes = [one for one in found if isinstance(one, str)]
+    if scene.control is not None and trial.control_is_small:
+        notes.append(
+            "The control group is smaller than half of the table: singling out and ends of "
+            "intervals stand beside guessing alone."
+        )
+    if not scene.rows_known:
+        notes.append(
+            "Of people with several rows one row each was attacked, which need not be the one that "
+            "was released: success may be understated, and knowing everybody else was not tried."
+        )
     if control is None:
         notes.append(
             "There is no control group, so success stands beside guessing alone: what a release "
@@ -184,6 +221,9 @@ def _bounded(one: Estimate, scene: Scene) -> Estimate:
     if one.attack not in (inference.ATTACK, JOIN):
         return one
     epsilon, delta = scene.promise
+    within = [part for event in scene.events for part in inside(event)]
+    if within:  # a promise may be about people of a population, from which the table was drawn
+        epsilon = max(epsilon, Accountant(within).epsilon(delta=delta))
     return replace(one, bound=min(1.0, math.exp(epsilon) * one.control.high + delta))
 
 
@@ -209,12 +249,18 @@ class _Trial:
             raise ParameterError("knows", f"be at most the {len(quasi)} quasi columns", asked)
         own = self.targets.part(quasi)
         every = tuple(range(len(quasi)))
-        choices = [every] if asked == len(quasi) else [every, worst(view, own, asked, rng=self.rng)]
-        for known in choices:
+        choices = [(own, every)]
+        if asked < len(quasi):  # found on one half of the people, tried on the other
+            half = len(own) // 2
+            first, second = People(own.points[:half]), People(own.points[half:])
+            choices.append((second, worst(view, first, asked, rng=self.rng)))
+        everybody = merged(self.scene.everybody.codes[:, list(quasi)], self.scene.everybody.counts)
+        for some, known in choices:
             yield linkage(
                 view,
-                own,
+                some,
                 known=known,
+                everybody=everybody,
                 control=None if self.others is None else self.others.part(quasi),
                 errors=self.errors,
                 rng=self.rng,
@@ -234,16 +280,29 @@ class _Trial:
             self.targets.part(quasi),
             None if self.others is None else self.others.part(quasi),
             rng=self.rng,
+            confidence=self.confidence,
         )
 
     def singling_out(self) -> Iterator[Estimate | str]:
         """By a few columns of a row, and by a class."""
         scene, tries = self.scene, min(len(self.targets), _PREDICATES)
         ordered = [len(axis.hierarchy.values) if axis.ordered else 0 for axis in scene.axes]
-        tables = scene.release, scene.everybody, scene.control
+        tables = scene.release, scene.everybody, self._large_control()
         width = min(_COLUMNS, len(scene.axes))
-        yield by_rows(*tables, columns=width, tries=tries, rng=self.rng, ordered=ordered)
-        yield by_classes(*tables, tries=tries, rng=self.rng)
+        how: dict[str, Any] = {"tries": tries, "rng": self.rng, "confidence": self.confidence}
+        yield by_rows(*tables, columns=width, ordered=ordered, **how)
+        yield by_classes(*tables, **how)
+
+    @property
+    def control_is_small(self) -> bool:
+        """Whether there are too few people outside to compare numbers of people."""
+        return self._large_control() is None
+
+    def _large_control(self) -> Frequencies | None:
+        """The control group if it is nearly as large as the table, to which it must be thinned."""
+        control = self.scene.control
+        large = control is not None and control.total >= _LARGE * self.scene.everybody.total
+        return control if large else None
 
     def inference(self) -> Iterator[Estimate | str]:
         """Every secret in turn, by all quasi columns."""
@@ -261,11 +320,14 @@ class _Trial:
             yield inference.by_rows(view, secret, victims, **ways)
             yield inference.by_homogeneity(view, secret, victims, **ways)
             everybody = merged(scene.everybody.codes[:, [*scene.quasi, at]], scene.everybody.counts)
-            knowing = inference.by_background(view, secret, victims, everybody, **ways)
-            if knowing is not None:
-                yield knowing
+            if scene.rows_known:
+                knowing = inference.by_background(view, secret, victims, everybody, **ways)
+                if knowing is not None:
+                    yield knowing
             if self.classifier and self.others is not None:
                 yield self._classified(at, secret, victims)
+            elif self.classifier:
+                yield "No classifier was trained: it takes a control group."
 
     def membership(self) -> Iterator[Estimate | str]:
         """By the law where it is known, and by the rows that fit where there is a control group."""
@@ -278,10 +340,13 @@ class _Trial:
                 some = np.vstack([some, people(scene.cells.control, number, self.rng).points])
             every = Targets.of(scene.cells.table, scene.cells.shown, some)
             outside = every.chosen(np.arange(len(own), len(some))) if len(some) > len(own) else None
-            yield by_law(
-                scene.cells.law, every.chosen(own), outside, rng=self.rng,
-                bound=most_of(scene.events),
-            )  # fmt: skip
+            try:
+                yield by_law(
+                    scene.cells.law, every.chosen(own), outside, rng=self.rng,
+                    bound=most_of(scene.events), confidence=self.confidence,
+                )  # fmt: skip
+            except ParameterError:
+                yield "Membership was not tried by the law: the release is not one of this table."
         if self.others is not None:
             yield by_fit(
                 scene.release.part(scene.quasi)[0],
@@ -289,21 +354,22 @@ class _Trial:
                 self.others.part(scene.quasi),
                 rng=self.rng,
                 bound=most_of(scene.events, replaced=True),
+                confidence=self.confidence,
             )
         elif scene.cells is None:
             yield "Membership was not tried: it takes a control group (or --shadows)."
 
     def extreme(self) -> Iterator[Estimate | str]:
         """The ends of intervals, where a column shows any."""
-        scene = self.scene
+        scene, control = self.scene, self._large_control()
         view = scene.release.part(scene.quasi)[0]
         found = at_ends(
             view,
             merged(scene.everybody.codes[:, list(scene.quasi)], scene.everybody.counts),
             ordered=[at for at, axis in enumerate(scene.quasi) if scene.axes[axis].ordered],
             control=None
-            if scene.control is None
-            else merged(scene.control.codes[:, list(scene.quasi)], scene.control.counts),
+            if control is None
+            else merged(control.codes[:, list(scene.quasi)], control.counts),
             tries=min(len(self.targets), 500),
             rng=self.rng,
             confidence=self.confidence,

@@ -111,26 +111,29 @@ class Estimate:
         ``(success - rest) / (1 - rest)``, at least 0, with ends at which both intervals are worst;
         so its confidence is at least that of both together.
         """
-        rest = self.rest
+        beside = [self.guess] if self.control is None else [self.guess, self.control]
         return (
-            _residual(self.success.value, rest.value),
-            _residual(self.success.low, rest.high),
-            _residual(self.success.high, rest.low),
+            _residual(self.success.value, max(one.value for one in beside)),
+            _residual(self.success.low, max(one.high for one in beside)),
+            _residual(self.success.high, max(one.low for one in beside)),
         )
 
     @property
     def succeeds(self) -> bool:
-        """Whether the attack does better than what needs no release, beyond the intervals."""
-        return self.success.low > self.rest.high
+        """Whether the attack does better than guessing and than the control, beyond intervals."""
+        beside = [self.guess] if self.control is None else [self.guess, self.control]
+        return self.success.low > max(one.high for one in beside)
 
     @property
     def verdict(self) -> str:
         """What the release adds for this attacker, in words."""
         if not self.succeeds:
             return "nothing that shows"
-        words = f"{self.excess[0]:.0%} of those who were safe"
+        added = self.excess[0]
+        share = f"{added:.0%}" if added >= 0.01 else f"{added:.1g}"
+        words = f"{share} of those who were safe"
         if self.control is None:
-            words = f"more than guessing, for {self.excess[0]:.0%} of the others"
+            words = f"more than guessing, for {share} of the others"
         allowed = self.bound is not None and self.success.low <= self.bound
         return f"{words}, within the guarantee" if allowed else words
 

@@ -63,12 +63,16 @@ class SimulatedLoss:
 
 @dataclass(frozen=True)
 class Simulated:
-    """Runs with fresh noise, of which ``note`` says what they are; of no file in particular."""
+    """Runs with fresh noise, of which ``note`` says what they are; of no file in particular.
+
+    ``guessing`` is what naming any row of the class would link.
+    """
 
     linking: Mean
     linking_shared: Mean
     columns: dict[str, SimulatedLoss] = field(default_factory=dict)
     note: str = NOT_MEASURED
+    guessing: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from incrowd.attacks.laws import law_told
-from incrowd.attacks.trial import ATTACKS, TRIES, Scene, scene_of, tried
+from incrowd.attacks.trial import ATTACKS, TRIES, VALUES, Scene, scene_of, tried
 from incrowd.codes.counted import COUNT
 from incrowd.engine.count import count, read_shown
 from incrowd.engine.source import open_for
 from incrowd.engine.table import Table, TableError
-from incrowd.errors import check_choice
+from incrowd.errors import IncrowdError, check_choice, check_whole
 from incrowd.measure.estimate import CONFIDENCE, Attacked, Estimate, Rate
 from incrowd.measure.evaluation import leveled
 from incrowd.measure.noise import NOT_MEASURED
@@ -49,18 +49,24 @@ def attack(
 
     Tables are whatever :func:`incrowd.publish` takes; ``released`` may also be a release, or a file
     that another tool made. The spec explains the labels: quasi columns are what an attacker knows,
-    ``secrets`` what he wants (by default the sensitive columns). ``control`` are people like those
-    in the table who are not in it, as rows of the same columns. ``knows`` is how many of the quasi
-    columns an attacker knows: those that help most are found. ``errors`` is the chance that a value
-    he knows is wrong. At most ``tries`` people are attacked, drawn at random, by a ``seed`` if
-    there is one. A ``classifier`` (scikit-learn) needs a control group. ``shadows`` are releases by
-    the spec, made with and without single people to learn how they differ; they take minutes.
+    ``secrets`` what he wants (by default the sensitive columns of at most 256 values). ``control``
+    are people like those in the table who are not in it, as rows of the same columns. ``knows`` is
+    how many of the quasi columns an attacker knows: those that help most are found. ``errors`` is
+    the chance that a value he knows is wrong. At most ``tries`` people are attacked, drawn at
+    random, by a ``seed`` if there is one. A ``classifier`` (scikit-learn) needs a control group.
+    ``shadows`` are releases by the spec, made with and without single people to learn how they
+    differ; they take minutes.
 
     For a spec of the method 'k-epsilon', rows are also linked by the nearest values of the noisy
     columns: those of the release if ``identity`` names a column of both tables, else with fresh
     noise, and called so.
     """
     file = taken(spec)
+    release = file.spec.release
+    noisy = release is not None and release.method == "k-epsilon"
+    if identity is not None and not noisy:
+        raise IncrowdError("An identity column is for specs of the method 'k-epsilon'.")
+    start = None if seed is None else int(check_whole("seed", seed, 0))
     after, told = opened(released)
     before = open_for(file, original)
     scene = _scene(
@@ -73,14 +79,13 @@ def attack(
     )
     found = tried(
         scene, knows=knows, errors=errors, only=only, tries=tries, confidence=confidence,
-        classifier=classifier, rng=np.random.default_rng(seed),
+        classifier=classifier, rng=np.random.default_rng(start),
     )  # fmt: skip
     estimates = list(found.estimates)
-    release = file.spec.release
-    if "linkage" in only and release is not None and release.method == "k-epsilon":
+    if "linkage" in only and noisy:
         estimates.insert(0, _by_noise(file, before, after, identity, found))
     if shadows:
-        estimates += shadow_attack(before, file, rng=np.random.default_rng(seed))
+        estimates += shadow_attack(before, file, rng=np.random.default_rng(start))
     return replace(found, estimates=tuple(estimates))
 
 
@@ -91,21 +96,22 @@ def _by_noise(
 
     Who does not look at them guesses among the rows of the class.
     """
+    name, rows = "by the nearest noisy values", released.rows()
     if identity is not None:
         linked = relinked(file, original, released, identity).linking_shared
-        how = "measured on this release"
+        assert linked is not None
+        whose = next(one for one in found.estimates if one.attack == "linkage")
+        guess, how = float(whose.details["expected"]), "measured on this release"
     else:
-        linked = simulated(file, original, bits=SystemRandomness()).linking_shared
-        how = NOT_MEASURED
-    assert linked is not None
-    rows = released.rows()
-    guess = next(one for one in found.estimates if one.attack == "linkage").details["expected"]
+        fresh = simulated(file, original, bits=SystemRandomness())
+        linked, guess, how = fresh.linking_shared, fresh.guessing, NOT_MEASURED
+        name += ", simulated"
     return Estimate(
         attack="linkage",
-        name="by the nearest noisy values",
+        name=name,
         knows="the class of each person and the true values of the noisy columns",
         success=Rate(round(linked.mean * rows), rows, linked.mean, linked.low, linked.high),
-        guess=Rate.known(float(guess)),
+        guess=Rate.known(guess),
         says=f"The nearest row of the class is the person's ({how}).",
     )
 
@@ -121,7 +127,7 @@ def _scene(
 ) -> Scene:
     """Both tables counted by the columns that the release shows."""
     spec = file.spec
-    wanted = _secrets(spec, released, secrets)
+    wanted = _secrets(spec, original, released, secrets)
     columns = {
         name: column
         for name, column in quasi_columns(spec).items()
@@ -152,12 +158,22 @@ def _scene(
     return scene_of(
         counted, shown, secrets=wanted, control=others, drawn=drawn,
         law=law_told(told.parameters) if known else None,
+        rows_known=not isinstance(spec.unit, PersonId),
         promise=told.promise, events=told.events,
     )  # fmt: skip
 
 
-def _secrets(spec: Spec, released: Table, asked: Sequence[str] | None) -> tuple[str, ...]:
+def _secrets(
+    spec: Spec, original: Table, released: Table, asked: Sequence[str] | None
+) -> tuple[str, ...]:
+    """The columns named; else the sensitive ones that have not too many values to be said."""
     if asked is None:
-        return tuple(name for name in spec.with_role("sensitive") if name in released.columns)
+        return tuple(
+            name
+            for name in spec.with_role("sensitive")
+            if name in released.columns
+            and name in original.columns
+            and len(original.values(name)) <= VALUES
+        )
     shown = [name for name in spec.with_role("quasi", "sensitive") if name in released.columns]
     return tuple(check_choice("secret", name, shown) for name in asked)

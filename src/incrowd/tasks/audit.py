@@ -93,12 +93,13 @@ class Audit:
         """Whether more was shown than the claim allows.
 
         A claim with a smaller delta than the audit's holds at the audit's as well. With a larger
-        one it says nothing there, and what is accounted decides.
+        one it says nothing there. What is accounted at the audit's delta must hold in any case.
         """
         if self.claim is None:
             return False
-        limit = self.claim if self.claim_delta <= self.delta else self.accounted
-        return limit is not None and self.epsilon > limit
+        limits = [self.claim] if self.claim_delta <= self.delta else []
+        limits += [] if self.accounted is None else [self.accounted]
+        return self.epsilon > min(limits, default=math.inf)
 
     @property
     def verdict(self) -> str:
@@ -110,12 +111,16 @@ class Audit:
             if self.inside is not None:
                 words += f" (the promised {self.inside:g} is for values inside a class)"
             return words
+        if self.above and self.epsilon <= self.claim:
+            return "ABOVE what is accounted at this delta: the method is not what it says"
         if self.above:
             return "ABOVE the claim: the method is not what it says"
         if self.claim_delta > self.delta:
             return f"the claim says nothing at a delta below {self.claim_delta:g}"
         if self.most <= self.claim:
             return f"below the claim, but so few runs can show no more than {self.most:.3g}"
+        if self.expected is not None and self.expected <= 0:
+            return "below the claim, but so few runs are expected to show nothing of it"
         return "below the claim, as it must be"
 
     def lines(self) -> list[str]:

@@ -3,7 +3,8 @@
 The neighbours are the table and the table without one row. Rows worth trying are one of the rarest
 combination of values, and the most extreme of each column: the largest and smallest of numbers, the
 rarest of other values. What is looked at is the whole output with its rows in order, its number of
-rows, how often it holds the row in question, and which values its columns have. Statistics and
+rows, how often it holds the row in question, which values its columns have, and where the sums of
+its first columns of numbers lie among those of a few runs that are then put away. Statistics and
 confidence are those of :mod:`incrowd.tasks.audit`: the bound holds if runs of the command are
 independent. A command that is seeded and always gives the same shows nothing secret of its coins,
 and is rightly told apart by any difference.
@@ -60,7 +61,10 @@ from incrowd.tasks.audit_pairs import Outcome
 
 _PLACES = ("{input}", "{output}")
 _CANDIDATES = 6
-_VIEWS = ((0,), (1,), (2,), (3,))  # the output, its number of rows, those like the row, its values
+_SUMS = 4  # columns of numbers whose sums are looked at
+_FIRST = 5  # runs on each table that say among which sums others lie
+# The output, its number of rows, those like the row, its values; then the sums.
+_VIEWS = tuple((at,) for at in range(4 + _SUMS))
 
 Row: TypeAlias = tuple[str, ...]
 
@@ -78,6 +82,14 @@ class _Plain:
             lines = [tuple(line) for line in csv.reader(file) if line]
         return cls(lines[0], lines[1:]) if lines else cls((), [])
 
+    def sums(self) -> list[float]:
+        """The sums of the first columns of numbers; 0 for each that is not there."""
+        found = []
+        for column in zip(*self.rows, strict=False):
+            numbers = [float(x) for value in column if (x := number(value)) is not None]
+            found += [sum(numbers)] if len(numbers) == len(column) else []
+        return [*found[:_SUMS], *[0.0] * (_SUMS - len(found))]
+
     def write(self, path: Path, without: int | None = None) -> None:
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
@@ -94,9 +106,20 @@ class _Command:
     limit: float
     places: Iterator[int]  # numbers of outputs; taking the next is one step, whatever the thread
 
-    def outcomes(self, row: Row, without: Path, *, first: bool) -> Counter[Outcome]:
+    def outcomes(
+        self, row: Row, without: Path, cuts: Sequence[Sequence[float]], *, first: bool
+    ) -> Counter[Outcome]:
         """What one run shows: on the table, or on the table without the row."""
-        source = self.folder / "table.csv" if first else without
+        shown = self.shown(self.folder / "table.csv" if first else without)
+        values = [sorted(set(column)) for column in zip(*shown.rows, strict=False)]
+        same = sum(line == row for line in shown.rows)
+        everything = _digest((shown.names, sorted(shown.rows)))
+        sums = zip(cuts, shown.sums(), strict=True)
+        places = [int(np.searchsorted(known, total)) for known, total in sums]
+        return Counter([(everything, len(shown.rows), same, _digest(values), *places)])
+
+    def shown(self, source: Path) -> _Plain:
+        """The output of one run."""
         output = self.folder / f"output-{next(self.places)}.csv"
         self._run(source, output)
         try:
@@ -104,10 +127,7 @@ class _Command:
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise IncrowdError(f"The command '{self.parts[0]}' wrote no CSV file.") from error
         output.unlink()
-        values = [sorted(set(column)) for column in zip(*shown.rows, strict=False)]
-        same = sum(line == row for line in shown.rows)
-        everything = _digest((shown.names, sorted(shown.rows)))
-        return Counter([(everything, len(shown.rows), same, _digest(values))])
+        return shown
 
     def _run(self, source: Path, output: Path) -> None:
         pairs = ((_PLACES[0], str(source)), (_PLACES[1], str(output)))
@@ -162,10 +182,16 @@ def audit_command(
         raise ParameterError(
             "claim_delta", f"be from 0 to the delta of the audit ({delta:g})", claim_delta
         )
-    parts = tuple(shlex.split(command))
+    try:
+        parts = tuple(shlex.split(command))
+    except ValueError as error:
+        raise ParameterError("command", f"be a command ({error})", command) from error
     if not all(any(place in part for part in parts) for place in _PLACES):
         raise ParameterError("command", "name {input} and {output}", command)
-    plain = _Plain.read(Path(table))
+    try:
+        plain = _Plain.read(Path(table))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise IncrowdError(f"'{table}' cannot be read as a CSV file in UTF-8.") from error
     if len(plain.rows) < 2:
         raise IncrowdError(f"'{table}' has fewer than two rows; there is nothing to leave out.")
     number_of = int(check_whole("workers", workers or os.cpu_count() or 1))
@@ -178,7 +204,10 @@ def audit_command(
             without = Path(home) / f"without-{at}.csv"
             if not without.exists():
                 plain.write(without, without=at)
-            run = partial(made.outcomes, plain.rows[at], without)
+            sources = (Path(home) / "table.csv", without)
+            few = [made.shown(source).sums() for source in sources for _ in range(_FIRST)]
+            cuts = [sorted(totals) for totals in zip(*few, strict=True)]
+            run = partial(made.outcomes, plain.rows[at], without, cuts)
             each = None if runs is None else max(math.ceil(share * runs / number_of), LEAST)
             enough = over(share * seconds / number_of, each, time.monotonic)
             with ThreadPoolExecutor(number_of) as pool:
@@ -186,9 +215,10 @@ def audit_command(
 
         begin = time.monotonic()
         places = extremes(plain.rows)
-        made.outcomes(plain.rows[0], Path(home), first=True)
+        made.shown(Path(home) / "table.csv")
         once = time.monotonic() - begin
-        tries = places[: max(int(TRIED * seconds / (2 * LEAST * max(once, 1e-3))), 1)]
+        costs = 2 * (LEAST + _FIRST) * max(once, 1e-3)
+        tries = places[: max(int(TRIED * seconds / costs), 1)]
         best, left = tries[0], 1.0
         if len(tries) > 1:
             left = 1 - TRIED

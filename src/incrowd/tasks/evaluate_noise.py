@@ -61,7 +61,8 @@ def simulated(file: SpecFile, table: Table, *, bits: Randomness) -> Simulated:
             classes_without_noise=lost.classes_without_noise or 0,
             mean_scale=lost.mean_scale or 0.0,
         )
-    return Simulated(*linked(data, bits), columns=columns)
+    guessing = len(np.unique(data.members)) / max(len(data.members), 1)
+    return Simulated(*linked(data, bits), columns=columns, guessing=guessing)
 
 
 # Without knowing which row is whose ---------------------------------------------------------

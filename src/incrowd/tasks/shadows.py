@@ -59,14 +59,15 @@ def shadow_attack(
     """
     shadows = Shadows.of(table, spec, rng=rng, engine=engine)
     groups = {
-        "shadow releases, most exposed people": shadows.exposed(targets, rng),
-        "shadow releases, random people": shadows.some(targets, rng),
+        "the most exposed": shadows.exposed(targets, rng),
+        "random people": shadows.some(targets, rng),
     }
     bound = most_of(shadows.method.events)
     return [
         by_shadows(
             [shadows.target(int(at)) for at in places],
-            tries=tries, rng=rng, name=name, fields=shadows.fields, bound=bound,
+            tries=tries, rng=rng, name=f"shadow releases of {len(places)} people, {name}",
+            fields=shadows.fields, bound=bound,
         )
         for name, places in groups.items()
         if len(places)

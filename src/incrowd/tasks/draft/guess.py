@@ -124,7 +124,8 @@ def guess(column: str, values: Sequence[object], rows: int, label: str = "") -> 
     read = written.reader() if written is not None else canonical
     plain = list(dict.fromkeys(found for text in raw if (found := canonical(read(text)))))
     simple = re.sub(r"\W+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column)).lower()
-    typed = not any(isinstance(value, str) for value in values)
+    kinds = {type(value) for value in values if value is not None}
+    typed = bool(kinds) and kinds <= {int, float, Decimal}
     look = Look(column, simple, identifiers.called(simple), plain, rows, raw, typed)
     made = next(answer for rule in _RULES if (answer := rule(look)))
     reason = f"{made.reason}; '{label}'" if label else made.reason
