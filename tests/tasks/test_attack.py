@@ -207,6 +207,33 @@ def test_a_release_of_another_table_is_told() -> None:
     assert any("not one of this table" in note for note in found.notes)
 
 
+def test_two_releases_of_one_table_are_intersected() -> None:
+    """Two k-anonymous ones tell secrets that neither tells alone, of their own people above all."""
+    rng = np.random.default_rng(7)
+    jobs = [pl.Series("job", rng.integers(0, 60, 3000)).cast(pl.String) for _ in range(2)]
+    table, others = (x.with_columns(job) for x, job in zip((TABLE, CONTROL), jobs, strict=True))
+    few, columns = table.head(800), {**COLUMNS, "job": {"role": "sensitive"}}
+    columns["ill"] = {**COLUMNS["ill"], "role": "quasi"}
+    files = [
+        taken({"columns": columns, "release": {"method": "k-anonymity", "algorithm": x, "k": 5}})
+        for x in ("mondrian", "cluster")
+    ]
+    first, second = (ic.publish(few, file) for file in files)
+    found = ic.attack(
+        few, first, files[0], control=others, also=[second], seed=1, only=["inference"]
+    )
+    both = found.estimates[-1]
+    assert both.attack == "intersection"
+    assert both.succeeds
+    assert both.success.value > 2 * max(float(x) for x in both.details.values())
+    safe = spec(method="safe", epsilon=0.5, delta=1e-6)
+    twice = [ic.publish(TABLE, safe) for _ in range(2)]
+    held = ic.attack(
+        TABLE, twice[0], safe, control=CONTROL, also=twice[1:], seed=1, only=["inference"]
+    )
+    assert not held.estimates[-1].succeeds
+
+
 def test_a_classifier_and_shadows_are_tried_on_request() -> None:
     file = spec(method="k-anonymity", k=5)
     some = TABLE.head(400)

@@ -24,7 +24,7 @@ from incrowd.measure.risk import label_at
 from incrowd.measure.utility import Pair
 
 ATTACK = "inference"
-_NOTHING = -1  # what is said of a person of whom nothing is said
+NOTHING = -1  # what is said of a person of whom nothing is said
 _Decided: TypeAlias = Callable[[Near, Floats], Bools]
 
 
@@ -49,7 +49,7 @@ class Secret:
     def likely(self, rows: Floats, decided: Bools) -> Places:
         """The likeliest bin by rows of each label (across); of equals the most frequent one."""
         weights = rows @ self.cover.shares + self.prior * 1e-6
-        return np.where(decided, np.argmax(weights, axis=1), _NOTHING)
+        return np.where(decided, np.argmax(weights, axis=1), NOTHING)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,8 +130,8 @@ def by_homogeneity(
         return _by_nearest(seen, secret, some, certain)
 
     found = said(victims)
-    mode = np.where(found == _NOTHING, _NOTHING, int(np.argmax(secret.prior)))
-    share = float((found != _NOTHING).mean()) if len(found) else 0.0
+    mode = np.where(found == NOTHING, NOTHING, int(np.argmax(secret.prior)))
+    share = float((found != NOTHING).mean()) if len(found) else 0.0
     return Estimate(
         attack=ATTACK,
         name=f"{secret.name}, by classes that agree",
@@ -246,7 +246,7 @@ def _blind(secret: Secret, victims: Victims, confidence: float) -> Rate:
 
 def _by_nearest(seen: Seen, secret: Secret, some: Victims, decided: _Decided) -> Places:
     """What is said of each person by the rows that fit best."""
-    said = np.full(len(some), _NOTHING)
+    said = np.full(len(some), NOTHING)
     if not len(seen):
         return said
     for near in seen.near(some.people.points):

@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from incrowd.attacks.inference import secret_of, victims_of
+from incrowd.attacks.intersection import View, by_releases
 from incrowd.attacks.laws import law_told
+from incrowd.attacks.seen import people
 from incrowd.attacks.trial import ATTACKS, TRIES, VALUES, Scene, scene_of, tried
 from incrowd.codes.counted import COUNT
 from incrowd.engine.count import count, read_shown
@@ -18,6 +21,7 @@ from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError, check_choice, check_whole
 from incrowd.measure.estimate import CONFIDENCE, Attacked, Estimate, Rate
 from incrowd.measure.evaluation import leveled
+from incrowd.measure.labels import bins_of
 from incrowd.measure.noise import NOT_MEASURED
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.spec.build import Declared
@@ -42,6 +46,7 @@ def attack(
     confidence: float = CONFIDENCE,
     classifier: bool = False,
     shadows: bool = False,
+    also: Sequence[Any] = (),
     identity: str | None = None,
     seed: int | None = None,
 ) -> Attacked:
@@ -55,7 +60,8 @@ def attack(
     the chance that a value he knows is wrong. At most ``tries`` people are attacked, drawn at
     random, by a ``seed`` if there is one. A ``classifier`` (scikit-learn) needs a control group.
     ``shadows`` are releases by the spec, made with and without single people to learn how they
-    differ; they take minutes.
+    differ; they take minutes. ``also`` are other releases of the same table, which are intersected
+    with this one.
 
     For a spec of the method 'k-epsilon', rows are also linked by the nearest values of the noisy
     columns: those of the release if ``identity`` names a column of both tables, else with fresh
@@ -84,6 +90,9 @@ def attack(
     estimates = list(found.estimates)
     if "linkage" in only and noisy:
         estimates.insert(0, _by_noise(file, before, after, identity, found))
+    if also:
+        others = [_other(file, before, scene, one) for one in also]
+        estimates += intersected([scene, *others], tries, confidence, np.random.default_rng(start))
     if shadows:
         estimates += shadow_attack(before, file, rng=np.random.default_rng(start))
     return replace(found, estimates=tuple(estimates))
@@ -161,6 +170,41 @@ def _scene(
         rows_known=not isinstance(spec.unit, PersonId),
         promise=told.promise, events=told.events,
     )  # fmt: skip
+
+
+def _other(file: SpecFile, original: Table, first: Scene, released: Any) -> Scene:
+    """Another release of the table, with the secrets of the first as far as it has them."""
+    after, told = opened(released)
+    known = [first.release.names[at] for at in first.secrets]
+    secrets = [name for name in known if name in after.columns]
+    return _scene(file, original, after, told, control=None, secrets=secrets)
+
+
+def intersected(
+    scenes: Sequence[Scene], tries: int, confidence: float, rng: np.random.Generator
+) -> list[Estimate]:
+    """Every secret that all releases show; people and control group are those of the first."""
+    first = scenes[0]
+    targets = people(first.everybody, tries, rng)
+    outside = None if first.control is None else people(first.control, tries, rng)
+    places = {name: at for at, name in enumerate(first.release.names)}
+    found = []
+    for secret in (first.release.names[at] for at in first.secrets):
+        if any(secret not in scene.release.names for scene in scenes):
+            continue
+        views = []
+        for scene in scenes:
+            at = scene.release.names.index(secret)
+            seen, own = secret_of(scene.release, scene.quasi, at)
+            columns = [places[name] for name in seen.names]
+            bins = bins_of(first.axes[places[secret]])
+            members = victims_of(targets, columns, places[secret], bins)
+            others = None
+            if outside is not None:
+                others = victims_of(outside, columns, places[secret], bins)
+            views.append(View(seen, own, members, others))
+        found.append(by_releases(views, confidence=confidence))
+    return found
 
 
 def _secrets(

@@ -37,6 +37,10 @@ def attack(
         bool,
         typer.Option("--shadows", help="Make releases with and without single people (minutes)."),
     ] = False,
+    also: Annotated[
+        list[str] | None,
+        typer.Option(help="Another release of the same table, to be intersected. Can be repeated."),
+    ] = None,
     identity: Annotated[
         str | None, typer.Option("--id", help="A column that names the same row in both tables.")
     ] = None,
@@ -62,6 +66,7 @@ def attack(
         tries=parsed("tries", tries),
         classifier=classifier,
         shadows=shadows,
+        also=also or (),
         identity=identity,
         seed=parsed("seed", seed),
     )
