@@ -54,6 +54,7 @@ def ends_well(number: int, folder: Path) -> bool:
     assert spends == (ledger is not None)
     page = (folder / "out.curator" / "report.html").read_text(encoding="utf-8")
     assert "could not be drawn" not in page, f"case {number}"
+    assert "attacks could not be made" not in page, f"case {number}"
     return True
 
 
@@ -67,7 +68,7 @@ def test_a_release_or_a_refusal(tmp_path: Path, start: int) -> None:
 def test_many_more_without_the_accountant(
     tmp_path: Path, start: int, quick: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same walk without settled budgets and most of the queries: far faster."""
+    """The same walk without settled budgets, attacks and most of the queries: far faster."""
 
     def unsettled(
         release: SafeSpec, *, selections: Any = (), choices: Any = (), tables: int = 1

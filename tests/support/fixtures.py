@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from incrowd.measure import utility
+from incrowd.measure.estimate import Attacked
 from incrowd.methods.safe import budget
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Event
@@ -16,6 +17,7 @@ from incrowd.privacy.plan import plan
 from incrowd.privacy.split import paired
 from incrowd.privacy.split_counts import counted
 from incrowd.release import certificate, ledger
+from incrowd.tasks import publish as publish_task
 from incrowd.tasks.sample import sample
 
 
@@ -36,8 +38,9 @@ def patients() -> pl.DataFrame:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few queries are asked of a release, which take most of the time of a small one."""
+    """Few queries and no attacks, which take most of the time of a small release."""
     monkeypatch.setattr(utility, "queries", partial(utility.queries, count=20))
+    monkeypatch.setattr(publish_task, "attack_own", lambda *_: Attacked((), 0, 0))
 
 
 class Remembering(Accountant):

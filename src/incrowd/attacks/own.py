@@ -73,9 +73,13 @@ def _scene(product: Product, counted: Counted | Rows, made: Made) -> Scene:
         kept = tuple(name for name in product.kept if len(counted.kept[name]) <= VALUES)
         if kept:
             return scene_of(*_with_kept(product, counted, kept), secrets=kept, drawn=drawn)
-    secrets = [name for name, column in product.columns.items() if column.role == "sensitive"]
-    wanted = dict.fromkeys([*secrets, *([product.target] if product.target else [])])
     original = _by_values(product.original)
+    secrets = [
+        name
+        for name in original.names
+        if product.columns[name].role == "sensitive" or name == product.target
+    ]
+    wanted = secrets if len(secrets) < len(original.names) else []  # something must be known
     return scene_of(
         original,
         product.shown,
@@ -113,6 +117,7 @@ def _with_kept(product: Product, rows: Rows, kept: Sequence[str]) -> tuple[Count
         (0,) * len(names),
         merged(codes, rows.frequencies.counts),
     )
-    shown = read_shown(product.data, names, weighted=COUNT in product.data.columns)
+    weighted = COUNT in product.data.columns and COUNT not in (*names, *product.kept)
+    shown = read_shown(product.data, names, weighted=weighted)
     levels = product.shown.levels or (None,) * width
     return counted, replace(shown, levels=(*levels, *(0,) * len(own)))
