@@ -10,9 +10,11 @@ from hypothesis import HealthCheck, settings
 # and small compositions take ten times as long. It is read when numpy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from support.fixtures import patients, quick, settled_once, voters
+from support.fixtures import attacked, patients, quick, settled_once, unattacked, voters
 
-__all__ = ["own_state", "patients", "quick", "settled_once", "voters"]
+__all__ = [
+    "attacked", "own_state", "patients", "quick", "settled_once", "unattacked", "voters",
+]  # fmt: skip
 
 # The same cases each time: a red run can be run again. `--hypothesis-profile random` draws others.
 settings.register_profile(

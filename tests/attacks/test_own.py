@@ -8,6 +8,7 @@ import incrowd as ic
 from incrowd.attacks import own
 from incrowd.tasks.publish import Release
 
+pytestmark = pytest.mark.usefixtures("attacked")
 COLUMNS = {
     "age": {"role": "quasi", "hierarchy": {"intervals": {"from": 0, "to": 99, "widths": [1, 10]}}},
     "ill": {"role": "sensitive", "hierarchy": {"flat": {"values": ["no", "yes"]}}},

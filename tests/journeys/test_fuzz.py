@@ -59,6 +59,7 @@ def ends_well(number: int, folder: Path) -> bool:
 
 
 @pytest.mark.parametrize("start", range(0, WHOLE, BATCH))
+@pytest.mark.usefixtures("attacked")
 def test_a_release_or_a_refusal(tmp_path: Path, start: int) -> None:
     made = [ends_well(number, tmp_path / str(number)) for number in range(start, start + BATCH)]
     assert sum(made) > BATCH // 4  # refusals alone would show nothing

@@ -38,9 +38,20 @@ def patients() -> pl.DataFrame:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few queries and no attacks, which take most of the time of a small release."""
+    """Few queries are asked of a release, which take most of the time of a small one."""
     monkeypatch.setattr(utility, "queries", partial(utility.queries, count=20))
-    monkeypatch.setattr(publish_task, "attack_own", lambda *_: Attacked((), 0, 0))
+
+
+@pytest.fixture
+def attacked() -> None:
+    """Releases of this test are attacked, as all are outside of tests."""
+
+
+@pytest.fixture(autouse=True)
+def unattacked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of releases are made in tests; those are attacked whose test asks for it."""
+    if "attacked" not in request.fixturenames:
+        monkeypatch.setattr(publish_task, "attack_own", lambda *_: Attacked((), 0, 0))
 
 
 class Remembering(Accountant):

@@ -14,6 +14,7 @@ from incrowd.errors import IncrowdError
 from incrowd.spec.file import SpecFile, taken
 from incrowd.tasks.sample import sample
 
+pytestmark = pytest.mark.usefixtures("attacked")
 AGES = {"intervals": {"from": 0, "to": 99, "widths": [1, 5, 25, 50]}}
 COLUMNS: dict[str, Any] = {
     "age": {"role": "quasi", "hierarchy": AGES},

@@ -30,6 +30,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -65,11 +66,16 @@ def most_of(events: Iterable[Event], *, replaced: bool = False) -> float | None:
     It is about being in the table. That the table is itself a sample hides who is in the
     population, and is left out. ``replaced`` is for who does not know the others; see the claim.
     """
-    listed = [part for event in events for part in inside(event)]
+    listed = tuple(part for event in events for part in inside(event))
     if not listed:
         return None
-    distance = Accountant(listed).delta(epsilon=0.0)
+    distance = _distance(listed)
     return min((0.5 + (distance if replaced else distance / 2)) * _UP, 1.0)
+
+
+@lru_cache(maxsize=16)
+def _distance(events: tuple[Event, ...]) -> float:
+    return Accountant(events).delta(epsilon=0.0)
 
 
 def inside(event: Event) -> list[Event]:
