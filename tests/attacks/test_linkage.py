@@ -60,6 +60,13 @@ def test_people_who_are_not_there_are_named_as_surely_and_it_is_said() -> None:
     same = linked(scene(COLUMNS, EVERYBODY * 50, tens(EVERYBODY * 50), control=EVERYBODY * 50))
     assert same.control is None  # nobody of them could be found
     assert same.details["named_outside"] == pytest.approx(1 / 500)
+    here = scene(COLUMNS, EVERYBODY * 50, tens(EVERYBODY * 50), control=EVERYBODY * 50)
+    rng = np.random.default_rng(1)
+    some, others = people(here.everybody, 4000, rng), people(here.everybody, 4000, rng)
+    told = linkage(here.release, some, known=(0, 1), control=others, private=True, rng=rng)
+    assert told.control is not None
+    assert told.control.low < 1 / 500 < told.control.high
+    assert not told.succeeds
     young = [row for row in EVERYBODY if int(str(row[0])) < 20]
     other = linked(scene(COLUMNS, young, tens(young), control=EVERYBODY[40:]))
     assert other.details["named_outside"] == 0.0

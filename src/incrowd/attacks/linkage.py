@@ -5,6 +5,10 @@ one of them at random. Rows alike cannot be told apart, so with s rows that fit 
 probability 1/s if the person's row is among them. People not in the table have no row that could
 be found, so there is no control; how often the attacker would name a row of them as surely, and be
 wrong, is said beside it.
+
+Of a differentially private release that is the control. Without a person's row nearly the same
+comes out, and a row that fits would be named as surely: that one is named is then not told by the
+person's row, and a success is one by the count of heads alone.
 """
 
 from __future__ import annotations
@@ -33,6 +37,7 @@ def linkage(
     everybody: Frequencies | None = None,
     control: People | None = None,
     errors: float = 0.0,
+    private: bool = False,
     rng: np.random.Generator,
     confidence: float = CONFIDENCE,
 ) -> Estimate:
@@ -44,12 +49,13 @@ def linkage(
     to be among the near ones; and of those one is picked. Without errors own lies within near. Of n
     people of ``everybody`` who share a class of which s rows are shown, the person's row is there
     with probability d = min(1, s / n), since rows alike are drawn alike; where labels overlap, or
-    nothing is known of everybody, d is the chance to be drawn at all.
+    nothing is known of everybody, d is the chance to be drawn at all. A release is ``private`` if it
+    is differentially private.
     """
     there = _there(seen, everybody)
     chances = _chances(seen, people, known, errors, there, rng)
     details = {"expected": float(chances.mean()) if len(chances) else 0.0}
-    words = "The row that is named is the person's."
+    words, outside = "The row that is named is the person's.", None
     if control is not None:
         told = control.mistaken(errors, rng) if errors else control
         sure = _convinced(seen.part(known)[0], told.points[:, list(known)])
@@ -58,6 +64,7 @@ def linkage(
             " Of people who are not in the table, one is named as surely, and wrongly, with "
             f"probability {details['named_outside']:.2g}."
         )
+        outside = Rate.drawn(sure, rng, confidence) if private else None
     listed = ", ".join(seen.names[at] for at in known)
     knowledge = f"{listed} of each person"
     if errors:
@@ -68,6 +75,7 @@ def linkage(
         knows=knowledge,
         success=Rate.drawn(chances, rng, confidence),
         guess=Rate.known(1 / max(seen.rows, 1)),
+        control=outside,
         says=words,
         details={**details},
     )

@@ -263,6 +263,7 @@ class _Trial:
                 everybody=everybody,
                 control=None if self.others is None else self.others.part(quasi),
                 errors=self.errors,
+                private=bool(self.scene.events),
                 rng=self.rng,
                 confidence=self.confidence,
             )
