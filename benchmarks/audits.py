@@ -22,14 +22,18 @@ from incrowd.spec.file import SpecFile, taken
 from incrowd.tasks.audit import audit
 
 COLUMNS: dict[str, Any] = {
-    "age": {"role": "quasi", "hierarchy": {"intervals": {"from": 0, "to": 99, "widths": [10, 20]}}},
-    "sex": {"role": "quasi", "hierarchy": {"flat": {"values": ["female", "male"]}}},
+    "age": {"role": "quasi", "hierarchy": {"intervals": {"from": 0, "to": 99, "widths": [25]}}},
+    "height": {
+        "role": "quasi",
+        "hierarchy": {"intervals": {"from": 100, "to": 199, "widths": [25]}},
+    },
 }
 NOISY = {"weight": {"role": "noisy", "precision": 1, "bounds": [40, 140]}}
+FINE = {"age": 0, "height": 0}
 BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 WAYS: dict[str, dict[str, Any]] = {
-    "sample, fixed levels": {**BUDGET, "draw": "sample", "scheme": "fixed"},
-    "counts, fixed levels": {**BUDGET, "draw": "counts", "scheme": "fixed"},
+    "sample, fixed levels": {**BUDGET, "draw": "sample", "scheme": "fixed", "levels": FINE},
+    "counts, fixed levels": {**BUDGET, "draw": "counts", "scheme": "fixed", "levels": FINE},
     "sample, searched": {**BUDGET, "draw": "sample", "scheme": "search"},
     "counts, searched": {**BUDGET, "draw": "counts", "scheme": "search"},
     "k-anonymity, OLA": {"method": "k-anonymity", "algorithm": "ola", "k": 5},

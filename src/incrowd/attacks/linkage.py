@@ -49,8 +49,8 @@ def linkage(
     to be among the near ones; and of those one is picked. Without errors own lies within near. Of n
     people of ``everybody`` who share a class of which s rows are shown, the person's row is there
     with probability d = min(1, s / n), since rows alike are drawn alike; where labels overlap, or
-    nothing is known of everybody, d is the chance to be drawn at all. A release is ``private`` if it
-    is differentially private.
+    nothing is known of everybody, d is the chance to be drawn at all. A ``private`` release is one
+    that is differentially private.
     """
     there = _there(seen, everybody)
     chances = _chances(seen, people, known, errors, there, rng)
