@@ -8,7 +8,7 @@ from support.scenes import scene
 
 from incrowd.arrays import Codes
 from incrowd.attacks import seen as module
-from incrowd.attacks.seen import People, Seen, fits, people
+from incrowd.attacks.seen import People, Seen, fewer, fits, people
 from incrowd.codes.frequency import Frequencies
 
 AGES = {"intervals": {"from": 0, "to": 39, "widths": [1, 10, 20]}}
@@ -112,6 +112,22 @@ def test_people_are_rows_and_none_is_drawn_twice() -> None:
         drawn = np.bincount(people(table, 7, rng).points[:, 0], minlength=3)
         assert drawn.sum() == 7
         assert (drawn <= [5, 1, 4]).all()
+
+
+def test_fewer_rows_are_rows_of_the_table() -> None:
+    table = Frequencies(np.array([[0], [1], [2]], dtype=np.int32), np.array([5, 1, 4]))
+    rng = np.random.default_rng(1)
+    assert fewer(table, 10, rng) is table
+    means = np.zeros(3)
+    for _ in range(400):
+        some = fewer(table, 4, rng)
+        counts = np.zeros(3)
+        counts[some.codes[:, 0]] = some.counts
+        assert some.total == 4
+        assert (some.counts > 0).all()
+        assert (counts <= [5, 1, 4]).all()
+        means += counts / 400
+    assert means == pytest.approx([2.0, 0.4, 1.6], abs=0.2)  # four standard deviations and more
 
 
 def test_mistakes_are_as_frequent_as_said() -> None:

@@ -24,7 +24,7 @@ import numpy as np
 
 from incrowd.arrays import Bools, Codes, Places
 from incrowd.attacks.baselines import line
-from incrowd.attacks.seen import Seen
+from incrowd.attacks.seen import Seen, fewer
 from incrowd.codes.axis import Axis, Boxes
 from incrowd.codes.frequency import Frequencies
 from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
@@ -134,7 +134,7 @@ def at_ends(
         return None
     some = pairs[rng.choice(len(pairs), min(tries, len(pairs)), replace=False)]
     sizes = [everybody.total] if control is None else [everybody.total, control.total]
-    tables = [_thinned(table, min(sizes), rng) for table in (everybody, control) if table]
+    tables = [fewer(table, min(sizes), rng) for table in (everybody, control) if table]
     ends = np.array([_reach(seen, int(place), int(at))[int(end)] for place, at, end in some])
     inside = [
         rng.integers(low, high + 1)
@@ -162,14 +162,6 @@ def _wide(seen: Seen, at: int) -> Bools:
 def _reach(seen: Seen, place: int, at: int) -> tuple[int, int]:
     label = seen.codes[place, at]
     return int(seen.covers[at].low[label]), int(seen.covers[at].high[label])
-
-
-def _thinned(table: Frequencies, rows: int, rng: np.random.Generator) -> Frequencies:
-    """So many rows of a table, at random."""
-    if table.total <= rows:
-        return table
-    left = rng.multivariate_hypergeometric(table.counts, rows, method="marginals")
-    return Frequencies(table.codes[left > 0], left[left > 0])
 
 
 def _held(seen: Seen, table: Frequencies, some: Places, values: Places) -> list[bool]:

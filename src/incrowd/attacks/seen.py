@@ -261,3 +261,11 @@ def people(frequencies: Frequencies, number: int, rng: np.random.Generator) -> P
     )
     owner = np.searchsorted(np.cumsum(frequencies.counts), chosen, side="right")
     return People(frequencies.codes[owner])
+
+
+def fewer(table: Frequencies, rows: int, rng: np.random.Generator) -> Frequencies:
+    """So many rows of a table, at random and none of them twice; all if there are no more."""
+    if table.total <= rows:
+        return table
+    left = rng.multivariate_hypergeometric(table.counts, rows, method="marginals").astype(np.int64)
+    return Frequencies(table.codes[left > 0], left[left > 0])

@@ -37,7 +37,7 @@ from typing import TypeAlias
 import numpy as np
 
 from incrowd.arrays import Bools, Codes, Counts, Floats, Places
-from incrowd.attacks.seen import Seen
+from incrowd.attacks.seen import Seen, fewer
 from incrowd.codes.frequency import Frequencies, keys
 from incrowd.errors import ParameterError, check_whole
 from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
@@ -209,15 +209,7 @@ def _alike(
     if control is None:
         return original, None
     number = min(original.total, control.total)
-    return _drawn(original, number, rng), _drawn(control, number, rng)
-
-
-def _drawn(table: Frequencies, number: int, rng: np.random.Generator) -> Frequencies:
-    if table.total == number:
-        return table
-    counts = rng.multivariate_hypergeometric(table.counts, number, method="marginals")
-    kept = counts > 0
-    return Frequencies(table.codes[kept], counts[kept].astype(np.int64))
+    return fewer(original, number, rng), fewer(control, number, rng)
 
 
 def _inside(seen: Seen, classes: Places, people: Frequencies) -> _Covered:
