@@ -7,7 +7,7 @@ from support.victims import SIZES, bits, uniform
 
 from incrowd.attacks.baselines import k_duplication, line
 from incrowd.attacks.duplicates import duplicates
-from incrowd.attacks.scheme import Scheme
+from incrowd.attacks.safe_steps import SafeSteps
 from incrowd.codes.axis import Boxes
 from incrowd.privacy.events import SafeRelease
 
@@ -32,7 +32,7 @@ def test_k_duplication_names_people_with_all_they_have() -> None:
 def test_a_safe_release_names_nobody_better_than_a_guess() -> None:
     rng = np.random.default_rng(2)
     members, others = uniform(5000, rng), uniform(5000, rng)
-    shown = Scheme((20, 40, 50, 20, 10), SafeRelease(k=20, beta=0.3)).publish(members, bits(rng))
+    shown = SafeSteps((20, 40, 50, 20, 10), SafeRelease(k=20, beta=0.3)).publish(members, bits(rng))
     found = duplicates(shown, members, others, known=KNOWN, name="safe", rng=rng)
     assert found.success.tries >= 10
     assert found.success.hits <= 2  # each is right with probability 1/200

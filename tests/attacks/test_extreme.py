@@ -10,7 +10,7 @@ from support.victims import bits
 from incrowd.arrays import Codes
 from incrowd.attacks.baselines import clustered
 from incrowd.attacks.extreme import AREAS, KNOWN, TOP, VALUES, WORTH, at_ends, axes, extreme, town
-from incrowd.attacks.scheme import Scheme, most
+from incrowd.attacks.safe_steps import SafeSteps, most
 from incrowd.codes.axis import Boxes
 from incrowd.measure.estimate import Estimate
 from incrowd.privacy.events import SafeRelease
@@ -42,7 +42,7 @@ def test_ends_from_the_data_are_somebodys_for_certain(by: str) -> None:
 
 
 def test_public_ends_tell_nothing() -> None:
-    scheme = Scheme((AREAS, 125), SafeRelease(k=20, beta=0.3))
+    scheme = SafeSteps((AREAS, 125), SafeRelease(k=20, beta=0.3))
     shown = scheme.publish(town(200, np.random.default_rng(2)), bits(np.random.default_rng(2)))
     assert shown.high[:, WORTH].max() > KNOWN  # so the attacker reads it, and is misled
     bound = most([scheme], 1 / VALUES)

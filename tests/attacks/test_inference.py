@@ -8,8 +8,8 @@ import pytest
 from support.scenes import scene
 
 from incrowd.attacks import inference
+from incrowd.attacks.scene import Scene
 from incrowd.attacks.seen import people
-from incrowd.attacks.trial import Scene
 from incrowd.measure.estimate import Estimate
 from incrowd.measure.labels import bins_of
 

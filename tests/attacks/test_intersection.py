@@ -7,8 +7,8 @@ from support.victims import bits
 
 from incrowd.arrays import Codes, Floats
 from incrowd.attacks.baselines import clustered, line
-from incrowd.attacks.intersection import Listed, Targets, intersection
-from incrowd.attacks.scheme import Scheme, most
+from incrowd.attacks.intersection import Listed, Persons, intersection
+from incrowd.attacks.safe_steps import SafeSteps, most
 from incrowd.privacy.events import SafeRelease
 
 PLACES = (50, 60)
@@ -36,8 +36,8 @@ def test_what_two_releases_have_in_common_is_said() -> None:
     assert [np.flatnonzero(x).tolist() for x in first.candidates(points)] == [
         [0, 1], [0, 1], [2, 3], [2, 3],
     ]  # fmt: skip
-    members = Targets(points, np.array([0, 1, 2, 3]))
-    others = Targets(points, np.array([1, 1, 1, 3]))
+    members = Persons(points, np.array([0, 1, 2, 3]))
+    others = Persons(points, np.array([1, 1, 1, 3]))
     found = intersection([first, second], members, others, name="by hand")
     # left are {0}, {1}, {2, 3}, {3}
     assert found.success.hits == 3
@@ -50,7 +50,7 @@ def test_what_two_releases_have_in_common_is_said() -> None:
 def test_two_k_anonymous_releases_do_not_compose() -> None:
     rng = np.random.default_rng(1)
     known, sensitive = patients(2000, rng)
-    members, others = Targets(known[:500], sensitive[:500]), Targets(*patients(500, rng))
+    members, others = Persons(known[:500], sensitive[:500]), Persons(*patients(500, rng))
     first = published(known, sensitive, 5, np.array([50.0, 1.0]))
     second = published(known, sensitive, 6, np.array([1.0, 50.0]))
     for release in (first, second):
@@ -73,11 +73,11 @@ def test_two_safe_releases_compose() -> None:
     table = np.column_stack([known, sensitive]).astype(np.int32)
     # Few values survive in each cell, as they are about as rare as what is dropped.
     schemes = [
-        Scheme((10, 60, 1), SafeRelease(k=33, beta=0.2)),
-        Scheme((50, 12, 1), SafeRelease(k=33, beta=0.2)),
+        SafeSteps((10, 60, 1), SafeRelease(k=33, beta=0.2)),
+        SafeSteps((50, 12, 1), SafeRelease(k=33, beta=0.2)),
     ]
     shown = [Listed.of_cells(scheme.publish(table, bits(rng)), VALUES) for scheme in schemes]
-    members, others = Targets(known[:1500], sensitive[:1500]), Targets(*patients(1500, rng))
+    members, others = Persons(known[:1500], sensitive[:1500]), Persons(*patients(1500, rng))
     found = intersection(shown, members, others, name="safe")
     assert found.control is not None
     # Two intervals of 95 % about the same share: they miss each other with probability below 0.01.

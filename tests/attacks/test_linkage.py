@@ -5,8 +5,8 @@ import pytest
 from support.scenes import scene
 
 from incrowd.attacks.linkage import linkage, worst
+from incrowd.attacks.scene import Scene
 from incrowd.attacks.seen import People, Seen, people
-from incrowd.attacks.trial import Scene
 from incrowd.measure.estimate import Estimate
 
 AGES = {"intervals": {"from": 0, "to": 39, "widths": [1, 10, 20]}}

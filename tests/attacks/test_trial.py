@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from support.scenes import scene
 
-from incrowd.attacks.trial import ATTACKS, Scene, tried
+from incrowd.attacks.scene import Scene
+from incrowd.attacks.trial import ATTACKS, tried
 from incrowd.errors import IncrowdError
 from incrowd.measure.estimate import Attacked, Estimate
 from incrowd.privacy.events import Sampled, Selection

@@ -6,7 +6,7 @@ import numpy as np
 from support.victims import bits, uniform
 
 from incrowd.attacks.baselines import delta_sample
-from incrowd.attacks.scheme import Scheme
+from incrowd.attacks.safe_steps import SafeSteps
 from incrowd.attacks.whole import whole
 from incrowd.codes.axis import Boxes
 from incrowd.measure.estimate import interval
@@ -32,7 +32,7 @@ def test_delta_sampling_shows_people_whole() -> None:
 def test_a_safe_release_shows_nobody_whole() -> None:
     rng = np.random.default_rng(2)
     members, others = uniform(5000, rng), uniform(5000, rng)
-    shown = Scheme((20, 40, 50, 20, 10), SafeRelease(k=20, beta=0.3)).publish(members, bits(rng))
+    shown = SafeSteps((20, 40, 50, 20, 10), SafeRelease(k=20, beta=0.3)).publish(members, bits(rng))
     assert len(shown.sizes) > 10
     found = whole(shown, members, others, name="safe", rng=rng)
     assert found.success.hits == 0

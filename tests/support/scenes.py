@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from incrowd.attacks.trial import Scene, scene_of
+from incrowd.attacks.scene import Scene, scene_of
 from incrowd.codes.counted import CountNoise
 from incrowd.engine.count import count, read_shown
 from incrowd.engine.source import local_engine

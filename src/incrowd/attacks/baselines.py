@@ -52,7 +52,7 @@ def delta_sample(points: Codes, *, delta: float, bits: Randomness) -> Boxes:
 
 
 @dataclass(frozen=True, eq=False)
-class Recoded:
+class Clustered:
     """What CLR publishes: the class of each row, and the box of each class.
 
     On an ordered axis a class shows its interval; on any other the set of its values.
@@ -76,7 +76,7 @@ def clustered(
     k: int,
     by: str = "cluster",
     weights: Floats | None = None,
-) -> Recoded:
+) -> Clustered:
     """Clustering and local recoding, by greedy clusters or by Mondrian.
 
     It is k-anonymous for certain: rows of a class show the same, and a class has at least k.
@@ -85,7 +85,7 @@ def clustered(
     ones = np.ones(_enough(points, k), dtype=np.int64)
     partition = cluster if by == "cluster" else mondrian
     members = partition(axes, points, ones, k=k, weights=weights)
-    return Recoded(points, members, boxes(points, ones, members))
+    return Clustered(points, members, boxes(points, ones, members))
 
 
 def _enough(points: Codes, k: int) -> int:

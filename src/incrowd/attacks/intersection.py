@@ -10,8 +10,8 @@ left, so whatever is determined is right. Each release alone may leave k values 
 
 **Claim.** Two safe releases are one release with composed epsilon and delta; so of a person in the
 table he is right with chance at most e^epsilon p + delta, where p is his chance with a person who
-is not (:func:`incrowd.attacks.scheme.most`). The control measures p beside a table of all n people
-instead of n - 1.
+is not (:func:`incrowd.attacks.safe_steps.most`). The control measures p beside a table of all n
+people instead of n - 1.
 
 :func:`intersection` takes boxes, :func:`by_releases` releases as they are seen.
 """
@@ -64,7 +64,7 @@ class Listed:
 
 
 @dataclass(frozen=True, eq=False)
-class Targets:
+class Persons:
     """Some people: what is known of them, and the sensitive value that is not."""
 
     points: Codes
@@ -73,8 +73,8 @@ class Targets:
 
 def intersection(
     releases: Sequence[Listed],
-    members: Targets,
-    others: Targets,
+    members: Persons,
+    others: Persons,
     *,
     name: str,
     bound: float | None = None,
@@ -100,7 +100,7 @@ def intersection(
     )
 
 
-def _determined(releases: Sequence[Listed], people: Targets) -> Rate:
+def _determined(releases: Sequence[Listed], people: Persons) -> Rate:
     """How often exactly one value is left, and is right."""
     left = np.logical_and.reduce([release.candidates(people.points) for release in releases])
     right = left[np.arange(len(left)), people.sensitive] & (left.sum(axis=1) == 1)

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from incrowd.attacks.laws import law_told
-from incrowd.attacks.trial import VALUES, Scene, scene_of, tried
+from incrowd.attacks.scene import VALUES, Scene, scene_of
+from incrowd.attacks.trial import tried
 from incrowd.codes.counted import COUNT, Counted, Rows, Shown
 from incrowd.codes.frequency import merged
 from incrowd.engine.count import read_shown

@@ -1,4 +1,4 @@
-"""One scene, every attack on it: a table, a release of it, and who knows what.
+"""One scene, every attack on it.
 
 Each attack is made on people of the table, and, if there is a control group, on people who are not
 in it: what works as well on those is not told by the release of anybody's row.
@@ -18,142 +18,23 @@ from incrowd.attacks.extreme import at_ends
 from incrowd.attacks.inference import Secret, Victims
 from incrowd.attacks.join import ATTACK as JOIN
 from incrowd.attacks.join import by_nearest
-from incrowd.attacks.laws import ShownLaw
 from incrowd.attacks.linkage import linkage, worst
 from incrowd.attacks.membership import Targets, by_fit, by_law, inside, most_of
-from incrowd.attacks.seen import People, Seen, people, seen
+from incrowd.attacks.scene import Scene
+from incrowd.attacks.seen import People, people
 from incrowd.attacks.singling_out import by_classes, by_rows
-from incrowd.codes.axis import Axis, positions
-from incrowd.codes.counted import Counted, Shown
 from incrowd.codes.frequency import Frequencies, merged
-from incrowd.codes.values import canonical
 from incrowd.errors import IncrowdError, ParameterError, check_choice, check_fraction, check_whole
 from incrowd.measure.estimate import CONFIDENCE, Attacked, Estimate
-from incrowd.measure.evaluation import covered
-from incrowd.measure.labels import Cover, bins_of
+from incrowd.measure.labels import bins_of
 from incrowd.measure.utility import Pair
 from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.events import Event
 
 ATTACKS = ("linkage", "join", "singling-out", "inference", "membership", "extreme")
-VALUES = 256  # that a secret has at most, unless it is named
 _COLUMNS = 4  # that a predicate is about
 _PREDICATES = 300
 _LARGE = 0.5  # of the people of the table; a control group is then compared person by person
 TRIES = 2000
-
-
-@dataclass(frozen=True, eq=False)
-class Scene:
-    """What attacks are made on: a table by positions on axes, and a release of it as it is seen.
-
-    An attacker may know the columns ``quasi`` of people and wants one of the ``secrets``.
-    ``control`` are people who are not in the table. ``cells`` are known where all columns are shown
-    at levels and by a law; the rows are not known where people have several, of which another may
-    have been released. ``promise`` are the epsilon and delta that the release promises, if it
-    does, and ``events`` what was spent on it.
-    """
-
-    axes: tuple[Axis, ...]
-    release: Seen
-    everybody: Frequencies
-    control: Frequencies | None
-    quasi: tuple[int, ...]
-    secrets: tuple[int, ...]
-    cells: Cells | None = None
-    rows_known: bool = True
-    promise: tuple[float, float] | None = None
-    events: tuple[Event, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """A table and its release by the cells of the levels that are shown, and the law between them.
-
-    People who are not in the table lie in the same cells.
-    """
-
-    law: ShownLaw
-    table: Frequencies
-    shown: Frequencies
-    control: Frequencies | None
-
-
-def scene_of(
-    original: Counted,
-    shown: Shown,
-    *,
-    secrets: Sequence[str],
-    control: Frequencies | None = None,
-    drawn: float = 1.0,
-    law: ShownLaw | None = None,
-    rows_known: bool = True,
-    promise: tuple[float, float] | None = None,
-    events: tuple[Event, ...] = (),
-) -> Scene:
-    """The scene of a table and a release, both counted by the same columns.
-
-    ``original`` is at level 0; ``control`` has its codes. A person's row was ``drawn`` into the
-    release with this chance.
-    """
-    _, _, covers = covered(original, original.axes, shown)
-    levels = shown.levels or (None,) * len(original.axes)
-    covers = [
-        _without_root(cover, axis, level)
-        for cover, axis, level in zip(covers, original.axes, levels, strict=True)
-    ]
-    noise = 0.0 if shown.noise is None else shown.noise.variance
-    names = original.names
-    quasi = tuple(at for at, name in enumerate(names) if name not in secrets)
-    return Scene(
-        axes=original.axes,
-        release=seen(names, shown.frequencies, covers, quasi=quasi, drawn=drawn, noise=noise),
-        everybody=_placed(original, original.frequencies),
-        control=None if control is None else _placed(original, control),
-        quasi=quasi,
-        secrets=tuple(names.index(name) for name in secrets),
-        cells=None if law is None else _cells(original, shown, control, law),
-        rows_known=rows_known,
-        promise=promise,
-        events=events,
-    )
-
-
-def _without_root(cover: Cover, axis: Axis, level: int | None) -> Cover:
-    """What labels cover at a level that is known: below the root, ``*`` is what is outside."""
-    if level is None or level >= axis.hierarchy.height - 1:
-        return cover
-    outside = int(axis.positions[axis.hierarchy.outside])
-    return replace(
-        cover,
-        low=np.where(cover.starred, outside, cover.low),
-        high=np.where(cover.starred, outside, cover.high),
-    )
-
-
-def _cells(
-    original: Counted, shown: Shown, control: Frequencies | None, law: ShownLaw
-) -> Cells | None:
-    """What is known by levels; None where a column has none. Labels that look alike are one."""
-    levels = tuple(level for level in shown.levels if level is not None)
-    if len(levels) < len(original.names):
-        return None
-    maps = []
-    for hierarchy, level, texts in zip(original.hierarchies, levels, shown.labels, strict=True):
-        known = {label: code for code, label in reversed([*enumerate(hierarchy.labels[level])])}
-        maps.append(np.array([known[canonical(text)] for text in texts], dtype=np.int32))
-    others = None if control is None else replace(original, frequencies=control)
-    return Cells(
-        law,
-        original.rolled(levels).by_label().frequencies,
-        shown.frequencies.rolled(maps),
-        None if others is None else others.rolled(levels).by_label().frequencies,
-    )
-
-
-def _placed(original: Counted, frequencies: Frequencies) -> Frequencies:
-    """Tuples of codes as positions on the axes."""
-    return Frequencies(positions(original.axes, frequencies.codes), frequencies.counts)
 
 
 def tried(

@@ -20,9 +20,9 @@ from incrowd.attacks.baselines import clustered, delta_sample, k_duplication, li
 from incrowd.attacks.downcode import Villages, at_levels, downcoding
 from incrowd.attacks.duplicates import duplicates
 from incrowd.attacks.extreme import Publish, extreme
-from incrowd.attacks.intersection import Listed, Targets, intersection
+from incrowd.attacks.intersection import Listed, Persons, intersection
 from incrowd.attacks.recoder import recoded
-from incrowd.attacks.scheme import Scheme, most, shown_of
+from incrowd.attacks.safe_steps import SafeSteps, most, shown_of
 from incrowd.attacks.whole import whole
 from incrowd.codes.axis import Boxes
 from incrowd.codes.frequency import between, merged
@@ -68,7 +68,7 @@ def _extreme(title: str, rng: np.random.Generator) -> Exhibit:
     def recoded_by(by: str) -> Publish:
         return lambda points, _: clustered(rich.axes(), points, k=K, by=by).boxes
 
-    def safely(scheme: Scheme) -> Publish:
+    def safely(scheme: SafeSteps) -> Publish:
         return lambda points, rng: scheme.publish(points, _bits(rng))
 
     return Exhibit(
@@ -95,9 +95,9 @@ def _extreme(title: str, rng: np.random.Generator) -> Exhibit:
     )
 
 
-def _schemes(widths: tuple[int, ...]) -> list[tuple[str, Scheme]]:
+def _schemes(widths: tuple[int, ...]) -> list[tuple[str, SafeSteps]]:
     """A public scheme, for either kind of safe release."""
-    return [(name, Scheme(widths, event)) for name, event in SAFE.items()]
+    return [(name, SafeSteps(widths, event)) for name, event in SAFE.items()]
 
 
 _SIZES = (100, 1000, 50, 100, 20)  # of columns: how many values each has
@@ -153,19 +153,19 @@ _ILLNESSES = 100
 _PLACES = (80, 60, 100)
 
 
-def _patients(number: int, rng: np.random.Generator) -> Targets:
+def _patients(number: int, rng: np.random.Generator) -> Persons:
     """What is known of patients, and their illness; some illnesses are more common."""
     known = np.column_stack([rng.integers(0, size, number) for size in _PLACES])
     shares = 1 / np.arange(3, 3 + _ILLNESSES)
     illness = rng.choice(_ILLNESSES, number, p=shares / shares.sum())
-    return Targets(known.astype(np.int32), illness.astype(np.int32))
+    return Persons(known.astype(np.int32), illness.astype(np.int32))
 
 
 def _intersection(title: str, rng: np.random.Generator) -> Exhibit:
     number, asked, k = 6000, 1000, 5
     patients, others = _patients(number, rng), _patients(asked, rng)
     known, illness = patients.points, patients.sensitive
-    members = Targets(known[:asked], illness[:asked])
+    members = Persons(known[:asked], illness[:asked])
     axes = [line(size) for size in _PLACES]
 
     def listed(k: int, by: str, weights: Sequence[float]) -> Listed:
@@ -178,7 +178,7 @@ def _intersection(title: str, rng: np.random.Generator) -> Exhibit:
     table = np.column_stack([known, illness]).astype(np.int32)
 
     def held(name: str, event: SafeRelease | GeometricCounts) -> Estimate:
-        schemes = [Scheme((20, 60, 100, 1), event), Scheme((80, 15, 100, 1), event)]
+        schemes = [SafeSteps((20, 60, 100, 1), event), SafeSteps((80, 15, 100, 1), event)]
         cells = [scheme.publish(table, _bits(rng)) for scheme in schemes]
         shown = [Listed.of_cells(cell, _ILLNESSES) for cell in cells]
         found = intersection(shown, members, others, name=f"twice: {name}")

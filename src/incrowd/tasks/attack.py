@@ -12,8 +12,9 @@ import numpy as np
 from incrowd.attacks.inference import secret_of, victims_of
 from incrowd.attacks.intersection import View, by_releases
 from incrowd.attacks.laws import law_told
+from incrowd.attacks.scene import VALUES, Scene, scene_of
 from incrowd.attacks.seen import people
-from incrowd.attacks.trial import ATTACKS, TRIES, VALUES, Scene, scene_of, tried
+from incrowd.attacks.trial import ATTACKS, TRIES, tried
 from incrowd.codes.counted import COUNT
 from incrowd.engine.count import count, read_shown
 from incrowd.engine.source import open_for

@@ -29,8 +29,8 @@ from incrowd.privacy.randomness import Randomness
 
 
 @dataclass(frozen=True)
-class Scheme:
-    """A public scheme: the width of the steps of each column, and what is spent on the release.
+class SafeSteps:
+    """Public steps: the width of the steps of each column, and what is spent on the release.
 
     ``k`` is for counts alone: every cell that is shown has so many rows at least.
     """
@@ -57,7 +57,7 @@ def shown_of(
     return noisy_counts(cells, event, k=k, bits=bits)
 
 
-def most(schemes: Sequence[Scheme], chance: float, *, delta: float = 1e-6) -> float:
+def most(schemes: Sequence[SafeSteps], chance: float, *, delta: float = 1e-6) -> float:
     """The most that an attack can succeed that succeeds with a chance on people not in the table.
 
     For all the releases together, composed; see the module.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.victims import bits, uniform
 
-from incrowd.attacks.scheme import Scheme, most
+from incrowd.attacks.safe_steps import SafeSteps, most
 from incrowd.privacy.binomial import delta
 from incrowd.privacy.events import GeometricCounts, SafeRelease
 
@@ -16,7 +16,7 @@ from incrowd.privacy.events import GeometricCounts, SafeRelease
 def test_cells_are_public_and_hold_k_drawn_rows() -> None:
     rng = np.random.default_rng(1)
     points = uniform(4000, rng)
-    scheme = Scheme((30, 40, 50, 40, 10), SafeRelease(k=20, beta=0.2))
+    scheme = SafeSteps((30, 40, 50, 40, 10), SafeRelease(k=20, beta=0.2))
     shown = scheme.publish(points, bits(rng))
     assert len(shown.sizes) == 4
     assert shown.sizes.min() >= 20
@@ -27,7 +27,7 @@ def test_cells_are_public_and_hold_k_drawn_rows() -> None:
 
 
 def test_the_most_an_attack_can_do_follows_from_the_guarantee() -> None:
-    scheme = Scheme((1,), SafeRelease(k=20, beta=0.2))
+    scheme = SafeSteps((1,), SafeRelease(k=20, beta=0.2))
     bound = most([scheme], 0.01, delta=1e-5)
     epsilon = math.log((bound - 1e-5) / 0.01)
     assert delta(k=20, beta=0.2, epsilon=epsilon + 1e-9) <= 1e-5
@@ -41,11 +41,13 @@ def test_counts_have_their_own_law() -> None:
     rng = np.random.default_rng(2)
     points = uniform(4000, rng)
     event = GeometricCounts(r=14, epsilon=1.0)
-    shown = Scheme((30, 40, 50, 40, 10), event, k=5).publish(points, bits(rng))
-    true = Scheme((30, 40, 50, 40, 10), SafeRelease(k=1, beta=1 - 1e-15)).publish(points, bits(rng))
+    shown = SafeSteps((30, 40, 50, 40, 10), event, k=5).publish(points, bits(rng))
+    true = SafeSteps((30, 40, 50, 40, 10), SafeRelease(k=1, beta=1 - 1e-15)).publish(
+        points, bits(rng)
+    )
     assert np.abs(shown.sizes - true.sizes).max() <= 14
     assert (shown.low == true.low).all()
-    few = Scheme((1, 1, 1, 1, 1), event, k=5).publish(points, bits(rng))
+    few = SafeSteps((1, 1, 1, 1, 1), event, k=5).publish(points, bits(rng))
     assert len(few.sizes) == 0
-    bound = most([Scheme((1,), event)], 0.01, delta=1e-6)
+    bound = most([SafeSteps((1,), event)], 0.01, delta=1e-6)
     assert 0.9 * math.e * 0.01 < bound <= math.e * 0.01 + 1e-6
