@@ -49,3 +49,12 @@ def test_levels_above_the_values_are_attacked_by_one_value_of_each_group(
     _, page = released(**release)
     assert "linkage: all that identifies" in page
     assert "ends of intervals" not in page
+
+
+def test_of_a_large_table_some_rows_stand_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own, "_TUPLES", 50)
+    monkeypatch.setattr(own, "_SOME", 40)
+    _, page = released(method="k-anonymity", algorithm="mondrian", k=5)
+    assert "40 rows at random stand for all" in page
+    assert "linkage: all that identifies" in page
+    assert "ends of intervals" not in page

@@ -27,7 +27,8 @@ class Scene:
     An attacker may know the columns ``quasi`` of people and wants one of the ``secrets``.
     ``control`` are people who are not in the table. ``cells`` are known where all columns are shown
     at levels and by a law; the rows are not known where people have several, of which another may
-    have been released. ``promise`` are the epsilon and delta that the release promises, if it
+    have been released, and not all people are there where some stand for a ``whole`` table.
+    ``promise`` are the epsilon and delta that the release promises, if it
     does, and ``events`` what was spent on it.
     """
 
@@ -39,6 +40,7 @@ class Scene:
     secrets: tuple[int, ...]
     cells: Cells | None = None
     rows_known: bool = True
+    whole: bool = True
     promise: tuple[float, float] | None = None
     events: tuple[Event, ...] = ()
 

@@ -74,6 +74,11 @@ def tried(
             "The control group is smaller than half of the table: singling out and ends of "
             "intervals stand beside guessing alone."
         )
+    if not scene.whole:
+        notes.append(
+            f"Of a table this large {scene.everybody.total:,} rows at random stand for all; what "
+            "needs all of them was not tried."
+        )
     if not scene.rows_known:
         notes.append(
             "Of people with several rows one row each was attacked, which need not be the one that "
@@ -135,7 +140,10 @@ class _Trial:
             half = len(own) // 2
             first, second = People(own.points[:half]), People(own.points[half:])
             choices.append((second, worst(view, first, asked, rng=self.rng)))
-        everybody = merged(self.scene.everybody.codes[:, list(quasi)], self.scene.everybody.counts)
+        everybody = None
+        if self.scene.whole:
+            rows = self.scene.everybody
+            everybody = merged(rows.codes[:, list(quasi)], rows.counts)
         for some, known in choices:
             yield linkage(
                 view,
@@ -201,8 +209,9 @@ class _Trial:
             ways: dict[str, Any] = {"control": others, "confidence": self.confidence}
             yield inference.by_rows(view, secret, victims, **ways)
             yield inference.by_homogeneity(view, secret, victims, **ways)
-            everybody = merged(scene.everybody.codes[:, [*scene.quasi, at]], scene.everybody.counts)
-            if scene.rows_known:
+            if scene.rows_known and scene.whole:
+                rows = scene.everybody
+                everybody = merged(rows.codes[:, [*scene.quasi, at]], rows.counts)
                 knowing = inference.by_background(view, secret, victims, everybody, **ways)
                 if knowing is not None:
                     yield knowing
@@ -244,6 +253,8 @@ class _Trial:
     def extreme(self) -> Iterator[Estimate | str]:
         """The ends of intervals, where a column shows any."""
         scene, control = self.scene, self._large_control()
+        if not scene.whole:
+            return
         view = scene.release.part(scene.quasi)[0]
         found = at_ends(
             view,
