@@ -131,7 +131,10 @@ def test_what_goes_wrong_is_said_in_one_sentence(tmp_path: Path, table: Path) ->
 def test_at_the_command_line_a_leak_is_a_no(table: Path) -> None:
     done = command(
         "audit", "--command", "cp {input} {output}", "--table", str(table), "--claim", "0.01",
-        "--seconds", "1", "--json",
+        "--claim-delta", "0.001", "--seconds", "1", "--json",
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
     assert '"above": true' in done.stdout
+    assert '"claim_delta": 0.001' in done.stdout
+    alone = command("audit", "spec.yaml", "--claim-delta", "0.001")
+    assert "--claim-delta are for --command" in alone.stderr

@@ -189,7 +189,7 @@ class _Trial:
         return self._large_control() is None
 
     def _large_control(self) -> Frequencies | None:
-        """The control group if it is nearly as large as the table, to which it must be thinned."""
+        """The control group if it has half of the table's people: both are thinned to the fewer."""
         control = self.scene.control
         large = control is not None and control.total >= _LARGE * self.scene.everybody.total
         return control if large else None

@@ -61,6 +61,7 @@ from incrowd.privacy.events import (
     Selection,
 )
 from incrowd.privacy.randomness import Randomness, thinned
+from incrowd.privacy.split import CountsEvent
 from incrowd.release.product import Made, Product
 from incrowd.spec.file import SpecFile
 from incrowd.spec.release import SafeSpec
@@ -71,7 +72,6 @@ _MADE = 40_000  # so many rows are made up to find that many cells
 _SMALL_K = 5
 
 Outcome: TypeAlias = tuple[object, ...]
-CountsEvent: TypeAlias = GeometricCounts | GaussianCounts
 
 
 class Pair(Protocol):

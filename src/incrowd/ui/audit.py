@@ -20,6 +20,7 @@ def audit(
     ] = None,
     table: Annotated[Path | None, typer.Option(help="A CSV file, for --command.")] = None,
     claim: Annotated[str | None, number("The epsilon that --command claims.")] = None,
+    claim_delta: Annotated[str | None, number("The delta that --command claims; 0.")] = None,
     delta: Annotated[str, number("At which epsilon is bounded.")] = "0.01",
     confidence: Annotated[str, number("With which the bound holds.")] = "0.95",
     seconds: Annotated[str, number("Of all cores together.")] = "60",
@@ -39,8 +40,8 @@ def audit(
         from incrowd.spec.file import load
         from incrowd.tasks.audit import audit as run
 
-        if table is not None or claim is not None:
-            raise IncrowdError("The options --table and --claim are for --command.")
+        if any(option is not None for option in (table, claim, claim_delta)):
+            raise IncrowdError("The options --table, --claim and --claim-delta are for --command.")
         assert spec is not None
         found = run(load(spec), **how)
     else:
@@ -48,7 +49,8 @@ def audit(
 
         if table is None or claim is None:
             raise IncrowdError("--command needs a table and what is claimed: --table, --claim.")
-        found = audit_command(command, table, claim=parsed("claim", claim), **how)
+        claimed = parsed("claim", claim), parsed("claim-delta", claim_delta or "0")
+        found = audit_command(command, table, claim=claimed[0], claim_delta=claimed[1], **how)
     if as_json:
         terminal.print_json(found.as_dict())
     else:
