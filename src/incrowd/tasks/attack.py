@@ -24,6 +24,7 @@ from incrowd.measure.estimate import CONFIDENCE, Attacked, Estimate, Rate
 from incrowd.measure.evaluation import leveled
 from incrowd.measure.labels import bins_of
 from incrowd.measure.noise import NOT_MEASURED
+from incrowd.privacy.events import from_dict
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, taken
@@ -169,7 +170,7 @@ def _scene(
         counted, shown, secrets=wanted, control=others, drawn=drawn,
         law=law_told(told.parameters) if known else None,
         rows_known=not isinstance(spec.unit, PersonId),
-        promise=told.promise, events=told.events,
+        promise=told.promise, events=tuple(from_dict(event) for event in told.events),
     )  # fmt: skip
 
 

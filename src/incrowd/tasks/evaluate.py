@@ -13,7 +13,6 @@ from incrowd.engine.source import open_for, open_table
 from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError, check_choice
 from incrowd.measure.evaluation import ByLabels, by_labels, leveled
-from incrowd.privacy.events import Event, from_dict
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.certificate import FILE, Certificate, Slice, sha256_of
 from incrowd.release.formulas import unescaped
@@ -157,14 +156,14 @@ class Known:
     """What the certificate beside a released file tells: levels, noise of counts, parameters.
 
     ``promise`` are the epsilon and delta of the whole release, None where it promises none, and
-    ``events`` what was spent on it.
+    ``events`` what was spent on it, as it is written.
     """
 
     levels: Mapping[str, int] = field(default_factory=dict)
     noise: CountNoise | None = None
     parameters: Mapping[str, float | str] = field(default_factory=dict)
     promise: tuple[float, float] | None = None
-    events: tuple[Event, ...] = ()
+    events: tuple[Mapping[str, Any], ...] = ()
 
 
 def opened(released: Any) -> tuple[Table, Known]:
@@ -187,7 +186,7 @@ def opened(released: Any) -> tuple[Table, Known]:
         noise_in(found.parameters),
         found.parameters,
         None if epsilon is None else (epsilon, delta or 0.0),
-        tuple(from_dict(event) for event in certificate.events),
+        tuple(certificate.events),
     )
 
 
