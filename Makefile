@@ -9,7 +9,7 @@ ANONYMETER := .venv-anonymeter
 OUT := build/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo papers test lint format bench trials anonymeter clean
+.PHONY: help demo papers test java lint format bench trials anonymeter clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -21,7 +21,7 @@ demo: $(VENV)/.run ## Set up, publish a sample table and verify it
 papers: $(VENV)/.run ## Compute the tables and figures of both papers again (two minutes)
 	@$(BIN)/incrowd reproduce all -o build/papers
 
-test: $(VENV)/.test ## Set up, then lint, check types and run all tests
+test: java $(VENV)/.test ## Set up, then lint, check types and run all tests
 	@echo "== ruff"; $(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@echo "== mypy"; $(BIN)/mypy
 	@echo "== pytest"; $(BIN)/pytest -n auto --dist worksteal
@@ -63,6 +63,19 @@ $(VENV)/.test: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@# pycanon pins old versions of everything; it runs with ours
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps pycanon==1.3.6
 	@touch $@ $(VENV)/.run
+
+# Tests of Spark need Java 17 or later, where Spark itself looks for it
+java:
+	@java="$${JAVA_HOME:+$$JAVA_HOME/bin/}java"; \
+	version=$$("$$java" -version 2>&1 | sed -nE 's/.* version "(1\.)?([0-9]+).*/\2/p' | head -n 1); \
+	if [ "$${version:-0}" -ge 17 ]; then exit 0; fi; \
+	if [ -z "$$JAVA_HOME" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "== Installing openjdk-17-jre-headless, which tests of Spark need"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq openjdk-17-jre-headless >/dev/null; \
+	else \
+		echo "Tests of Spark need Java 17 or later: install openjdk-17-jre-headless, or let JAVA_HOME name one" >&2; \
+		exit 1; \
+	fi
 
 $(TRIALS)/.run: benchmarks/trials.txt | $(VENV)/bin/python
 	@echo "== Installing packages with real tables"
