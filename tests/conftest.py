@@ -11,9 +11,11 @@ from hypothesis import HealthCheck, settings
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from support.fixtures import attacked, patients, quick, settled_once, unattacked, voters
+from support.spark import mark_spark, spark_cluster, spark_session
 
 __all__ = [
-    "attacked", "own_state", "patients", "quick", "settled_once", "unattacked", "voters",
+    "attacked", "own_state", "patients", "quick", "settled_once", "spark_cluster",
+    "spark_session", "unattacked", "voters",
 ]  # fmt: skip
 
 # The same cases each time: a red run can be run again. `--hypothesis-profile random` draws others.
@@ -27,8 +29,12 @@ LONG = ("test_fuzz.py", "test_crashes.py", "test_cli.py", "test_paper_b.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest come first, so that no process is left alone with them at the end."""
-    items.sort(key=lambda item: item.path.name not in LONG)
+    """The longest come first, so that no process is left alone with them at the end.
+
+    Before them come those of Spark: the first process takes the first half of all tests from the
+    front, and others take from its end, so that one process alone waits for Java to start.
+    """
+    items.sort(key=lambda item: (not mark_spark(item), item.path.name not in LONG))
 
 
 @pytest.fixture(autouse=True)
