@@ -6,17 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from incrowd.engine.source import local_engine
+from incrowd.engine.source import local_engine, spark_engine
 from incrowd.engine.table import Engine, Table
 
 MakeTable = Callable[[Mapping[str, Sequence[object]]], Table]
-ENGINES: dict[str, Callable[[], Engine]] = {"local": local_engine}
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=["local", pytest.param("spark", marks=pytest.mark.spark)])
 def engine(request: pytest.FixtureRequest) -> Engine:
     """The engine under test."""
-    return ENGINES[request.param]()
+    if request.param == "local":
+        return local_engine()
+    request.getfixturevalue("spark_session")
+    return spark_engine()
 
 
 @pytest.fixture

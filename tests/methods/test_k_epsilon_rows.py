@@ -27,7 +27,7 @@ def test_noisy_columns_share_epsilon_and_delta() -> None:
     values = {name: draw.integers(0, 90, 60) for name in ("one", "two")}
     table = open_table(pl.DataFrame({"a": ["x", "y"] * 30, **values}))
     method = KEpsilon(file)
-    rows = method.count(table)
+    rows = method.tuples(table)
     found = classes(rows, method.every, method.release, bits=SeededRandomness(1))
     data = noisy_rows(rows, found, method.noisy, method.release)
     for column, share in zip(data.columns, (Fraction(1, 2), Fraction(3, 2)), strict=True):

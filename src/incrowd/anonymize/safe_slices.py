@@ -35,7 +35,7 @@ nothing is chosen and nothing is spent.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 
@@ -136,6 +136,19 @@ def slices(
     columns = frequencies.codes.shape[1]
     pairs = combinations(range(columns), 2)
     score = {pair: dependence(frequencies, *pair, least) for pair in pairs}
+    return slices_by(score, columns, most, tables, epsilons=epsilons, bits=bits)
+
+
+def slices_by(
+    score: Mapping[tuple[int, int], int],
+    columns: int,
+    most: int,
+    tables: int,
+    *,
+    epsilons: Sequence[Fraction],
+    bits: Randomness,
+) -> list[tuple[int, ...]]:
+    """The same from the :func:`dependence` of every two columns, all with the same ``least``."""
     budget = iter(epsilons)
     found: list[tuple[int, ...]] = []
     together: set[tuple[int, ...]] = set()

@@ -31,10 +31,11 @@ _SOME = 20_000
 _ROWS = 2_000_000  # of a release whose kept columns are read again
 
 
-def attack_own(made: Made, counted: Counted | Rows) -> Attacked:
+def attack_own(made: Made, counted: object) -> Attacked:
     """What is tried by default; of slices, the one that each attack does best on.
 
-    ``counted`` is what the release was made from. People are drawn by a fixed seed, so the same
+    ``counted`` is what the release was made from: where that is here, its kept columns are read.
+    People are drawn by a fixed seed, so the same
     release is attacked in the same way. A release that is made and paid for must not fail by what
     is tried against it: what cannot be tried is said.
     """
@@ -48,7 +49,7 @@ def attack_own(made: Made, counted: Counted | Rows) -> Attacked:
         return Attacked((), 0, 0, (words,))
 
 
-def _attacked(made: Made, counted: Counted | Rows) -> Attacked:
+def _attacked(made: Made, counted: object) -> Attacked:
     each = [
         tried(
             _scene(product, counted, made),
@@ -71,11 +72,12 @@ def _attacked(made: Made, counted: Counted | Rows) -> Attacked:
     return replace(first, estimates=tuple(best.values()), notes=tuple(notes))
 
 
-def _scene(product: Product, counted: Counted | Rows, made: Made) -> Scene:
+def _scene(product: Product, counted: object, made: Made) -> Scene:
     drawn = float(product.parameters.get("beta", 1.0))
-    if len(product.original.frequencies) > _TUPLES:
-        some = fewer(product.original.frequencies, _SOME, np.random.default_rng(0))
-        original = _by_values(replace(product.original, frequencies=some))
+    everybody = product.original if product.apart is None else product.apart.some
+    if product.apart is not None or len(everybody.frequencies) > _TUPLES:
+        some = fewer(everybody.frequencies, _SOME, np.random.default_rng(0))
+        original = _by_values(replace(everybody, frequencies=some))
         return replace(scene_of(original, product.shown, secrets=(), drawn=drawn), whole=False)
     if isinstance(counted, Rows) and product.rows <= _ROWS:
         kept = tuple(name for name in product.kept if len(counted.kept[name]) <= VALUES)

@@ -67,6 +67,20 @@ class Rows:
 
 
 @dataclass(frozen=True)
+class Rest:
+    """What is known of cells that are not shown, and were not brought here.
+
+    ``likely`` is how many of their rows are in cells that mostly survive; ``sizes`` are rows in
+    cells of 1, 2-3, 4-7, ... rows.
+    """
+
+    rows: int
+    cells: int
+    likely: int
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class CountNoise:
     """What is known of the noise in numbers of rows that are shown.
 

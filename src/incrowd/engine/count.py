@@ -27,8 +27,9 @@ def count(table: Table, declared: Declared, *, levels: Sequence[int] | None = No
     Each distinct value is coded once, not each row.
     """
     names = declared.names
+    table = table.gathered(names)
     levels = tuple(levels) if levels is not None else (0,) * len(names)
-    hierarchies = _hierarchies(table, declared)
+    hierarchies = hierarchies_of(table, declared)
     coders = {
         name: _coder(hierarchy, level)
         for name, hierarchy, level in zip(names, hierarchies, levels, strict=True)
@@ -38,9 +39,10 @@ def count(table: Table, declared: Declared, *, levels: Sequence[int] | None = No
 
 def count_rows(table: Table, declared: Declared, kept: Sequence[str]) -> Rows:
     """Count distinct tuples of generalised and kept columns together, in one pass."""
-    columns, hierarchies = declared.names, _hierarchies(table, declared)
+    table = table.gathered([*declared.names, *kept])
+    columns, hierarchies = declared.names, hierarchies_of(table, declared)
     values = {
-        name: sorted({_kept(value): None for value in table.values(name)}, key=_in_order)
+        name: sorted({kept_value(value): None for value in table.values(name)}, key=_in_order)
         for name in kept
     }
     coders = {
@@ -60,7 +62,8 @@ def count_rows(table: Table, declared: Declared, kept: Sequence[str]) -> Rows:
     return Rows(counted, frequencies, owner, values)
 
 
-def _hierarchies(table: Table, declared: Declared) -> tuple[Hierarchy, ...]:
+def hierarchies_of(table: Table, declared: Declared) -> tuple[Hierarchy, ...]:
+    """The hierarchies of the declared columns, over the values that are met where they are open."""
     return tuple(declared.over(name, partial(table.values, name)) for name in declared.names)
 
 
@@ -74,12 +77,18 @@ def _in_order(value: object) -> tuple[bool, bool, Decimal, str]:
 def _place(values: Sequence[object]) -> Coder:
     places = {value: at for at, value in enumerate(values)}
     # A reader of files may ask for null where there is none.
-    return lambda met: np.array([places.get(_kept(value), 0) for value in met], dtype=np.int32)
+    return lambda met: np.array([places.get(kept_value(value), 0) for value in met], dtype=np.int32)
 
 
-def _kept(value: object) -> object:
+def kept_value(value: object) -> object:
     """A kept value as it is, but for text without characters, which is null everywhere."""
     return None if isinstance(value, str) and not value.strip() else value
+
+
+def coders_of(counted: Counted) -> dict[str, Coder]:
+    """How the columns were coded."""
+    parts = zip(counted.names, counted.hierarchies, counted.levels, strict=True)
+    return {name: _coder(hierarchy, level) for name, hierarchy, level in parts}
 
 
 def _coder(hierarchy: Hierarchy, level: int) -> Coder:
@@ -92,6 +101,7 @@ def read_shown(table: Table, names: tuple[str, ...], *, weighted: bool) -> Shown
     A weighted table says in its column ``count`` how many rows each of its rows stands for.
     """
     present = [name for name in names if name in table.columns]
+    table = table.gathered([*present, COUNT] if weighted else present)
     labels = {name: list(table.values(name)) for name in present}
     places = {name: {value: at for at, value in enumerate(labels[name])} for name in present}
     counted = _counted(table, present, places, weighted=weighted)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from incrowd.engine.table import Engine, Table
+from incrowd.engine.table import Catalogue, Engine, Table, TableError
 from incrowd.errors import IncrowdError, ParameterError, check_whole
 from incrowd.spec.file import SpecFile
 
 _LOCAL = "incrowd.engine.local.engine"
 # The module of each engine, by the library whose objects it takes; it is loaded when it is first
 # needed, and holds the engine as ENGINE.
-_ENGINES = {"polars": _LOCAL, "pandas": _LOCAL, "pyarrow": _LOCAL}
+_SPARK = "incrowd.engine.spark.engine"
+_ENGINES = {"polars": _LOCAL, "pandas": _LOCAL, "pyarrow": _LOCAL, "pyspark": _SPARK}
 
 
 def open_table(
@@ -82,11 +84,37 @@ def local_engine() -> Engine:
     return _loaded(_LOCAL)
 
 
+def spark_engine(master: str | None = None, settings: Mapping[str, str] | None = None) -> Engine:
+    """The engine of a Spark session: the active one, or else a new one at a master.
+
+    ``settings`` are those of Spark for a new session, such as ``spark.executor.memory``.
+    """
+    usual = _loaded(_SPARK)
+    if master is None and not settings:
+        return usual
+    made: Engine = import_module(_SPARK).SparkEngine(master, settings)
+    return made
+
+
+def catalogue(engine: object) -> Catalogue:
+    """An engine that keeps tables by name; refuses any other."""
+    if not isinstance(engine, Catalogue):
+        raise IncrowdError("Only Spark keeps tables by name: use --engine spark.")
+    return engine
+
+
 def _engine_for(source: object) -> Engine:
     libraries = [kind.__module__.split(".")[0] for kind in type(source).__mro__]
     return _loaded(next((_ENGINES[name] for name in libraries if name in _ENGINES), _LOCAL))
 
 
 def _loaded(module: str) -> Engine:
-    engine: Engine = import_module(module).ENGINE
+    try:
+        engine: Engine = import_module(module).ENGINE
+    except ModuleNotFoundError as error:
+        if error.name and error.name.split(".")[0] in ("pyspark", "py4j"):
+            raise TableError(
+                "Spark needs the package pyspark: pip install 'incrowd[spark]'."
+            ) from error
+        raise
     return engine

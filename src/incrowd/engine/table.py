@@ -9,7 +9,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from incrowd.arrays import Bools, Codes, Counts
+from incrowd.arrays import Bools, Codes, Counts, Members, Steps
+from incrowd.codes.counted import Rest
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.errors import IncrowdError
 from incrowd.privacy.randomness import Randomness
@@ -19,6 +20,14 @@ UNNAMED = "unnamed"  # what a first column without a name is called
 
 class TableError(IncrowdError):
     """A table that cannot be read, or does not hold what it should."""
+
+
+class TooManyError(TableError):
+    """A table has more distinct tuples than one machine is to hold; ``spread`` has them, if any."""
+
+    def __init__(self, message: str, spread: Spread | None = None) -> None:
+        super().__init__(message)
+        self.spread = spread
 
 
 @dataclass(frozen=True)
@@ -94,6 +103,13 @@ class Table(Protocol):
         """The distinct values of a column, null among them."""
         ...
 
+    def gathered(self, columns: Sequence[str]) -> Table:
+        """The same table, to be asked about these columns: an engine may count them once for all.
+
+        Nothing else may be asked of it.
+        """
+        ...
+
     def tallies(self, columns: Sequence[str]) -> Iterator[Tally]:
         """Distinct tuples with counts, in one or several parts of the table."""
         ...
@@ -142,6 +158,127 @@ class Table(Protocol):
 
     def write(self, path: Path) -> None:
         """Write Parquet, CSV or Arrow by the ending of the name; whole or not at all."""
+        ...
+
+
+class Shows(Protocol):
+    """A draw: what is shown of cells. A task on another machine may make it, so it goes by pickle.
+
+    ``crowd`` is the number of rows from which a cell is shown at least as often as not.
+    """
+
+    @property
+    def crowd(self) -> float: ...  # noqa: D102
+
+    def shown(self, frequencies: Frequencies, bits: Randomness) -> Frequencies: ...  # noqa: D102
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnCells:
+    """Cells that a draw shows: as they are shown, as they were, and what is known of the rest."""
+
+    shown: Frequencies
+    original: Frequencies
+    rest: Rest
+
+
+class Spread(Protocol):
+    """Distinct tuples of codes with counts, too many for one machine: they are where they are.
+
+    Maps give, column by column, the code at a coarser level of each code.
+    """
+
+    def fits(self, maps: Sequence[Codes] | None = None) -> bool:
+        """Whether the tuples, mapped, may be brought here; by an approximate count."""
+        ...
+
+    def rolled(self, maps: Sequence[Codes] | None = None) -> Frequencies:
+        """The tuples, mapped, here; raises :class:`TooManyError` where they do not fit."""
+        ...
+
+    def above(self, maps: Sequence[Codes], least: int) -> Frequencies:
+        """The mapped tuples that have more than so many rows, here."""
+        ...
+
+    def some(self, maps: Sequence[Codes]) -> Frequencies:
+        """Some of the mapped tuples, here, to measure on."""
+        ...
+
+    def part(self, places: Sequence[int]) -> Spread:
+        """The tuples of some of the columns."""
+        ...
+
+    def drawn(self, maps: Sequence[Codes], draw: Shows, bits: Randomness) -> DrawnCells:
+        """What a draw shows of the mapped tuples; each is drawn for once, where it is."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Whole classes of rows: the class of each row, ascending, and columns by their values."""
+
+    members: Members
+    columns: Mapping[str, Coded]
+
+
+@dataclass(frozen=True, eq=False)
+class Worked:
+    """What became of a chunk: which rows are kept, and what is to be told of them.
+
+    ``columns`` are whole numbers with a mask of nulls.
+    """
+
+    kept: Bools
+    columns: Mapping[str, tuple[Steps, Bools]]
+    part: object
+
+
+Work = Callable[[Chunk, Randomness], Worked]
+
+
+@dataclass(frozen=True, eq=False)
+class WorkedRows:
+    """Rows that were worked on elsewhere: their classes, kept columns, and worked-on ones."""
+
+    members: Members
+    kept: Mapping[str, Coded]
+    columns: Mapping[str, tuple[Steps, Bools]]
+    parts: Sequence[object]
+
+
+@runtime_checkable
+class SpreadTable(Protocol):
+    """A table whose rows are on other machines, and are to stay there: they are worked on there."""
+
+    def worked(
+        self,
+        coders: Mapping[str, Coder],
+        tuples: Frequencies,
+        members: Members,
+        *,
+        through: Sequence[str],
+        read: Sequence[str],
+        work: Work,
+        bits: Randomness,
+    ) -> WorkedRows:
+        """What a work makes of the rows of each class, in no order.
+
+        ``coders`` code the columns of ``tuples``, and ``members`` has the class of each tuple, -1
+        for none. Columns ``through`` are handed on as they are, those to ``read`` are worked on.
+        """
+        ...
+
+
+@runtime_checkable
+class Catalogue(Protocol):
+    """An engine that keeps tables by name."""
+
+    def refuse_name(self, name: str) -> None:
+        """Refuse a name that no new table can have."""
+        ...
+
+    def save(self, table: Table, name: str) -> None:
+        """Keep a table under a name that is free; whole or not at all."""
         ...
 
 

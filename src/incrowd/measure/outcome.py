@@ -5,9 +5,12 @@ None of this is covered by the guarantee.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import zip_longest
+
 import numpy as np
 
-from incrowd.codes.counted import Counted
+from incrowd.codes.counted import Counted, Rest
 from incrowd.codes.frequency import Frequencies, between, compared
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.measure.evaluation import Advice, Evaluation, Shift
@@ -15,15 +18,25 @@ from incrowd.measure.loss import normalised
 
 
 def outcome(
-    counted: Counted, released: Frequencies, *, crowd: float, target: str | None = None
+    counted: Counted,
+    released: Frequencies,
+    *,
+    crowd: float,
+    target: str | None = None,
+    rest: Rest | None = None,
+    before: Frequencies | None = None,
 ) -> Evaluation:
     """Hold a release against the table it was made from, both at the levels of the release.
 
     Cells of ``crowd`` rows survive as often as not. Rare labels of a ``target`` lie in smaller
-    cells, so that fewer of their rows are shown: how many is said for each.
+    cells, so that fewer of their rows are shown: how many is said for each. Of a table whose cells
+    are elsewhere ``counted`` has those that are shown, ``rest`` tells of the others, and ``before``
+    has the rows of each label of the target.
     """
-    rows = counted.frequencies.total
+    apart = rest or Rest(0, 0, 0, ())
+    rows = counted.frequencies.total + apart.rows
     kept, missing, surplus = compared(counted.frequencies, released)
+    missing += apart.rows
     inner, losses = {}, {}
     for at, (name, hierarchy, level) in enumerate(
         zip(counted.names, counted.hierarchies, counted.levels, strict=True)
@@ -40,24 +53,37 @@ def outcome(
         smallest_class=int(released.counts.min()) if len(released) else 0,
         loss=float(np.mean(list(losses.values()))),
         loss_by_column=losses,
-        cells_original=len(counted.frequencies),
+        cells_original=len(counted.frequencies) + apart.cells,
         cells_released=len(released),
-        likely_share=_likely(counted.frequencies, crowd),
+        likely_share=(_likely(counted.frequencies, crowd) + apart.likely) / max(rows, 1),
         detail_by_column={name: 1 - loss for name, loss in inner.items()},
-        sizes_original=_histogram(counted.frequencies),
+        sizes_original=_together(_histogram(counted.frequencies), apart.sizes),
         sizes_released=_histogram(released),
-        advice=_advice(counted, crowd),
+        advice=_advice(counted, crowd) if rest is None else [],
         target=target,
-        shifts=[] if target is None else _shifts(counted, released, counted.names.index(target)),
+        shifts=[] if target is None else _shifts(counted, released, target, before),
     )
 
 
-def _shifts(counted: Counted, released: Frequencies, at: int) -> list[Shift]:
+def _together(one: Sequence[int], other: Sequence[int]) -> list[int]:
+    """Two histograms as one, without empty ends."""
+    summed = [a + b for a, b in zip_longest(one, other, fillvalue=0)]
+    last = max((at for at, rows in enumerate(summed) if rows), default=-1)
+    return summed[: last + 1]
+
+
+def _shifts(
+    counted: Counted, released: Frequencies, target: str, held: Frequencies | None
+) -> list[Shift]:
     """The rows of each label of a column, before and after."""
+    at = counted.names.index(target)
     labels = counted.hierarchies[at].labels[counted.levels[at]]
+    first = (held.codes[:, 0], held.counts) if held else (
+        counted.frequencies.codes[:, at], counted.frequencies.counts,
+    )  # fmt: skip
     before, after = (
-        np.bincount(one.codes[:, at], weights=one.counts, minlength=len(labels)).astype(int)
-        for one in (counted.frequencies, released)
+        np.bincount(codes, weights=rows, minlength=len(labels)).astype(int)
+        for codes, rows in (first, (released.codes[:, at], released.counts))
     )
     return [
         Shift(label, int(original), int(shown))
@@ -74,10 +100,9 @@ def _loss(hierarchy: Hierarchy, level: int, released: Frequencies, at: int) -> f
     return float(np.average(lost[released.codes[:, at]], weights=released.counts))
 
 
-def _likely(frequencies: Frequencies, crowd: float) -> float:
-    """The share of rows in cells that are at least as large as the crowd that likely survives."""
-    large = frequencies.counts[frequencies.counts >= crowd].sum()
-    return float(large / max(frequencies.total, 1))
+def _likely(frequencies: Frequencies, crowd: float) -> int:
+    """The rows in cells that are at least as large as the crowd that likely survives."""
+    return int(frequencies.counts[frequencies.counts >= crowd].sum())
 
 
 def _advice(counted: Counted, crowd: float) -> list[Advice]:
@@ -89,7 +114,7 @@ def _advice(counted: Counted, crowd: float) -> list[Advice]:
             continue
         target = [*counted.levels[:at], level, *counted.levels[at + 1 :]]
         rolled = counted.frequencies.rolled(between(counted.hierarchies, counted.levels, target))
-        found.append(Advice(name, level, _likely(rolled, crowd)))
+        found.append(Advice(name, level, _likely(rolled, crowd) / max(rolled.total, 1)))
     return sorted(found, key=lambda advice: -advice.likely_share)
 
 

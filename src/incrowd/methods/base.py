@@ -68,7 +68,7 @@ class Method(Protocol):
         """What is settled without the table."""
         ...
 
-    def count(self, table: Table) -> Counted | Rows:
+    def count(self, table: Table) -> Counted | Rows | Elsewhere:
         """The table as distinct tuples. Nothing is drawn."""
         ...
 
@@ -84,12 +84,35 @@ def protection(spec: Spec) -> dict[str, Any]:
     return {"unit": "one person", "without_id": "dropped" if spec.unit.without_id else None}
 
 
-def refuse_outside(table: Counted | Rows) -> None:
+def here(counted: Counted | Rows | Elsewhere) -> Counted | Rows:
+    """Tuples that are on this machine; refuses others."""
+    if not isinstance(counted, Counted | Rows):
+        raise TableError(
+            "This works on all distinct tuples of a table, and those of this one are on other "
+            "machines. Give it a part of the table."
+        )
+    return counted
+
+
+class Elsewhere(Protocol):
+    """Counted tuples that are not on this machine."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...  # noqa: D102
+
+    def column(self, at: int) -> Counted: ...  # noqa: D102
+
+
+def refuse_outside(table: Counted | Rows | Elsewhere) -> None:
     """Refuse columns none of whose values is in the declared domain: a mistake, not data.
 
     At the root nothing is shown of a column, whatever its values are.
     """
     counted = table.counted if isinstance(table, Rows) else table
+    if not isinstance(counted, Counted):  # it is elsewhere, and is looked at column by column
+        for at in range(len(counted.names)):
+            refuse_outside(counted.column(at))
+        return
     for at, (name, hierarchy, level) in enumerate(
         zip(counted.names, counted.hierarchies, counted.levels, strict=True)
     ):

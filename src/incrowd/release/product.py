@@ -14,8 +14,9 @@ from typing import TypeAlias
 import numpy as np
 
 from incrowd.codes.axis import Axis
-from incrowd.codes.counted import Counted, Shown
+from incrowd.codes.counted import Counted, Rest, Shown
 from incrowd.codes.forms import Form, form_at, form_on, numbered
+from incrowd.codes.frequency import Frequencies
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.engine.table import Table
 from incrowd.measure.evaluation import Evaluation, by_labels, invented
@@ -51,13 +52,27 @@ class Recoded:
 
 
 @dataclass(frozen=True, eq=False)
+class Apart:
+    """What is known of cells that were drawn on other machines and are not among ``original``.
+
+    ``rest`` sums them up, ``some`` are cells of the whole table to measure on, and ``target`` has
+    the rows of each label of the target, if there is one.
+    """
+
+    rest: Rest
+    some: Counted
+    target: Frequencies | None
+
+
+@dataclass(frozen=True, eq=False)
 class Product:
     """One table: its rows, the tuples that they were made from, and how they look to a reader.
 
     ``shown`` has the generalised columns alone; ``stars`` more rows show nothing in any of them.
     A safe release by levels names the ``crowd`` that survives as often as not, and the ``target``
-    if it has one; one with noisy columns says how its ``noise`` is measured. ``warnings`` are what
-    the method itself has to say.
+    if it has one; one with noisy columns says how its ``noise`` is measured. Where cells were drawn
+    elsewhere, ``original`` has those that are shown, and ``apart`` tells of the others.
+    ``warnings`` are what the method itself has to say.
     """
 
     data: Table
@@ -73,6 +88,7 @@ class Product:
     target: str | None = None
     noise: Callable[[], Noisiness] | None = None
     warnings: tuple[str, ...] = ()
+    apart: Apart | None = None
 
     @property
     def rows(self) -> int:
@@ -126,7 +142,12 @@ class Product:
         """What the table keeps, loses and risks."""
         if self.crowd is not None:
             shown = self.shown.frequencies
-            return outcome(self.original, shown, crowd=self.crowd, target=self.target)
+            if self.apart is None:
+                return outcome(self.original, shown, crowd=self.crowd, target=self.target)
+            return outcome(
+                self.original, shown, crowd=self.crowd, target=self.target,
+                rest=self.apart.rest, before=self.apart.target,
+            )  # fmt: skip
         found = by_labels(self.original, self.axes, self.shown, stars=False)
         return found if self.noise is None else replace(found, noise=self.noise())
 

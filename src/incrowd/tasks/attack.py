@@ -18,7 +18,7 @@ from incrowd.attacks.trial import ATTACKS, TRIES, tried
 from incrowd.codes.counted import COUNT
 from incrowd.engine.count import count, read_shown
 from incrowd.engine.source import open_for
-from incrowd.engine.table import Table, TableError
+from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import IncrowdError, check_choice, check_whole
 from incrowd.measure.estimate import CONFIDENCE, Attacked, Estimate, Rate
 from incrowd.measure.evaluation import leveled
@@ -51,6 +51,7 @@ def attack(
     also: Sequence[Any] = (),
     identity: str | None = None,
     seed: int | None = None,
+    engine: Engine | None = None,
 ) -> Attacked:
     """Try to break a release, for the curator alone.
 
@@ -75,14 +76,14 @@ def attack(
     if identity is not None and not noisy:
         raise IncrowdError("An identity column is for specs of the method 'k-epsilon'.")
     start = None if seed is None else int(check_whole("seed", seed, 0))
-    after, told = opened(released)
-    before = open_for(file, original)
+    after, told = opened(released, engine)
+    before = open_for(file, original, engine=engine)
     scene = _scene(
         file,
         before,
         after,
         told,
-        control=None if control is None else open_for(file, control),
+        control=None if control is None else open_for(file, control, engine=engine),
         secrets=secrets,
     )
     found = tried(

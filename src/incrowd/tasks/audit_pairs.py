@@ -45,7 +45,7 @@ import numpy as np
 from incrowd.arrays import Floats
 from incrowd.codes.counted import Counted, Rows
 from incrowd.codes.frequency import Frequencies
-from incrowd.methods.base import Method, Walk
+from incrowd.methods.base import Method, Walk, here
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.binomial import log_absent, log_present
 from incrowd.privacy.counts import law_of
@@ -294,7 +294,7 @@ def _classes(file: SpecFile, method: Method, rng: np.random.Generator) -> Iterat
     size = max(4 * (file.spec.release.k or _SMALL_K), 20)
     for rows in (size, size + 1, 2 * size):
         table = made_up(file, rows, rng)
-        yield Less((method.count(table), method.count(table.head(rows - 1))), rows)
+        yield Less((here(method.count(table)), here(method.count(table.head(rows - 1)))), rows)
 
 
 def _drawn_with(events: Sequence[Event]) -> Iterator[SafeRelease | CountsEvent]:

@@ -14,7 +14,7 @@ import numpy as np
 from incrowd.codes.hierarchy import Hierarchy, HierarchyError
 from incrowd.codes.values import canonical
 from incrowd.engine.source import open_for
-from incrowd.engine.table import Table, TableError, Tally
+from incrowd.engine.table import Engine, Table, TableError, Tally
 from incrowd.errors import IncrowdError
 from incrowd.measure.labels import ambiguous
 from incrowd.methods.registry import method_of
@@ -48,13 +48,18 @@ class Finding:
         return f"{self.column}: {self.message}" if self.column else self.message
 
 
-def check(spec: SpecFile | Path | str | Mapping[str, Any], table: Any = None) -> list[Finding]:
+def check(
+    spec: SpecFile | Path | str | Mapping[str, Any],
+    table: Any = None,
+    *,
+    engine: Engine | None = None,
+) -> list[Finding]:
     """All findings, the wrong ones first. The table is read one column at a time.
 
-    Without a table, the one that the spec names is opened.
+    Without a table, the one that the spec names is opened; by ``engine``, if it is given.
     """
     file = taken(spec)
-    table = open_for(file, table)
+    table = open_for(file, table, engine=engine)
     order = {"wrong": 0, "doubtful": 1, "note": 2}
     found = [*_findings(file, table), *_expected(file, table)]
     return sorted(found, key=lambda finding: order[finding.kind])

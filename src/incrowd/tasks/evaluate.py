@@ -10,7 +10,7 @@ from typing import Any
 from incrowd.codes.counted import COUNT, CountNoise
 from incrowd.engine.count import count, read_shown
 from incrowd.engine.source import open_for, open_table
-from incrowd.engine.table import Table, TableError
+from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import IncrowdError, check_choice
 from incrowd.measure.evaluation import ByLabels, by_labels, leveled
 from incrowd.privacy.randomness import Randomness, SystemRandomness
@@ -33,6 +33,7 @@ def evaluate(
     holdout: Any = None,
     identity: str | None = None,
     bits: Randomness | None = None,
+    engine: Engine | None = None,
 ) -> ByLabels:
     """Loss, risk and utility of a release, for the curator alone.
 
@@ -47,15 +48,15 @@ def evaluate(
     cannot tell is None, and what fresh noise would do is simulated beside it, and called so.
     """
     file = taken(spec)
-    before = open_for(file, original)
-    after, known = opened(released)
+    before = open_for(file, original, engine=engine)
+    after, known = opened(released, engine=engine)
     found = evaluate_tables(
         before,
         after,
         file.spec,
         folder=file.folder,
         target=target,
-        held_out=None if holdout is None else open_for(file, holdout),
+        held_out=None if holdout is None else open_for(file, holdout, engine=engine),
         known=known,
     )
     if file.spec.release is None or file.spec.release.method != "k-epsilon":
@@ -166,14 +167,16 @@ class Known:
     events: tuple[Mapping[str, Any], ...] = ()
 
 
-def opened(released: Any) -> tuple[Table, Known]:
+def opened(released: Any, engine: Engine | None = None) -> tuple[Table, Known]:
     """A released table, and what the certificate beside it tells.
 
-    What was escaped for spreadsheets is read back.
+    What was escaped for spreadsheets is read back. ``engine`` opens what is no file here.
     """
     if isinstance(released, Release):
         released = _only_file(released)
-    table, certified = open_table(released, empty=True), _certified(released)
+    here = isinstance(released, str | Path) and Path(released).is_file()
+    table = open_table(released, empty=True, engine=None if here else engine)
+    certified = _certified(released)
     if certified is None:
         return table, Known()
     found, certificate = certified

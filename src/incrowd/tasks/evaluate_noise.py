@@ -48,7 +48,7 @@ def simulated(file: SpecFile, table: Table, *, bits: Randomness) -> Simulated:
     """What the spec's noise does to the table, over runs with fresh noise."""
     method = KEpsilon(file)
     release = method.release
-    rows = method.count(table)
+    rows = method.tuples(table)
     found = classes(rows, method.every, release, bits=bits)
     data = noisy_rows(rows, found, method.noisy, release)
     everyone = np.ones(len(data.members), dtype=bool)

@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from incrowd.arrays import Progress, Step
 from incrowd.attacks.own import attack_own
-from incrowd.engine.source import open_for
+from incrowd.engine.source import catalogue, open_for
 from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import IncrowdError, IncrowdWarning
 from incrowd.measure.evaluation import Evaluation
@@ -74,7 +74,8 @@ class Release:
     def data(self) -> Any:
         """The released rows as a data frame; of slices, a list of them.
 
-        Who gave a pandas data frame gets one, anybody else a Polars one.
+        Who gave a pandas data frame gets one, who gave a table on Spark one of Spark, anybody else
+        a Polars one.
         """
         frames = [table.frame() for table in self.tables]
         if self.library == "pandas":
@@ -96,6 +97,20 @@ class Release:
             shutil.copytree(self.folder, draft, dirs_exist_ok=True)
             shutil.copytree(self.curator, hidden, dirs_exist_ok=True)
         return public
+
+    def save_table(self, name: str) -> tuple[str, ...]:
+        """Save the released rows as a table of Spark's catalogue; slices as NAME_1, NAME_2, ...
+
+        The answer are the names. What the table holds is what the files hold, in no order.
+        """
+        home, several = catalogue(self.tables[0].engine), len(self.tables) > 1
+        names = [f"{name}_{number}" for number in range(1, len(self.tables) + 1)]
+        names = names if several else [name]
+        for one in names:
+            home.refuse_name(one)
+        for one, table in zip(names, self.tables, strict=True):
+            home.save(table, one)
+        return tuple(names)
 
     def __repr__(self) -> str:
         rows = " + ".join(f"{table.release.rows:,}" for table in self.certificate.tables)

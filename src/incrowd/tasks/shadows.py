@@ -28,7 +28,7 @@ from incrowd.engine.table import Engine
 from incrowd.errors import IncrowdError, ParameterError
 from incrowd.measure.estimate import Estimate
 from incrowd.measure.labels import Reader
-from incrowd.methods.base import Method, Walk
+from incrowd.methods.base import Method, Walk, here
 from incrowd.methods.registry import method_of
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release.product import Made, Product
@@ -105,7 +105,7 @@ class Shadows:
         method = method_of(file)
         if isinstance(file.spec.unit, PersonId):
             source = source.one_row_each(file.spec.unit.id, _bits(rng))
-        return cls(method, method.count(source), source.engine)
+        return cls(method, here(method.count(source)), source.engine)
 
     @property
     def frequencies(self) -> Frequencies:

@@ -68,7 +68,7 @@ def choices(
         )
     method = KEpsilon(file)
     release = method.release
-    rows = method.count(table)
+    rows = method.tuples(table)
     total = rows.frequencies.total
     fitting = [k for k in ks if k <= total]
     found = []

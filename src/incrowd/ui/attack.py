@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from incrowd.ui import results, terminal
-from incrowd.ui.options import number, parsed
+from incrowd.ui.options import EngineName, Master, Settings, engine_of, number, parsed
 
 
 def attack(
@@ -45,6 +45,9 @@ def attack(
         str | None, typer.Option("--id", help="A column that names the same row in both tables.")
     ] = None,
     seed: Annotated[str | None, number("To attack the same people again.")] = None,
+    engine: EngineName = None,
+    master: Master = None,
+    conf: Settings = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Try to break a release: find people's rows and secrets, and whether they are in it.
@@ -69,5 +72,6 @@ def attack(
         also=also or (),
         identity=identity,
         seed=parsed("seed", seed),
+        engine=engine_of(engine, master, conf),
     )
     terminal.print_json(found.as_dict()) if as_json else results.print_attacks(found)

@@ -19,7 +19,7 @@ from incrowd.ui import results, terminal
 from incrowd.ui.attack import attack
 from incrowd.ui.audit import audit
 from incrowd.ui.groups import hierarchies, ledgers
-from incrowd.ui.options import number, parsed
+from incrowd.ui.options import EngineName, Master, Settings, engine_of, number, parsed
 from incrowd.ui.plan import plan
 from incrowd.ui.specs import check, confirm, init, rehearse, sample, schema
 from incrowd.ui.terminal import say as print  # noqa: A004 - names and values come from anywhere
@@ -160,13 +160,20 @@ def publish(
     ledger: Annotated[Path | None, typer.Option(help="The budget of the table.")] = None,
     sign: Annotated[Path | None, typer.Option(help="An Ed25519 private key (PEM).")] = None,
     seed: Annotated[str | None, number("For tests only: makes it NOT private.")] = None,
+    engine: EngineName = None,
+    master: Master = None,
+    conf: Settings = None,
+    save_as: Annotated[
+        str | None,
+        typer.Option("--table", help="Save the rows as a table of Spark's catalogue, too."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """Publish a release: data, certificate, scheme; and, beside it, a private report.
 
     Exit status 1 if nothing survived: the release is there, and empty.
     """
-    from incrowd.engine.source import open_for
+    from incrowd.engine.source import catalogue, open_for
     from incrowd.privacy.randomness import SeededRandomness
     from incrowd.release.keys import load_key
     from incrowd.release.ledger import Ledger
@@ -174,8 +181,10 @@ def publish(
     from incrowd.tasks.expect import expect
     from incrowd.tasks.publish import publish as make
 
-    file = load(spec)
-    table = open_for(file) if file.spec.size == "public" else None
+    file, worker = load(spec), engine_of(engine, master, conf)
+    if save_as is not None:
+        catalogue(worker).refuse_name(save_as)
+    table = open_for(file, engine=worker) if file.spec.size == "public" else None
     if not as_json:
         for line in expect(file, table).lines():
             print(line)
@@ -190,11 +199,13 @@ def publish(
                 ledger=Ledger(ledger) if ledger else None,
                 key=load_key(sign) if sign else None,
                 bits=None if whole is None else SeededRandomness(whole),
+                engine=worker,
                 step=_pausing(step),
                 progress=tell,
             )
     except KeyboardInterrupt as error:
         raise _StoppedError("Interrupted.") from error
+    saved = release.save_table(save_as) if save_as is not None else ()
     for warning in release.warnings:
         print(f"incrowd: warning: {warning}", file=sys.stderr)
     certificate = release.certificate
@@ -204,6 +215,8 @@ def publish(
         return int(release.empty)
     for line in results.published(release):
         print(line)
+    for name in saved:
+        print(f"Saved as the table {name}.")
     return int(release.empty)
 
 
@@ -278,12 +291,18 @@ def evaluate(
     identity: Annotated[
         str | None, typer.Option("--id", help="A column that names the same row in both tables.")
     ] = None,
+    engine: EngineName = None,
+    master: Master = None,
+    conf: Settings = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Hold a released table against its original: loss, risk, utility. For you alone."""
     from incrowd.tasks.evaluate import evaluate as compare
 
-    found = compare(original, released, spec, target=target, holdout=holdout, identity=identity)
+    found = compare(
+        original, released, spec, target=target, holdout=holdout, identity=identity,
+        engine=engine_of(engine, master, conf),
+    )  # fmt: skip
     terminal.print_json(found.as_dict()) if as_json else results.print_evaluation(found)
 
 

@@ -2,17 +2,53 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incrowd.errors import ParameterError
+from incrowd.errors import IncrowdError, ParameterError, check_choice
+
+if TYPE_CHECKING:
+    from incrowd.engine.table import Engine
+
+EngineName = Annotated[
+    str | None, typer.Option("--engine", help="Where tables are worked on: local or spark.")
+]
+Master = Annotated[
+    str | None, typer.Option(help="Of Spark, such as spark://HOST:7077; else this machine.")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--conf", help="A setting of Spark, NAME=VALUE. Can be repeated."),
+]
 
 
 def number(help_text: str) -> typer.models.OptionInfo:
     """An option for a number; parsed by :func:`parsed`, so that errors name the value."""
     option: typer.models.OptionInfo = typer.Option(metavar="NUMBER", help=help_text)
     return option
+
+
+def engine_of(name: str | None, master: str | None, conf: Sequence[str] | None) -> Engine | None:
+    """The engine that options name; None leaves it to the table."""
+    from incrowd.engine.source import local_engine, spark_engine
+
+    chosen = check_choice("engine", name or ("spark" if master or conf else "local"), _ENGINES)
+    if chosen == "local":
+        if master or conf:
+            raise IncrowdError("The options --master and --conf are for --engine spark.")
+        return None if name is None else local_engine()
+    settings = {}
+    for one in conf or ():
+        key, sign, value = one.partition("=")
+        if not sign or not key:
+            raise ParameterError("conf", "be NAME=VALUE", one)
+        settings[key.strip()] = value
+    return spark_engine(master, settings)
+
+
+_ENGINES = ("local", "spark")
 
 
 def parsed(name: str, text: str | None) -> Any:

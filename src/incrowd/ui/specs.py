@@ -11,7 +11,7 @@ import typer
 
 from incrowd.errors import IncrowdError
 from incrowd.ui import results, terminal
-from incrowd.ui.options import number, parsed
+from incrowd.ui.options import EngineName, Master, Settings, engine_of, number, parsed
 from incrowd.ui.terminal import say as print  # noqa: A004 - names and values come from anywhere
 
 
@@ -105,6 +105,9 @@ def confirm(
 
 def check(
     spec: Annotated[Path, typer.Argument(help="The spec.")],
+    engine: EngineName = None,
+    master: Master = None,
+    conf: Settings = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """Hold a spec against its table: everything wrong or doubtful, with counts."""
@@ -113,7 +116,7 @@ def check(
     from incrowd.tasks.check import foreseen
 
     file = load(spec)
-    findings = checked(file)
+    findings = checked(file, engine=engine_of(engine, master, conf))
     if file.spec.release is not None and not file.spec.unconfirmed:
         findings = [*foreseen(file), *findings]
     wrong = any(finding.kind == "wrong" for finding in findings)

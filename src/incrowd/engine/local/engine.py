@@ -18,7 +18,7 @@ import polars as pl
 from incrowd.arrays import Bools, Counts
 from incrowd.engine.address import is_address, without_secrets
 from incrowd.engine.local.excel import open_excel
-from incrowd.engine.local.made import MadeTable, used_labels
+from incrowd.engine.local.made import MadeTable, masked, used_labels
 from incrowd.engine.local.postgres import read_postgres
 from incrowd.engine.local.statistics import STATISTICS, open_statistics
 from incrowd.engine.local.table import LocalTable
@@ -111,12 +111,8 @@ class LocalEngine:
         order: Sequence[str],
     ) -> LocalTable:
         """A table of rows: columns of labels by code, and plain columns with a mask of nulls."""
-        columns = {
-            name: pl.select(pl.when(~pl.Series(null)).then(pl.Series(values))).to_series()
-            for name, (values, null) in plain.items()
-        }
         return MadeTable(
-            {name: used_labels(*known) for name, known in coded.items()}, columns, order
+            {name: used_labels(*known) for name, known in coded.items()}, masked(plain), order
         )
 
 

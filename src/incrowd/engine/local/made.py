@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from incrowd.arrays import Codes
+from incrowd.arrays import Bools, Codes
 from incrowd.engine.local import parquet
 from incrowd.engine.local.table import LocalTable, inner_names, write_whole
 
@@ -59,6 +59,14 @@ def used_labels(texts: Sequence[object], codes: Codes) -> tuple[list[object], An
     """The labels that occur, and small codes for them."""
     used, at = np.unique(codes, return_inverse=True)
     return [texts[code] for code in used.tolist()], at.astype(np.min_scalar_type(len(used)))
+
+
+def masked(plain: Mapping[str, tuple[np.ndarray[Any, Any], Bools]]) -> dict[str, pl.Series]:
+    """Plain columns with nulls where their masks say so."""
+    return {
+        name: pl.select(pl.when(~pl.Series(null)).then(pl.Series(values))).to_series()
+        for name, (values, null) in plain.items()
+    }
 
 
 def _kind(values: Sequence[object]) -> type[pl.DataType] | None:

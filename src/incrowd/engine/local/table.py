@@ -84,6 +84,10 @@ class LocalTable:
         frame = self._frame.select(pl.col(inner).unique()).collect(engine="streaming")
         return frame.get_column(inner).to_list()
 
+    def gathered(self, columns: Sequence[str]) -> LocalTable:  # noqa: ARG002 - it is near already
+        """The table itself."""
+        return self
+
     def tallies(self, columns: Sequence[str]) -> Iterator[Tally]:
         """Distinct tuples with counts.
 
@@ -132,7 +136,7 @@ class LocalTable:
             .agg(pl.col(number).get(pl.col(draw).arg_min()))
             .select(number)
         )
-        index = _free_name(self._columns)
+        index = free_name(self._columns)
         kept = self._named.with_row_index(index).join(
             chosen.lazy().select(pl.col(number).alias(index)),
             on=index,
@@ -318,7 +322,7 @@ def inner_names(names: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in names:
         pattern = name == "*" or (name.startswith("^") and name.endswith("$"))
-        found[name] = _free_name([*names, *found.values()]) if pattern else name
+        found[name] = free_name([*names, *found.values()]) if pattern else name
     return found
 
 
@@ -330,13 +334,18 @@ def _mostly_repeats(frame: pl.LazyFrame, rows: int) -> bool:
 
 def _tally(frame: pl.LazyFrame, columns: Sequence[str]) -> Tally:
     """Group by codes of the texts rather than by the texts: they are compared far faster."""
-    count = _free_name(columns)
+    count = free_name(columns)
     schema = frame.collect_schema()
     texts = [name for name in columns if schema[name] == pl.String]
     coded = frame.with_columns(
         pl.col(name).cast(pl.Categorical(pl.Categories.random())) for name in texts
     )
-    grouped = coded.group_by(columns).agg(pl.len().alias(count)).collect(engine="streaming")
+    return tally_of(coded.group_by(columns).agg(pl.len().alias(count)).collect(engine="streaming"))
+
+
+def tally_of(grouped: pl.DataFrame) -> Tally:
+    """Tuples that were counted already, their counts in the last column."""
+    *columns, count = grouped.columns
     values, codes = [], []
     for name in columns:
         distinct = grouped.select(pl.col(name).unique())
@@ -356,7 +365,7 @@ def _tally(frame: pl.LazyFrame, columns: Sequence[str]) -> Tally:
     )
 
 
-def _free_name(taken: Sequence[str]) -> str:
+def free_name(taken: Sequence[str]) -> str:
     """A column name that is not in use."""
     name = "_incrowd"
     while name in taken:

@@ -68,7 +68,7 @@ def open_text(path: Path, delimiter: str | None, header: int | None) -> tuple[pl
     header = titled.header if titled else header
     above = (header or 1) - 1
     units = _below(path, _units(path, encoding), above)
-    delimiter = delimiter or _delimiter(_head(path, encoding, above))
+    delimiter = delimiter or delimiter_of(_head(path, encoding, above))
     names, trouble = _header(path, delimiter, encoding, above)
     columns = None if ours else len(names)
     if fault := find_fault(units, delimiter, columns):
@@ -117,7 +117,7 @@ def _titled(path: Path, encoding: str) -> Titled | None:
     first = next((line for line in lines if line.strip()), "")
     split = [mark for mark in _DELIMITERS if len(_fields(first, mark)) > 1]
     found = {}
-    for mark in [_delimiter(first)] if split else _DELIMITERS:
+    for mark in [delimiter_of(first)] if split else _DELIMITERS:
         rows = dict(islice(_numbered(lines, mark), LOOKED_AT))
         titled = under_title(rows)
         if titled and _is_even([row for at, row in rows.items() if at >= titled.header]):
@@ -300,7 +300,7 @@ def _is_written_in(path: Path, encoding: str) -> bool:
     return True
 
 
-def _delimiter(head: str) -> str:
+def delimiter_of(head: str) -> str:
     """The one of , ; tab | that splits the header most often; text in quotes does not count."""
     parts = {mark: len(_fields(head, mark)) for mark in _DELIMITERS}
     return max(parts, key=lambda mark: parts[mark])

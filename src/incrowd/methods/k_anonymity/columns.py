@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 
 from incrowd.anonymize.lattice import MOST_NODES
-from incrowd.codes.counted import Rows
 from incrowd.errors import IncrowdError
 from incrowd.methods.base import Settled, published
 from incrowd.release.statements import RULES
@@ -61,12 +61,11 @@ class Columns:
                 known[f"rule {name}: {kind}"] = float(value)
         return known
 
-    def warnings(self, rows: Rows) -> tuple[str, ...]:
+    def warnings(self, kept: Mapping[str, Sequence[object]], total: int) -> tuple[str, ...]:
         """What the curator should know: kept columns that name people, baselines."""
         found = []
-        total = rows.frequencies.total
         for name in self.kept:
-            values = len(rows.kept[name])
+            values = len(kept[name])
             if values > _NEARLY_ALL * total and total >= _FEW_ROWS:
                 found.append(
                     f"The column '{name}' is kept as it is and has {values:,} values in {total:,} "

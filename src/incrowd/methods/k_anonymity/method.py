@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -10,9 +11,10 @@ from incrowd.codes.counted import Rows, Shown
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.codes.hierarchy import ROOT
 from incrowd.engine.count import count_rows
-from incrowd.engine.table import Engine, Table
+from incrowd.engine.table import Engine, Table, TooManyError
 from incrowd.errors import IncrowdError
 from incrowd.methods.base import Settled, Walk, cells, protection, published
+from incrowd.methods.k_anonymity.apart import ApartRows, apart, keep, looks_of
 from incrowd.methods.k_anonymity.classes import Classes, classes
 from incrowd.methods.k_anonymity.columns import Columns
 from incrowd.privacy.events import Event
@@ -43,23 +45,39 @@ class KAnonymity:
         """Classes of at least k."""
         return self._columns.settled
 
-    def count(self, table: Table) -> Rows:
-        """The tuples of generalised and kept columns."""
-        return count_rows(table, self._columns.declared, tuple(self._columns.kept))
+    def count(self, table: Table) -> Rows | ApartRows:
+        """The tuples of generalised and kept columns; of too many, those that decide classes."""
+        try:
+            return count_rows(table, self._columns.declared, tuple(self._columns.kept))
+        except TooManyError:
+            found = apart(table, self._columns)
+            if found is None:
+                raise
+            return found
 
-    def make(self, rows: Rows, walk: Walk) -> Made:
+    def make(self, counted: Rows | ApartRows, walk: Walk) -> Made:
         """Search, recode."""
+        rows = counted.rows if isinstance(counted, ApartRows) else counted
         columns, original = self._columns, rows.counted
         walk.step("search")
         every = {**columns.quasi, **columns.kept}
         found = classes(rows, every, self._release, bits=walk.bits, progress=walk.progress)
         walk.step("recode")
         starred = self._release.suppressed == "starred"
-        shown = _shown(rows, _without_stars(found) if starred else found)
+        seen = _without_stars(found) if starred else found
+        kept: Mapping[str, list[object]] = rows.kept
+        if isinstance(counted, ApartRows):
+            kept, shown = self._joined(counted, seen, walk)
+        else:
+            shown = _shown(rows, seen)
         stars = rows.frequencies.total - shown.total if starred else 0
         looks = merged(shown.codes[:, : len(original.names)], shown.counts)
+        labels: dict[str, list[object]] = dict(
+            zip(original.names, map(list, found.labels), strict=True)
+        )
+        labels |= kept
         product = Product(
-            data=self._table(rows, found, shown, stars, walk.engine),
+            data=self._table(labels, shown, stars, walk.engine),
             original=original,
             shown=Shown(found.labels, looks, found.levels or ()),
             columns=columns.quasi,
@@ -67,17 +85,24 @@ class KAnonymity:
             parameters=columns.parameters(),
             stars=stars,
             kept=tuple(columns.kept),
-            warnings=columns.warnings(rows),
+            warnings=columns.warnings(kept, rows.frequencies.total),
         )
         return Made((product,), self.promise, self.events, original, reasons=self._columns.reasons)
 
+    def _joined(
+        self, counted: ApartRows, found: Classes, walk: Walk
+    ) -> tuple[dict[str, list[object]], Frequencies]:
+        """The rows that are shown, recoded where they are: kept values, codes with counts."""
+        through = tuple(self._columns.kept)
+        worked = counted.worked(found, keep, walk.bits, through=through)
+        codes = [looks_of(found, worked.members), *(worked.kept[name][1] for name in through)]
+        ones = np.ones(len(worked.members), dtype=np.int64)
+        shown = merged(np.column_stack(codes).astype(np.int32), ones)
+        return {name: list(worked.kept[name][0]) for name in through}, shown
+
     def _table(
-        self, rows: Rows, found: Classes, shown: Frequencies, stars: int, engine: Engine
+        self, labels: dict[str, list[object]], shown: Frequencies, stars: int, engine: Engine
     ) -> Table:
-        labels: dict[str, list[object]] = dict(
-            zip(rows.counted.names, map(list, found.labels), strict=True)
-        )
-        labels |= rows.kept
         if stars:
             row = []
             for name in labels:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,7 +33,7 @@ def noisiness(
         linking=exactly(itself.risk),
         linking_shared=exactly(itself.shared),
         suppressed_by_confidence=int((~kept).sum()),
-        warnings=tuple(_warnings(data)),
+        warnings=tuple(words(findings(data))),
         simulated=Simulated(*linked(data, bits), note=FRESH),
     )
 
@@ -132,34 +133,66 @@ def chances(column: NoisyValues, members: Members) -> Floats:
     return found
 
 
-def _warnings(data: NoisyRows) -> list[str]:
-    """What the curator should know: classes without noise, exposed rows, copied columns."""
-    found = []
+@dataclass(frozen=True)
+class Findings:
+    """What the curator should know of noisy columns.
+
+    For each the number of classes without noise and of exposed rows; and which two columns look
+    like copies of each other.
+    """
+
+    bare: dict[str, int]
+    exposed: dict[str, int]
+    alike: frozenset[tuple[str, str]]
+
+    def __add__(self, other: Findings) -> Findings:
+        return Findings(
+            {name: bare + other.bare[name] for name, bare in self.bare.items()},
+            {name: rows + other.exposed[name] for name, rows in self.exposed.items()},
+            self.alike & other.alike,
+        )
+
+
+def findings(data: NoisyRows) -> Findings:
+    """Classes without noise, exposed rows, copied columns."""
+    bare, exposed = {}, {}
     for column in data.columns:
-        bare = int((column.noise.scale == 0).sum())
-        if bare:
-            found.append(
-                f"{bare:,} class(es) have a single value of '{column.name}', shown without noise. "
-                "Use 'bounds: declared', or a larger k."
-            )
+        bare[column.name] = int((column.noise.scale == 0).sum())
         values = np.bincount(data.members[~column.null], minlength=data.classes)
-        exposed = int(((chances(column, data.members) > _EXPOSED) & (values > 1)[data.members]
-                       & (column.noise.scale > 0)[data.members]).sum())  # fmt: skip
-        if exposed:
-            found.append(
-                f"{exposed:,} row(s) have a value of '{column.name}' so far from the others of "
-                "their class that noise does not hide it. Use a smaller epsilon, a larger k, or "
-                "'confidence'."
-            )
+        exposed[column.name] = int(
+            ((chances(column, data.members) > _EXPOSED) & (values > 1)[data.members]
+             & (column.noise.scale > 0)[data.members]).sum()
+        )  # fmt: skip
+    alike = set()
     for at, first in enumerate(data.columns):
         for second in data.columns[at + 1 :]:
             some = ~(first.null | second.null)
             if _alike(first.steps[some], second.steps[some]):
-                found.append(
-                    f"The columns '{first.name}' and '{second.name}' look like copies of each "
-                    "other. Both carry the same information and share epsilon; drop one."
-                )
-    return found
+                alike.add((first.name, second.name))
+    return Findings(bare, exposed, frozenset(alike))
+
+
+def words(found: Findings) -> list[str]:
+    """What was found, in sentences."""
+    said = []
+    for name, bare in found.bare.items():
+        if bare:
+            said.append(
+                f"{bare:,} class(es) have a single value of '{name}', shown without noise. Use "
+                "'bounds: declared', or a larger k."
+            )
+        if found.exposed[name]:
+            said.append(
+                f"{found.exposed[name]:,} row(s) have a value of '{name}' so far from the others "
+                "of their class that noise does not hide it. Use a smaller epsilon, a larger k, or "
+                "'confidence'."
+            )
+    said += [
+        f"The columns '{first}' and '{second}' look like copies of each other. Both carry the same "
+        "information and share epsilon; drop one."
+        for first, second in sorted(found.alike)
+    ]
+    return said
 
 
 def _alike(one: Steps, other: Steps) -> bool:

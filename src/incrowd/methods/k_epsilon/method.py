@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.arrays import Codes, Places, Steps
-from incrowd.codes.counted import Rows, Shown
+from incrowd.arrays import Bools, Codes, Places, Steps
+from incrowd.codes.counted import Counted, Rows, Shown
 from incrowd.codes.frequency import merged
+from incrowd.codes.grid import Grid
 from incrowd.engine.count import count_rows
 from incrowd.engine.table import Engine, Table
 from incrowd.errors import IncrowdError
+from incrowd.measure.noise import Noisiness
 from incrowd.methods.base import Settled, Walk, in_reading_order, protection, published
+from incrowd.methods.k_anonymity.apart import ApartRows, apart, looks_of
 from incrowd.methods.k_anonymity.classes import Classes, classes
 from incrowd.methods.k_anonymity.columns import Columns
+from incrowd.methods.k_epsilon.apart import NoisyWork, Part, grids, together
 from incrowd.methods.k_epsilon.loss import noisiness
-from incrowd.methods.k_epsilon.rows import NoisyRows, NoisyValues, noisy_rows
+from incrowd.methods.k_epsilon.rows import NoisyRows, noisy_rows
 from incrowd.privacy.events import Event
 from incrowd.release.certificate import NoisyColumn, Promise
 from incrowd.release.product import Made, Product
@@ -47,8 +51,12 @@ class KEpsilon:
         """Classes of at least k."""
         return self.columns.settled
 
-    def count(self, table: Table) -> Rows:
-        """The tuples of generalised, kept and noisy columns."""
+    def count(self, table: Table) -> Rows | ApartRows:
+        """The tuples of all columns; of rows that are elsewhere, those that decide classes."""
+        return apart(table, self.columns) or self.tuples(table)
+
+    def tuples(self, table: Table) -> Rows:
+        """The tuples of generalised, kept and noisy columns, here."""
         return count_rows(table, self.columns.declared, (*self.columns.kept, *self.noisy))
 
     @property
@@ -56,38 +64,92 @@ class KEpsilon:
         """All columns that are shown."""
         return {**self.columns.quasi, **self.columns.kept, **self.noisy}
 
-    def make(self, rows: Rows, walk: Walk) -> Made:
+    def make(self, rows: Rows | ApartRows, walk: Walk) -> Made:
         """Search, draw noise, put the rows in the order of what they show."""
+        if isinstance(rows, ApartRows):
+            return self._make_apart(rows, walk)
         walk.step("search")
         found = classes(rows, self.every, self.release, bits=walk.bits, progress=walk.progress)
         walk.step("draw")
         data = noisy_rows(rows, found, self.noisy, self.release)
         released = data.released(walk.bits)
-        kept, confidence = np.ones(len(data.members), dtype=bool), self.release.confidence
-        if confidence is not None:
-            kept = data.confident(released, k=self.columns.k, confidence=confidence)
+        kept = data.kept(released, k=self.columns.k, confidence=self.release.confidence)
         looks = merged(found.codes[rows.owner[data.tuples[kept]]], np.ones(kept.sum(), np.int64))
+        return self._made(
+            rows.counted,
+            Shown(found.labels, looks, found.levels or ()),
+            self._table(rows, found, data, released, np.flatnonzero(kept), walk.engine),
+            {column.name: column.grid for column in data.columns},
+            partial(noisiness, data, released, kept, walk.bits),
+            self.columns.warnings(rows.kept, rows.frequencies.total),
+        )
+
+    def _make_apart(self, counted: ApartRows, walk: Walk) -> Made:
+        """The same where the rows are: classes from counts, noise there, what is shown here."""
+        rows = counted.rows
+        walk.step("search")
+        found = classes(rows, self.every, self.release, bits=walk.bits, progress=walk.progress)
+        walk.step("draw")
+        work = NoisyWork(self.noisy, self.release, self.columns.k)
+        through, read = tuple(self.columns.kept), tuple(self.noisy)
+        worked = counted.worked(found, work, walk.bits, through=through, read=read)
+        parts = [part for part in worked.parts if isinstance(part, Part)]
+        known = grids(parts, self.noisy)
+        looks = looks_of(found, worked.members)
+        coded: dict[str, tuple[Sequence[object], Codes]] = {}
+        for at, name in enumerate(rows.counted.names):
+            labels, rank = in_reading_order(found.labels[at])
+            coded[name] = labels, rank[looks[:, at]]
+        for name in through:
+            listed, codes = worked.kept[name]
+            labels, rank = in_reading_order(listed)
+            coded[name] = labels, rank[codes]
+        plain = {
+            name: (known[name].values(steps), null)
+            for name, (steps, null) in worked.columns.items()
+        }
+        return self._made(
+            rows.counted,
+            Shown(
+                found.labels,
+                merged(looks, np.ones(len(looks), np.int64)),
+                found.levels or (),
+            ),
+            self._in_order(coded, plain, walk.engine),
+            known,
+            partial(together, parts),
+            self.columns.warnings(
+                {name: worked.kept[name][0] for name in through}, rows.frequencies.total
+            ),
+        )
+
+    def _made(
+        self,
+        original: Counted,
+        shown: Shown,
+        data: Table,
+        known: Mapping[str, Grid],
+        noise: Callable[[], Noisiness],
+        warnings: tuple[str, ...],
+    ) -> Made:
         product = Product(
-            data=self._table(rows, found, data, released, np.flatnonzero(kept), walk.engine),
-            original=rows.counted,
-            shown=Shown(found.labels, looks, found.levels or ()),
+            data=data,
+            original=original,
+            shown=shown,
             columns=self.columns.quasi,
-            axes=rows.counted.axes,
+            axes=original.axes,
             parameters=self._parameters(),
             kept=tuple(self.columns.kept),
             noisy={
-                column.name: NoisyColumn(
-                    kind=column.grid.kind, step=format(column.grid.step, "f"),
-                    bounds=self._shown_bounds(column),
+                name: NoisyColumn(
+                    kind=grid.kind, step=format(grid.step, "f"), bounds=self._shown_bounds(name)
                 )
-                for column in data.columns
+                for name, grid in known.items()
             },
-            noise=partial(noisiness, data, released, kept, walk.bits),
-            warnings=self.columns.warnings(rows),
-        )  # fmt: skip
-        return Made(
-            (product,), self.promise, self.events, rows.counted, reasons=self.columns.reasons
+            noise=noise,
+            warnings=warnings,
         )
+        return Made((product,), self.promise, self.events, original, reasons=self.columns.reasons)
 
     def _parameters(self) -> dict[str, float | str]:
         release = self.release
@@ -102,8 +164,8 @@ class KEpsilon:
             known["confidence"] = release.confidence
         return known
 
-    def _shown_bounds(self, column: NoisyValues) -> tuple[str, str] | None:
-        declared = self.noisy[column.name].bounds
+    def _shown_bounds(self, name: str) -> tuple[str, str] | None:
+        declared = self.noisy[name].bounds
         if not self.release.clamp or declared is None:
             return None
         return format(declared[0], "f"), format(declared[1], "f")
@@ -117,7 +179,7 @@ class KEpsilon:
         kept: Places,
         engine: Engine,
     ) -> Table:
-        """The rows in the order of what they show, which tells nothing else of them."""
+        """The rows, of which some are kept."""
         tuples = data.tuples[kept]
         owner = rows.owner[tuples]
         width = len(self.columns.quasi)
@@ -132,6 +194,15 @@ class KEpsilon:
             column.name: (column.grid.values(noisy[kept]), column.null[kept])
             for column, noisy in zip(data.columns, released, strict=True)
         }
+        return self._in_order(coded, plain, engine)
+
+    def _in_order(
+        self,
+        coded: Mapping[str, tuple[Sequence[object], Codes]],
+        plain: Mapping[str, tuple[npt.NDArray[Any], Bools]],
+        engine: Engine,
+    ) -> Table:
+        """The rows in the order of what they show, which tells nothing else of them."""
         names = [name for name in self._order if name in coded or name in plain]
         keys: list[npt.NDArray[Any]] = []
         for name in names:

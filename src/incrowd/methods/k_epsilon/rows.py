@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from incrowd.anonymize import k_epsilon
-from incrowd.arrays import Bools, Members, Places, Steps
+from incrowd.arrays import Bools, Codes, Members, Places, Steps
 from incrowd.codes.counted import Rows
 from incrowd.codes.grid import Grid, grid_of
 from incrowd.methods.k_anonymity.classes import Classes
@@ -56,6 +56,12 @@ class NoisyRows:
         """Every noisy column with fresh noise."""
         return [column.released(self.members, bits) for column in self.columns]
 
+    def kept(self, released: Sequence[Steps], *, k: int, confidence: float | None) -> Bools:
+        """Which rows are shown: all, unless confidence-based k-anonymity is asked for."""
+        if confidence is None:
+            return np.ones(len(self.members), dtype=bool)
+        return self.confident(released, k=k, confidence=confidence)
+
     def confident(self, released: Sequence[Steps], *, k: int, confidence: float) -> Bools:
         """Which rows confidence-based k-anonymity keeps."""
         kept = np.ones(len(self.members), dtype=bool)
@@ -73,27 +79,44 @@ def noisy_rows(
     rows: Rows, found: Classes, noisy: Mapping[str, Column], release: KEpsilonSpec
 ) -> NoisyRows:
     """The rows shown, their classes, and how much noise each class gets."""
-    assert release.epsilon is not None
     shown = np.flatnonzero(found.shown[rows.owner])
     tuples = np.repeat(shown, rows.frequencies.counts[shown])
     _, members = np.unique(found.members[rows.owner[tuples]], return_inverse=True)
     number = int(members.max(initial=-1)) + 1
+    names, width = list(rows.kept), len(rows.counted.names)
+    values = {
+        name: (rows.kept[name], rows.frequencies.codes[tuples, width + names.index(name)])
+        for name in noisy
+    }
+    columns = noisy_columns(members, number, values, noisy, release)
+    return NoisyRows(tuples, members, number, columns)
+
+
+def noisy_columns(
+    members: Members,
+    classes: int,
+    values: Mapping[str, tuple[Sequence[object], Codes]],
+    noisy: Mapping[str, Column],
+    release: KEpsilonSpec,
+) -> tuple[NoisyValues, ...]:
+    """How much noise each class gets in each column, from the values of its rows.
+
+    ``values`` lists those of a column, and which of them each row has.
+    """
+    assert release.epsilon is not None
     parts = k_epsilon.shares(release.epsilon, [column.weight for column in noisy.values()])
-    names = list(rows.kept)
-    width = len(rows.counted.names)
     columns = []
     for (name, column), epsilon in zip(noisy.items(), parts, strict=True):
-        listed = rows.kept[name]
+        listed, codes = values[name]
         grid, by_value = grid_of(name, listed, column.precision, column.bounds)
-        codes = rows.frequencies.codes[tuples, width + names.index(name)]
         empty = np.array([value is None for value in listed], dtype=bool)
         steps, null = by_value[codes], empty[codes]
         if release.bounds == "declared":
             assert grid.bounds is not None
             steps = np.where(null, steps, grid.clamped(steps))  # or no bound holds
-            widths = np.full(number, grid.bounds[1] - grid.bounds[0], dtype=np.int64)
+            widths = np.full(classes, grid.bounds[1] - grid.bounds[0], dtype=np.int64)
         else:
-            widths = k_epsilon.diameters(steps[~null], members[~null], number)
+            widths = k_epsilon.diameters(steps[~null], members[~null], classes)
         noise = (
             class_noise.gaussian(widths, epsilon, (release.delta or 0) / len(noisy))
             if release.noise == "gaussian"
@@ -101,4 +124,4 @@ def noisy_rows(
         )
         clamp = bool(release.clamp)
         columns.append(NoisyValues(name, grid, steps, null, noise, by_value[codes], clamp))
-    return NoisyRows(tuples, members, number, tuple(columns))
+    return tuple(columns)

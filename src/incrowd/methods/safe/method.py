@@ -6,7 +6,6 @@ import math
 from fractions import Fraction
 
 from incrowd.codes.counted import Counted
-from incrowd.engine.count import count
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.methods.base import Settled, Walk, protection, published
@@ -14,6 +13,7 @@ from incrowd.methods.safe.auto import decided, drawn
 from incrowd.methods.safe.budget import by_counts, fixed, searched
 from incrowd.methods.safe.draw import possible
 from incrowd.methods.safe.slices import Slicer
+from incrowd.methods.safe.spread import SpreadCounted, counted
 from incrowd.privacy.split import Split
 from incrowd.release.certificate import Promise
 from incrowd.release.product import Made
@@ -75,27 +75,27 @@ class Safe:
         tables = tuple(self._scheme.limits(names) for names in self._slicing.known)
         return Settled(self._declared, tables, draw.likely, draw.crowd)
 
-    def count(self, table: Table) -> Counted:
+    def count(self, table: Table) -> Counted | SpreadCounted:
         """The tuples that the scheme works on; of slices, those of all columns."""
         if self._slicing.tables == 1:
             return self._scheme.counted(table)
-        return count(table, self._declared)
+        return counted(table, self._declared)
 
-    def make(self, counted: Counted, walk: Walk) -> Made:
+    def make(self, whole: Counted | SpreadCounted, walk: Walk) -> Made:
         """Choose what is to be chosen, draw, drop what is rare."""
-        parts = [counted]
+        parts = [whole]
         if self._slicing.tables > 1:
             walk.step("slice")
             epsilons = [Fraction(repr(epsilon)) for epsilon in self._split.choices]
             slices = self._slicing.slices(
-                counted, epsilons, walk.bits, possible(self._split, self._release)
+                whole, epsilons, walk.bits, possible(self._split, self._release)
             )
-            parts = [counted.part(names) for names in slices]
+            parts = [whole.part(names) for names in slices]
         return Made(
             products=tuple(self._scheme.product(part, self._split, walk) for part in parts),
             promise=self.promise,
             events=self.events,
-            original=counted,
+            original=whole if isinstance(whole, Counted) else whole.some(),
             parameters=self._split.shared,
             reasons=tuple(filter(None, (*self._reasons, self._slicing.reason))),
         )

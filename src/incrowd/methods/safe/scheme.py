@@ -19,16 +19,16 @@ from incrowd.anonymize.safe_search import Chosen, search
 from incrowd.arrays import Codes, Floats
 from incrowd.codes.axis import Axis, positions
 from incrowd.codes.counted import Counted, Shown
-from incrowd.codes.frequency import keys, merged
-from incrowd.engine.count import count
+from incrowd.codes.frequency import Frequencies, keys, merged
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.measure.loss import normalised
 from incrowd.methods.base import Walk, cells
 from incrowd.methods.safe.draw import Draw, draws
+from incrowd.methods.safe.spread import SpreadCounted, SpreadRollups, counted
 from incrowd.privacy.randomness import Randomness
 from incrowd.privacy.split import Split
-from incrowd.release.product import Product
+from incrowd.release.product import Apart, Product
 from incrowd.spec.build import Declared
 from incrowd.spec.release import SafeSpec, Slicing
 
@@ -66,11 +66,11 @@ class Scheme(Protocol):
         """The lowest and highest level that some of the columns may have."""
         ...
 
-    def counted(self, table: Table) -> Counted:
+    def counted(self, table: Table) -> Counted | SpreadCounted:
         """The tuples that it works on."""
         ...
 
-    def product(self, whole: Counted, split: Split, walk: Walk) -> Product:
+    def product(self, whole: Counted | SpreadCounted, split: Split, walk: Walk) -> Product:
         """The rows to be published; ``whole`` may have some of the columns only."""
         ...
 
@@ -90,12 +90,11 @@ class Fixed:
         """One level each."""
         return {name: (self._levels[name], self._levels[name]) for name in names}
 
-    def counted(self, table: Table) -> Counted:
+    def counted(self, table: Table) -> Counted | SpreadCounted:
         """The table at the levels of the scheme: of a large one, far fewer tuples."""
-        levels = list(self._levels.values())
-        return count(table, self._declared, levels=levels)
+        return counted(table, self._declared, list(self._levels.values()))
 
-    def product(self, whole: Counted, split: Split, walk: Walk) -> Product:
+    def product(self, whole: Counted | SpreadCounted, split: Split, walk: Walk) -> Product:
         """Draw, drop what is rare."""
         (draw,) = draws(split, self._release, walk.bits)
         levels = tuple(self._levels[name] for name in whole.names)
@@ -151,25 +150,34 @@ class Searched:
         lattice = self.lattice(names)
         return dict(zip(names, zip(lattice.low, lattice.high, strict=True), strict=True))
 
-    def counted(self, table: Table) -> Counted:
+    def counted(self, table: Table) -> Counted | SpreadCounted:
         """The table at level 0."""
-        return count(table, self._declared)
+        return counted(table, self._declared)
 
-    def product(self, whole: Counted, split: Split, walk: Walk) -> Product:
+    def product(self, whole: Counted | SpreadCounted, split: Split, walk: Walk) -> Product:
         """Search, roll up, draw, drop what is rare."""
         chosen, draw = self._chosen(whole, split, walk)
         return self._leveled(whole, chosen, draw, walk)
 
-    def _leveled(self, whole: Counted, chosen: Chosen, draw: Draw, walk: Walk) -> Product:
+    def _leveled(
+        self, whole: Counted | SpreadCounted, chosen: Chosen, draw: Draw, walk: Walk
+    ) -> Product:
         rolled = whole.rolled(chosen.levels)
         return _by_levels(rolled, self._declared, self._release, draw, walk)
 
-    def _chosen(self, whole: Counted, split: Split, walk: Walk) -> tuple[Chosen, Draw]:
+    def _chosen(
+        self, whole: Counted | SpreadCounted, split: Split, walk: Walk
+    ) -> tuple[Chosen, Draw]:
         """The scheme, and what it is drawn with."""
         walk.step("search")
         among = {draw.ramp: draw for draw in draws(split, self._release, walk.bits)}
+        rollups = (
+            SpreadRollups(whole, min(one.a for one in among))
+            if isinstance(whole, SpreadCounted)
+            else Rollups(whole.hierarchies, whole.frequencies)
+        )
         chosen = search(
-            Rollups(whole.hierarchies, whole.frequencies),
+            rollups,
             self.lattice(whole.names),
             list(among),
             epsilon=Fraction(repr(split.selections[0])),
@@ -220,8 +228,22 @@ class Cut(Searched):
         """The search, and each round of cuts, in equal parts."""
         return (self._share,) * (1 + ROUNDS)
 
-    def product(self, whole: Counted, split: Split, walk: Walk) -> Product:
+    def counted(self, table: Table) -> Counted:
+        """The table at level 0, which has to be here to be cut."""
+        found = super().counted(table)
+        if isinstance(found, SpreadCounted):
+            raise IncrowdError(
+                "The table has more distinct tuples than one machine is to hold, and 'scheme: "
+                "mondrian' cuts them here. Use 'scheme: search', fewer or coarser columns, or "
+                "slices."
+            )
+        return found
+
+    def product(self, whole: Counted | SpreadCounted, split: Split, walk: Walk) -> Product:
         """Search, cut the cells, draw, drop below k."""
+        if isinstance(whole, SpreadCounted):  # of a slice: it is rolled up, not cut
+            chosen, draw = self._chosen(whole, split, walk)
+            return self._leveled(whole, chosen, draw, walk)
         chosen, draw = self._chosen(whole, split, walk)
         axes = {
             at: contiguous(axis)
@@ -292,7 +314,7 @@ def _looks(
 
 
 def _by_levels(
-    counted: Counted,
+    whole: Counted | SpreadCounted,
     declared: Declared,
     release: SafeSpec,
     draw: Draw,
@@ -300,23 +322,38 @@ def _by_levels(
 ) -> Product:
     """The cells of a scheme of levels, drawn; what is rare is dropped."""
     walk.step("draw")
-    counted = counted.by_label()
-    drawn = draw.shown(counted.frequencies, walk.bits)
+    here, drawn, apart = _drawn(whole, draw, walk.bits, release.target)
     labels = [
         hierarchy.labels[level]
-        for hierarchy, level in zip(counted.hierarchies, counted.levels, strict=True)
+        for hierarchy, level in zip(here.hierarchies, here.levels, strict=True)
     ]
-    looks = dict(zip(counted.names, labels, strict=True))
+    looks = dict(zip(here.names, labels, strict=True))
     return Product(
         data=cells(looks, drawn, weighted=release.rows == "weighted", engine=walk.engine),
-        original=counted,
-        shown=Shown(tuple(labels), drawn, counted.levels, draw.noise),
+        original=here,
+        shown=Shown(tuple(labels), drawn, here.levels, draw.noise),
         columns=declared.columns,
-        axes=counted.axes,
+        axes=here.axes,
         parameters=draw.parameters,
         crowd=draw.crowd,
         target=release.target,
+        apart=apart,
     )
+
+
+def _drawn(
+    whole: Counted | SpreadCounted, draw: Draw, bits: Randomness, target: str | None
+) -> tuple[Counted, Frequencies, Apart | None]:
+    """The cells by what they show; those that are shown; and what is known of cells not here."""
+    if isinstance(whole, Counted):
+        here = whole.by_label()
+        return here, draw.shown(here.frequencies, bits), None
+    found = whole.drawn(draw, bits)
+    here = Counted(whole.names, whole.hierarchies, whole.levels, found.original)
+    held = None
+    if target is not None:
+        held = whole.column(whole.names.index(target)).by_label().frequencies
+    return here, found.shown, Apart(found.rest, whole.some(), held)
 
 
 def contiguous(axis: Axis) -> Axis:

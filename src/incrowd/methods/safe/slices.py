@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 from math import comb
 
 from incrowd.anonymize import safe_slices
 from incrowd.codes.counted import Counted
 from incrowd.codes.frequency import Frequencies, between
 from incrowd.codes.hierarchy import Hierarchy
+from incrowd.engine.table import TooManyError
 from incrowd.errors import IncrowdError
 from incrowd.methods.safe.draw import Draw
+from incrowd.methods.safe.spread import SpreadCounted
 from incrowd.privacy.randomness import Randomness
 from incrowd.spec.release import Slices, Slicing
 
@@ -76,7 +80,7 @@ class Slicer:
 
     def slices(
         self,
-        whole: Counted,
+        whole: Counted | SpreadCounted,
         epsilons: Sequence[Fraction],
         bits: Randomness,
         draws: Sequence[Draw],
@@ -88,14 +92,21 @@ class Slicer:
         """
         if not self.choices:
             return self._known
-        found = safe_slices.slices(
-            _grouped_roughly(whole),
-            self._most,
-            self.tables,
-            epsilons=epsilons,
-            bits=bits,
-            least=min(draw.ramp.a for draw in draws),
-        )
+        least = min(draw.ramp.a for draw in draws)
+        if isinstance(whole, Counted):
+            found = safe_slices.slices(
+                _grouped_roughly(whole),
+                self._most,
+                self.tables,
+                epsilons=epsilons,
+                bits=bits,
+                least=least,
+            )
+        else:
+            score, columns = _dependences(whole, least), len(whole.names)
+            found = safe_slices.slices_by(
+                score, columns, self._most, self.tables, epsilons=epsilons, bits=bits
+            )
         return [tuple(whole.names[at] for at in part) for part in found]
 
 
@@ -120,6 +131,21 @@ def _grouped_roughly(whole: Counted) -> Frequencies:
     """The tuples at rough levels: with many groups chance alone would make associations."""
     levels = [_rough(hierarchy) for hierarchy in whole.hierarchies]
     return whole.frequencies.rolled(between(whole.hierarchies, whole.levels, levels))
+
+
+def _dependences(whole: SpreadCounted, least: int) -> dict[tuple[int, int], int]:
+    """The dependence of every two columns at rough levels, two columns at a time."""
+    rough = replace(whole, levels=tuple(_rough(hierarchy) for hierarchy in whole.hierarchies))
+    found = {}
+    for one, other in combinations(range(len(whole.names)), 2):
+        pair = rough.part([whole.names[one], whole.names[other]])
+        if not isinstance(pair, Counted):
+            raise TooManyError(
+                f"The columns '{whole.names[one]}' and '{whole.names[other]}' have more pairs of "
+                "values than one machine is to hold. Declare the slices, or coarser columns."
+            )
+        found[one, other] = safe_slices.dependence(pair.frequencies, 0, 1, least)
+    return found
 
 
 def _rough(hierarchy: Hierarchy) -> int:

@@ -1,0 +1,1 @@
+"""Tables on a Spark cluster: what is counted there, what is drawn there, what comes here."""

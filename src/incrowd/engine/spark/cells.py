@@ -1,0 +1,164 @@
+"""Distinct tuples with counts that are too many for one machine: they stay on the cluster.
+
+What comes here is what fits: cells of coarser levels, cells of more than so many rows, and cells
+that were drawn there. See :mod:`incrowd.engine.spark.tasks` for how tasks draw, and why once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from incrowd.arrays import Codes
+from incrowd.codes.counted import Rest
+from incrowd.codes.frequency import Frequencies, merged
+from incrowd.engine.spark.session import told
+from incrowd.engine.spark.tasks import SUMS, Drawn, Rolled, task_bits
+from incrowd.engine.table import Coder, DrawnCells, Shows, TooManyError
+from incrowd.privacy.randomness import Randomness
+
+if TYPE_CHECKING:
+    from incrowd.engine.spark.table import SparkTable
+
+_BROADCAST = 2_000_000  # values that are sent to every executor
+_SOME = 200_000  # cells that stand for all where something is measured
+
+
+def with_codes(table: SparkTable, columns: Sequence[str], coders: Mapping[str, Coder]) -> DataFrame:
+    """The rows of a table with a code for each of some columns, called k0, k1 and so on.
+
+    Each distinct value is coded once, here. Values and codes are sent as tables and joined.
+    """
+    frame = table.inside
+    for at, name in enumerate(columns):
+        known = table.raw_values(name)
+        codes = coders[name](known.get_column("value").to_list())
+        pairs = pa.table({
+            f"v{at}": _short(known.get_column("raw").to_arrow()),
+            f"k{at}": pa.array(np.asarray(codes), type=pa.int32()),
+        })  # fmt: skip
+        with told("send codes"):
+            sent = frame.sparkSession.createDataFrame(pairs)
+        sent = F.broadcast(sent) if len(known) <= _BROADCAST else sent
+        frame = frame.join(sent, F.col(table.inner(name)).eqNullSafe(F.col(f"v{at}")), "inner")
+    return frame
+
+
+def _short(values: pa.Array) -> pa.Array:
+    return values.cast(pa.string()) if pa.types.is_large_string(values.type) else values
+
+
+def coded_cells(
+    table: SparkTable, columns: Sequence[str], coders: Mapping[str, Coder], most: int
+) -> SparkCells:
+    """The distinct tuples of codes of a table, on the cluster."""
+    names = [f"k{at}" for at in range(len(columns))]
+    frame = with_codes(table, columns, coders)
+    grouped = frame.groupBy(*names).agg(F.count(F.lit(1)).alias("n"))
+    return SparkCells(grouped.persist(StorageLevel.MEMORY_AND_DISK), len(columns), most)
+
+
+class SparkCells:
+    """Tuples of codes (k0, k1, ...) with counts (n), on the cluster."""
+
+    def __init__(self, frame: DataFrame, width: int, most: int) -> None:
+        self._frame, self._width, self._most = frame, width, most
+        self._names = [f"k{at}" for at in range(width)]
+
+    @cached_property
+    def total(self) -> int:
+        """The number of rows."""
+        with told("count the table"):
+            found = self._frame.select(F.sum("n")).first()
+        return int((found or [0])[0] or 0)
+
+    def _mapped(self, maps: Sequence[Codes] | None) -> DataFrame:
+        """Codes at other levels; equal tuples are not joined yet."""
+        if maps is None:
+            return self._frame
+        schema = ", ".join([*(f"{name} int" for name in self._names), "n bigint"])
+        with told("roll counts up"):
+            return self._frame.mapInArrow(Rolled(tuple(maps)), schema)
+
+    def _grouped(self, maps: Sequence[Codes] | None) -> DataFrame:
+        if maps is None:
+            return self._frame
+        return self._mapped(maps).groupBy(*self._names).agg(F.sum("n").alias("n"))
+
+    def distinct(self, maps: Sequence[Codes] | None = None) -> int:
+        """About how many distinct tuples there are at other levels."""
+        frame = self._mapped(maps)
+        with told("count the distinct tuples of the table"):
+            found = frame.select(F.approx_count_distinct(F.struct(*self._names), 0.02)).first()
+        return int((found or [0])[0])
+
+    def fits(self, maps: Sequence[Codes] | None = None) -> bool:
+        """Whether this machine may hold them."""
+        return self.distinct(maps) <= self._most * 1.1
+
+    def rolled(self, maps: Sequence[Codes] | None = None) -> Frequencies:
+        """All tuples at other levels, here; refuses too many."""
+        if not self.fits(maps):
+            raise TooManyError(
+                f"The table has more than {self._most:,} distinct tuples of the columns to be "
+                "published, which is more than one machine is to hold. Publish fewer or coarser "
+                "columns.",
+                self,
+            )
+        return self._here(self._grouped(maps))
+
+    def above(self, maps: Sequence[Codes], least: int) -> Frequencies:
+        """The cells at other levels that have more than so many rows, here."""
+        return self._here(self._grouped(maps).where(F.col("n") > least))
+
+    def some(self, maps: Sequence[Codes]) -> Frequencies:
+        """Some cells at other levels, chosen by a hash of their codes, to stand for all."""
+        share = min(1.0, _SOME / max(self.distinct(maps), 1))
+        chosen = F.pmod(F.xxhash64(*self._names), F.lit(1_000_000)) < int(share * 1_000_000)
+        return self._here(self._grouped(maps).where(chosen))
+
+    def _here(self, frame: DataFrame) -> Frequencies:
+        with told("count the table"):
+            table = frame.select(*self._names, "n").toArrow()
+        codes = [table.column(name).to_numpy() for name in self._names]
+        counts = table.column("n").to_numpy().astype(np.int64)
+        return merged(np.column_stack(codes).astype(np.int32), counts)
+
+    def part(self, places: Sequence[int]) -> SparkCells:
+        """The tuples of some of the columns."""
+        chosen = [F.col(f"k{place}").alias(f"k{at}") for at, place in enumerate(places)]
+        names = [f"k{at}" for at in range(len(places))]
+        grouped = self._frame.select(*chosen, "n").groupBy(*names).agg(F.sum("n").alias("n"))
+        return SparkCells(grouped, len(places), self._most)
+
+    def drawn(self, maps: Sequence[Codes], draw: Shows, bits: Randomness) -> DrawnCells:
+        """The cells at other levels that a draw shows; it is made on the executors, once."""
+        schema = [*(f"{name} int" for name in self._names), "shown bigint", "n bigint"]
+        work = Drawn(draw, task_bits(bits))
+        # Nothing follows the draw but its way here: see incrowd.engine.spark.tasks.
+        frame = self._grouped(maps).mapInArrow(work, ", ".join([*schema, "sums array<bigint>"]))
+        with told("draw on the executors"):
+            table = pl.from_arrow(frame.toArrow())
+        assert isinstance(table, pl.DataFrame)
+        sums = np.array(table.get_column("sums").drop_nulls().to_list(), dtype=np.int64)
+        shown = table.filter(pl.col("sums").is_null()).sort(self._names)
+        codes = shown.select(self._names).to_numpy().astype(np.int32)
+        together = sums.sum(axis=0) if len(sums) else np.zeros(SUMS, dtype=np.int64)
+        return DrawnCells(
+            Frequencies(codes, shown.get_column("shown").to_numpy().astype(np.int64)),
+            Frequencies(codes, shown.get_column("n").to_numpy().astype(np.int64)),
+            _rest(together.tolist()),
+        )
+
+
+def _rest(sums: list[int]) -> Rest:
+    rows, cells, likely, *sizes = sums
+    return Rest(rows, cells, likely, tuple(sizes))

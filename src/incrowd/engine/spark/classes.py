@@ -1,0 +1,105 @@
+"""Rows worked on class by class, on the executors: recoded by a join, with noise if any."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from incrowd.arrays import Members
+from incrowd.codes.frequency import Frequencies
+from incrowd.engine.spark.cells import with_codes
+from incrowd.engine.spark.kinds import plain
+from incrowd.engine.spark.session import told
+from incrowd.engine.spark.tasks import ByClass, task_bits
+from incrowd.engine.table import Coder, Work, WorkedRows
+from incrowd.privacy.randomness import Randomness
+
+if TYPE_CHECKING:
+    from incrowd.engine.spark.table import SparkTable
+
+_BROADCAST = 2_000_000  # tuples that are sent to every executor
+
+
+def worked(
+    table: SparkTable,
+    coders: Mapping[str, Coder],
+    tuples: Frequencies,
+    members: Members,
+    *,
+    through: Sequence[str],
+    read: Sequence[str],
+    work: Work,
+    bits: Randomness,
+) -> WorkedRows:
+    """What a work makes of the rows of each class; rows without a class are left out.
+
+    ``coders`` code the columns that decide the class: those of ``tuples``, whose class is in
+    ``members``, or is none where that is negative. All rows of a class come to one task, which
+    has to hold the largest class in memory. They are then drawn for in the last stage of the
+    job, so once (:mod:`incrowd.engine.spark.tasks`). In which order rows come here is no order of
+    the table's; whoever publishes them puts them in one that they show themselves.
+    """
+    names = list(coders)
+    keys = [f"k{at}" for at in range(len(names))]
+    shown = np.flatnonzero(members >= 0)
+    known = {f"t{at}": pa.array(tuples.codes[shown, at]) for at in range(len(names))}
+    frame = with_codes(table, names, coders)
+    with told("send classes"):
+        sent = frame.sparkSession.createDataFrame(
+            pa.table({**known, "m": pa.array(members[shown], type=pa.int64())})
+        )
+    sent = F.broadcast(sent) if len(shown) <= _BROADCAST else sent
+    alike = reduce(and_, [F.col(key) == F.col(f"t{at}") for at, key in enumerate(keys)])
+    passing = [table.inner(name) for name in through]
+    reading = [table.inner(name) for name in read]
+    rows = frame.join(sent, alike, "inner").select(
+        "m",
+        *[F.col(one).alias(f"p{at}") for at, one in enumerate(passing)],
+        *[F.col(one).alias(f"r{at}") for at, one in enumerate(reading)],
+    )
+    kinds = [field.dataType.simpleString() for field in rows.schema.fields][: 1 + len(through)]
+    names_out = [f"p{at}" for at in range(len(through))]
+    schema = ", ".join([
+        "m bigint",
+        *(f"{name} {kind}" for name, kind in zip(names_out, kinds[1:], strict=True)),
+        *(f"r{at} bigint" for at in range(len(read))),
+        "told binary",
+    ])  # fmt: skip
+    task = ByClass(work, tuple(read), len(through), task_bits(bits))
+    ordered = rows.repartition("m").sortWithinPartitions("m")
+    with told("work on the rows"):
+        found = ordered.mapInArrow(task, schema).toArrow()
+    return _rows(found, through, read)
+
+
+def _rows(found: Any, through: Sequence[str], read: Sequence[str]) -> WorkedRows:
+    said = [pickle.loads(one) for one in found.column("told").drop_null().to_pylist()]  # noqa: S301 - our own
+    faults = [one for one in said if isinstance(one, Exception)]
+    if faults:
+        raise min(faults, key=str)
+    rows = found.filter(pa.compute.is_null(found.column("told")))
+    kept = plain(rows.select([f"p{at}" for at in range(len(through))])) if through else None
+    noisy = {}
+    for at, name in enumerate(read):
+        column = pl.from_arrow(rows.column(f"r{at}"))
+        assert isinstance(column, pl.Series)
+        noisy[name] = (column.fill_null(0).to_numpy(), column.is_null().to_numpy())
+    passed = {}
+    for at, name in enumerate(through):
+        assert kept is not None
+        column = kept.get_column(f"p{at}")
+        labels = column.unique(maintain_order=True)
+        places = pl.DataFrame({"x": labels, "at": np.arange(len(labels), dtype=np.int32)})
+        codes = column.alias("x").to_frame().join(
+            places, on="x", how="left", nulls_equal=True, maintain_order="left"
+        )  # fmt: skip
+        passed[name] = (labels.to_list(), codes.get_column("at").to_numpy())
+    return WorkedRows(rows.column("m").to_numpy(), passed, noisy, said)

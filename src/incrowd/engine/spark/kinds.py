@@ -1,0 +1,108 @@
+"""What columns of Spark hold: which kinds can be asked about, and values as plain ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql.pandas.types import from_arrow_type
+
+from incrowd.codes.values import BLANKS, BOOLEANS, NUMERAL
+from incrowd.engine.local.table import LocalTable
+from incrowd.engine.spark.session import told
+from incrowd.engine.table import TableError
+
+_SINGLE = (
+    T.StringType, T.BooleanType, T.NumericType, T.DateType, T.TimestampType, T.TimestampNTZType,
+    T.DayTimeIntervalType, T.NullType, *([T.TimeType] if hasattr(T, "TimeType") else []),
+)  # fmt: skip
+_NTZ = T.TimestampNTZType()
+_SIGNED: dict[Any, Any] = {
+    pl.UInt8: pl.Int16, pl.UInt16: pl.Int32, pl.UInt32: pl.Int64, pl.UInt64: pl.Decimal(20, 0),
+}  # fmt: skip
+_UNHASHABLE = ("map", "variant", "geometry", "geography")
+
+
+def refuse_nested(name: str, kind: T.DataType) -> None:
+    """Refuse a column whose values are no single ones, or of a type that only Spark has."""
+    if not isinstance(kind, _SINGLE):
+        raise TableError(
+            f"The column '{name}' holds {kind.simpleString()}, not single values that a release "
+            "can show. Drop it, or make columns of its parts (in Spark, with select)."
+        )
+
+
+def can_hash(kind: T.DataType) -> bool:
+    """Whether Spark has hashes of such values."""
+    return not any(word in kind.simpleString() for word in _UNHASHABLE)
+
+
+def plain(frame: Any) -> pl.DataFrame:
+    """An Arrow table that Spark gave, its values as the local engine has them, row by row."""
+    held = pl.from_arrow(frame)
+    assert isinstance(held, pl.DataFrame)
+    zoned = [
+        name
+        for name, kind in held.schema.items()
+        if isinstance(kind, pl.Datetime) and kind.time_zone not in (None, "UTC")
+    ]
+    held = held.with_columns(pl.col(name).dt.convert_time_zone("UTC") for name in zoned)
+    return LocalTable(held.lazy()).frame()
+
+
+def canonical(column: Column) -> Column:
+    """What :func:`incrowd.codes.values.canonical` makes of text, for a column; nothing is null."""
+    blank = "[" + "".join(f"\\x{{{ord(mark):x}}}" for mark in BLANKS) + "]"
+    text = F.regexp_replace(column, f"^{blank}+|{blank}+$", "")
+    for word, plainer in BOOLEANS.items():
+        text = F.when(text == word, F.lit(plainer)).otherwise(text)
+    bare = F.regexp_replace(text, r"^\+", "")
+    short = F.regexp_replace(bare, r"0+$", "")
+    short = F.regexp_replace(F.regexp_replace(short, r"\.$", ""), r"^(-?)\.", "$10.")
+    short = F.when(F.contains(bare, F.lit(".")), short).otherwise(bare)
+    short = F.when(short.isin("-0", "-", ""), F.lit("0")).otherwise(short)
+    found = F.when(F.regexp_like(text, F.lit(f"^({NUMERAL})$")), short).otherwise(text)
+    return F.when(text != "", found)
+
+
+def sum_parts(hashes: Sequence[Column]) -> list[Column]:
+    """The sums over all rows of 64-bit hashes, in parts of 24 bits: no sum can overflow."""
+    return [
+        F.sum(F.shiftrightunsigned(one, at).bitwiseAND(F.lit((1 << 24) - 1)))
+        for one in hashes
+        for at in (0, 24, 48)
+    ]
+
+
+def sent(session: Any, frame: pl.DataFrame) -> Any:
+    """A frame of this machine as a data frame of Spark, kind by kind."""
+    plainer = []
+    for name, kind in frame.schema.items():
+        column = frame.get_column(name).alias("x")
+        if isinstance(kind, pl.Categorical | pl.Enum):
+            column = column.cast(pl.String)
+        elif kind in _SIGNED:
+            column = column.cast(_SIGNED[kind], strict=True)
+        plainer.append(column.to_arrow())
+    inner = [f"c{at}" for at in range(frame.width)]
+    arrow = pa.table(dict(zip(inner, map(_narrow, plainer), strict=True)))
+    kinds = [
+        _NTZ if _is_naive(field.type) else from_arrow_type(field.type) for field in arrow.schema
+    ]
+    fields = [T.StructField(name, kind) for name, kind in zip(inner, kinds, strict=True)]
+    with told("take a table of this machine"):
+        return session.createDataFrame(arrow, T.StructType(fields)).toDF(*frame.columns)
+
+
+def _narrow(column: Any) -> Any:
+    """Text with short offsets, as Spark takes it."""
+    return column.cast(pa.string()) if pa.types.is_large_string(column.type) else column
+
+
+def _is_naive(kind: Any) -> bool:
+    return pa.types.is_timestamp(kind) and kind.tz is None

@@ -1,0 +1,231 @@
+"""The Spark session that holds tables, and what its failures mean, each in one sentence."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import Event, Thread
+from typing import Any
+
+from incrowd.engine.spark.java import refuse_without_java
+from incrowd.engine.table import TableError
+
+_REACH_SECONDS = 5.0
+_WORKER_SECONDS = 60.0
+_OURS = {
+    "spark.app.name": "incrowd",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.maxResultSize": "0",  # the bound of distinct tuples is the limit
+    "spark.sql.session.timeZone": "UTC",
+}
+# What a failure says somewhere, and what it means. The first that fits is told.
+_MEANINGS = {
+    "No space left on device": (
+        "a disk of the cluster is full. Make room in spark.local.dir of its workers, or add some"
+    ),
+    "Removed our application": (
+        "the master has given the application up: its executors keep failing. Look at their logs"
+    ),
+    "ExecutorLostFailure": (
+        "an executor was lost, and its work with it, too often. Look at the logs of the workers: "
+        "mostly they had too little memory (spark.executor.memory)"
+    ),
+    "SPARK_JOB_CANCELLED": "all executors were lost, and none came back. Are the workers running?",
+    "stopped SparkContext": "the Spark session has ended. Did the master end it?",
+    "SparkContext was shut down": "the Spark session was ended while it worked",
+    "OutOfMemoryError": (
+        "a Java process ran out of memory. Give the driver or the executors more: "
+        "spark.driver.memory, spark.executor.memory"
+    ),
+    "No module named 'incrowd": (
+        "the executors cannot import incrowd. Install it there, in the Python that PYSPARK_PYTHON "
+        "names"
+    ),
+    "ModuleNotFoundError": (
+        "the Python of the executors lacks a package that incrowd needs. Install incrowd there, "
+        "in the Python that PYSPARK_PYTHON names"
+    ),
+    "PYTHON_VERSION_MISMATCH": (
+        "the executors run another version of Python than this machine. Set PYSPARK_PYTHON"
+    ),
+    "PATH_NOT_FOUND": "there is no such path for the cluster",
+    "TABLE_OR_VIEW_NOT_FOUND": "it is no path, and there is no such table in the catalogue",
+    "MALFORMED_RECORD_IN_PARSING": (
+        "a row has more or fewer fields than the header. Is a delimiter unquoted, or the wrong one?"
+    ),
+}
+
+
+def begun(master: str | None = None, settings: Mapping[str, str] | None = None) -> Any:
+    """The active session, or a new one at a master (by default on all cores of this machine)."""
+    with without_warnings():
+        from pyspark.sql import SparkSession as session_kind  # noqa: N813 - it has no other name
+    active = session_kind.getActiveSession()
+    if active is not None:
+        if master is not None and active.conf.get("spark.master", master) != master:
+            raise TableError(
+                f"A Spark session is active already, at '{active.conf.get('spark.master')}'. Stop "
+                f"it first, or leave out the master '{master}'."
+            )
+        return active
+    refuse_without_java()
+    asked = dict(settings or {})
+    place = master or asked.get("spark.master") or os.environ.get("SPARK_MASTER") or "local[*]"
+    _refuse_unreachable(place)
+    known = {**_OURS, "spark.master": place}
+    if place.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        known["spark.ui.enabled"] = "false"
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        known["spark.driver.memory"] = f"{_half_the_memory()}m"
+    known |= asked
+    if "spark.pyspark.python" in asked:  # which only Spark's own launcher reads
+        os.environ["PYSPARK_PYTHON"] = asked["spark.pyspark.python"]
+    builder = session_kind.builder
+    for name, value in known.items():
+        builder = builder.config(name, value)
+    with told("start Spark"), _quiet(loud="spark.log.level" in asked):
+        session = builder.getOrCreate()
+        if "spark.log.level" not in asked:
+            session.sparkContext.setLogLevel("OFF")
+    if place.startswith("spark://"):
+        _await_worker(session, place)
+    return session
+
+
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Spark warns of versions of other libraries, whichever part of them is used."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        warnings.simplefilter("ignore", DeprecationWarning)
+        yield
+
+
+@contextmanager
+def told(what: str) -> Iterator[None]:
+    """Whatever fails on Spark as one sentence: what could not be done, and why.
+
+    ``what`` follows the words 'Spark could not', or is the beginning of a sentence itself.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        with without_warnings(), _watched():
+            yield
+    except (PySparkException, Py4JError, ConnectionError, EOFError) as error:
+        said = what if what[0].isupper() else f"Spark could not {what}"
+        raise TableError(f"{said}: {reason(error)}.") from error
+
+
+@contextmanager
+def _watched() -> Iterator[None]:
+    """While a cluster works, see that it has executors: without any, Spark would wait for ever."""
+    context = _context()
+    if context is None or not str(context.master).startswith("spark://"):
+        yield
+        return
+    done = Event()
+
+    def watch() -> None:
+        alive = time.monotonic()
+        while not done.wait(1.0):
+            try:
+                if context._jsc.sc().getExecutorMemoryStatus().size() > 1:
+                    alive = time.monotonic()
+                elif time.monotonic() - alive > _WORKER_SECONDS:
+                    context.cancelAllJobs()  # again and again: a job may be about to begin
+            except Exception:  # noqa: BLE001 - the session has ended, and whoever waits is told
+                return
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+
+
+def _context() -> Any:
+    """The Spark context of this process, if it has one."""
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context
+
+
+def reason(error: BaseException) -> str:
+    """Why something failed on Spark, in words."""
+    text = str(error)
+    for sign, meaning in _MEANINGS.items():
+        if sign in text:
+            return meaning
+    if isinstance(error, ConnectionError | EOFError) or "Py4JNetworkError" in type(error).__name__:
+        return "the Java process of the driver has ended. Had it too little memory?"
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    first = next((line for line in lines if not line.startswith(("An error occurred", ":"))), "")
+    return (first or type(error).__name__)[:300].rstrip(".")
+
+
+def _refuse_unreachable(master: str) -> None:
+    """A master that answers nobody is found at once; Spark itself would try for minutes."""
+    if not master.startswith("spark://"):
+        return
+    troubles = []
+    for place in master.removeprefix("spark://").split(","):
+        host, _, port = place.rpartition(":")
+        try:
+            with socket.create_connection((host, int(port)), timeout=_REACH_SECONDS):
+                return
+        except (OSError, ValueError) as error:
+            troubles.append(getattr(error, "strerror", None) or str(error))
+    raise TableError(
+        f"Cannot reach the Spark master '{master}': {troubles[0]}. Is it running, and is the "
+        "address right?"
+    )
+
+
+def _await_worker(session: Any, master: str) -> None:
+    """Wait for the first executor; without any, Spark itself would wait for ever."""
+    end = time.monotonic() + _WORKER_SECONDS
+    status = session.sparkContext._jsc.sc()
+    while status.getExecutorMemoryStatus().size() < 2:  # one of them is the driver
+        if time.monotonic() > end:
+            session.stop()
+            raise TableError(
+                f"No worker of '{master}' has given this application an executor within "
+                f"{_WORKER_SECONDS:g} seconds. Are there workers, and have they enough free memory "
+                "and cores?"
+            )
+        time.sleep(0.1)
+
+
+def _half_the_memory() -> int:
+    """Half the memory of this machine in megabytes, from 1 to 16 GB."""
+    try:
+        whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    except (OSError, ValueError, AttributeError):  # elsewhere it is not told
+        whole = 2048
+    return max(1024, min(whole // 2, 16_384))
+
+
+@contextmanager
+def _quiet(*, loud: bool) -> Iterator[None]:
+    """Let the Java process that starts now write its log nowhere, unless it was asked for."""
+    if loud:
+        yield
+        return
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)

@@ -1,0 +1,193 @@
+"""What runs on executors: whole batches in and out, by numpy, with random bits of their own.
+
+**Randomness.** A task that draws makes its own key from the operating system it runs on
+(:class:`~incrowd.privacy.randomness.SystemRandomness`) when it begins. No bits, no key and no seed
+are sent, so none can be read in a plan, a log or on the wire, and no two tasks share any.
+
+**Drawn once.** Spark runs a task again where its executor is lost, and twice at once where it is
+slow (speculation); each attempt draws afresh. Claim: what is released holds, for each partition,
+the draws of exactly one attempt, and of every other attempt nothing is seen by anyone. Proof:
+whatever draws here is the last stage of its job, a stage whose results go straight to the driver
+(``toArrow``), and is asked for once. The driver takes, for each partition of that stage, the result
+of the attempt that finishes first and drops any other; it never asks again for a partition whose
+result it has. Results are not kept on executors for others to read, so no attempt's draws can meet
+those of another: the case where that happens, a shuffle after the draw, of whose outputs some
+readers saw a lost attempt and others its successor, cannot arise, as no shuffle follows the draw.
+What is drawn from, cells with their counts or rows with their classes, is a function of the table
+alone, and so is which of them a partition holds (they are partitioned by hash): each partition has
+the same input in every attempt. So each cell, or row, is drawn for once. What comes here is held in
+memory and written once; it is never computed again.
+
+**Faults.** Nothing about the data may stand in the message of a failed task, which Spark writes
+into logs: what is wrong with values is sent to the driver as a result, and raised there.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from incrowd.arrays import Codes
+from incrowd.codes.frequency import Frequencies
+from incrowd.engine.spark.kinds import plain
+from incrowd.engine.table import Chunk, Shows, Work
+from incrowd.errors import IncrowdError
+from incrowd.privacy.randomness import Randomness, SeededRandomness, SystemRandomness
+
+SUMS = 3 + 64  # rows, cells, rows in likely cells, and a histogram of sizes
+_CHUNK_ROWS = 1_000_000
+Batches = Iterator[Any]
+
+
+@dataclass(frozen=True)
+class TaskBits:
+    """How a task gets its random bits: from its system; or, in tests, from a seed."""
+
+    seed: int | None
+
+    def here(self) -> Randomness:
+        """Bits of the task that runs here."""
+        if self.seed is None:
+            return SystemRandomness()
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        return SeededRandomness((self.seed << 32) + (context.partitionId() if context else 0))
+
+
+def task_bits(bits: Randomness) -> TaskBits:
+    """For bits that nobody can know, those of each system; else a seed made from them."""
+    return TaskBits(None if bits.private else int(bits.words(1)[0]))
+
+
+@dataclass(frozen=True)
+class Rolled:
+    """Codes of columns mapped to those of coarser levels."""
+
+    maps: tuple[Codes, ...]
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Batches of codes and counts."""
+        for batch in batches:
+            *codes, counts = batch.columns
+            columns = [
+                pa.array(lookup[column.to_numpy()], type=pa.int32())
+                for lookup, column in zip(self.maps, codes, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays([*columns, counts], names=batch.schema.names)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Cells drawn: those that are shown go on, of the others their sums alone."""
+
+    draw: Shows
+    bits: TaskBits
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Batches of codes and counts become codes, rows shown, rows; and one of sums."""
+        bits, sums, names = self.bits.here(), np.zeros(SUMS, dtype=np.int64), None
+        codes: list[Any] = []
+        for batch in batches:
+            names = batch.schema.names
+            *codes, counts = batch.columns
+            rows = counts.to_numpy().astype(np.int64)
+            # Cells by their places in the batch: what is shown of them is known by these.
+            places = np.arange(len(rows), dtype=np.int32)[:, None]
+            shown = self.draw.shown(Frequencies(places, rows), bits)
+            at = shown.codes[:, 0]
+            hidden = np.ones(len(rows), dtype=bool)
+            hidden[at] = False
+            sums += _sums(rows[hidden], self.draw.crowd)
+            kept = [column.take(pa.array(at)) for column in codes]
+            nothing = pa.nulls(len(at), pa.list_(pa.int64()))
+            arrays = [*kept, pa.array(shown.counts), pa.array(rows[at]), nothing]
+            yield pa.RecordBatch.from_arrays(arrays, names=[*names[:-1], "shown", "n", "sums"])
+        if names is not None:
+            empty = [pa.nulls(1, column.type) for column in codes]
+            long = pa.nulls(1, pa.int64())
+            held = pa.array([sums.tolist()], pa.list_(pa.int64()))
+            yield pa.RecordBatch.from_arrays(
+                [*empty, long, long, held], names=[*names[:-1], "shown", "n", "sums"]
+            )
+
+
+def _sums(rows: np.ndarray[Any, np.dtype[np.int64]], crowd: float) -> Any:
+    found = np.zeros(SUMS, dtype=np.int64)
+    found[:3] = rows.sum(), len(rows), rows[rows >= crowd].sum()
+    sizes = np.floor(np.log2(rows)).astype(int) if len(rows) else np.zeros(0, dtype=int)
+    np.add.at(found, 3 + sizes, rows)
+    return found
+
+
+@dataclass(frozen=True)
+class ByClass:
+    """Rows worked on class by class; they come in the order of their classes."""
+
+    work: Work
+    read: tuple[str, ...]  # names of the columns that are worked on
+    through: int  # how many columns go through as they are
+    bits: TaskBits
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Batches of a class, columns that go through, columns to work on."""
+        bits = self.bits.here()
+        waiting: list[Any] = []
+        for batch in batches:
+            waiting.append(batch)
+            if sum(one.num_rows for one in waiting) >= _CHUNK_ROWS:
+                whole = pa.Table.from_batches(waiting).combine_chunks()
+                members = whole.column(0).to_numpy()
+                last = int(np.searchsorted(members, members[-1]))  # where the last class begins
+                if last:
+                    yield from self._worked(whole.slice(0, last), bits)
+                waiting = whole.slice(last).combine_chunks().to_batches()
+        if waiting:
+            yield from self._worked(pa.Table.from_batches(waiting).combine_chunks(), bits)
+
+    def _worked(self, rows: Any, bits: Randomness) -> Batches:
+        columns = {
+            name: _coded(rows.column(1 + self.through + at)) for at, name in enumerate(self.read)
+        }
+        try:
+            worked = self.work(Chunk(rows.column(0).to_numpy(), columns), bits)
+        except IncrowdError as error:
+            yield self._told(rows, pickle.dumps(error))
+            return
+        kept = pa.array(np.flatnonzero(worked.kept))
+        arrays = [column.take(kept).combine_chunks() for column in rows.columns[: 1 + self.through]]
+        for name in self.read:
+            steps, null = worked.columns[name]
+            arrays.append(pa.array(steps, mask=null, type=pa.int64()).take(kept))
+        arrays.append(pa.nulls(len(kept), pa.binary()))
+        arrays = [
+            array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+            for array in arrays
+        ]
+        yield from pa.Table.from_arrays(arrays, names=self._names(rows)).to_batches()
+        yield self._told(rows, pickle.dumps(worked.part))
+
+    def _told(self, rows: Any, told: bytes) -> Any:
+        """A row that holds nothing but what is told of many."""
+        kinds = [column.type for column in rows.columns[: 1 + self.through]]
+        empty = [pa.nulls(1, kind) for kind in [*kinds, *[pa.int64()] * len(self.read)]]
+        held = pa.array([told], pa.binary())
+        return pa.RecordBatch.from_arrays([*empty, held], names=self._names(rows))
+
+    def _names(self, rows: Any) -> list[str]:
+        return [*rows.schema.names, "told"]
+
+
+def _coded(column: Any) -> tuple[Sequence[object], Codes]:
+    """A column as its distinct plain values and the place of each row's value among them."""
+    whole = column.combine_chunks()
+    known = whole.dictionary_encode(null_encoding="encode")
+    if isinstance(known, pa.ChunkedArray):
+        known = known.combine_chunks()
+    values = plain(pa.table({"x": known.dictionary})).to_series().to_list()
+    return values, known.indices.to_numpy().astype(np.int32)

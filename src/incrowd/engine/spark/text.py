@@ -1,0 +1,49 @@
+"""Text files on Spark: what has to be known of them before they are read."""
+
+from __future__ import annotations
+
+import csv
+from typing import Any
+
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from incrowd.engine.local.text import delimiter_of, refuse_duplicates
+from incrowd.engine.table import UNNAMED, TableError
+
+_MARK = "\ufeff"  # what some programs write before the first character
+
+
+def read_text(session: Any, path: str, name: str, delimiter: str | None, header: int | None) -> Any:
+    """A data frame of texts, the first row of each file its header; no type is guessed.
+
+    One pass over the lines finds out whether quoted values go over several of them, which Spark
+    has to know, and whether the text is in UTF-8. Rows of another length than the header are
+    refused when they are met.
+    """
+    if header not in (None, 1):
+        raise TableError("On Spark the first row of a text file is its header. Leave it out.")
+    ours = delimiter is not None
+    lines = session.read.text(path)
+    first = lines.first()
+    if first is None:
+        raise TableError(f"The file '{name}' is empty.")
+    quotes = F.length("value") - F.length(F.replace("value", F.lit('"'), F.lit("")))
+    odd = F.max(quotes % 2), F.max(F.contains("value", F.lit("\ufffd")))
+    several, foreign = lines.select(*odd).first()
+    if foreign:
+        raise TableError(f"The file '{name}' is no text in UTF-8. Save it as UTF-8.")
+    head = first[0].removeprefix(_MARK)
+    delimiter = delimiter or delimiter_of(head)
+    options = {
+        "sep": delimiter, "header": "true", "quote": '"', "escape": '"', "mode": "FAILFAST",
+        "enforceSchema": "true", "multiLine": str(bool(several)).lower(), "columnPruning": "false",
+        "nullValue": "", "emptyValue": "", "encoding": "UTF-8", "inferSchema": "false",
+    }  # fmt: skip
+    frame = session.read.options(**options).csv(path)
+    names = next(csv.reader([head], delimiter=delimiter), []) if not several else frame.columns
+    if len(names) != len(frame.columns):  # a name goes over several lines
+        names = frame.columns
+    if not ours and names[:1] in ([""], ["_c0"]) and UNNAMED not in names:
+        names = [UNNAMED, *names[1:]]
+    refuse_duplicates(list(names), f"The file '{name}'")
+    return frame.toDF(*names)
