@@ -60,6 +60,7 @@ class Counts(Whole):
     def __init__(self, problem: Problem, epsilon: Fraction, event: Event, k: int) -> None:
         super().__init__(problem, epsilon)
         self.event, self.k = event, k
+        self._released: dict[tuple[CountsEvent, Cells], dict[Cells, float]] = {}
 
     def drawn_with(self) -> Event:
         return self.event
@@ -89,7 +90,10 @@ class Counts(Whole):
         for side, (event, chance) in enumerate(self.sides(table)):
             for number, (node, share) in enumerate(chosen):
                 cells = rolled(self.problem, table, node)
-                for result, weight in self.released(cells, event).items():
+                same = event, shown(cells)  # many tables are alike once they are generalised
+                if same not in self._released:
+                    self._released[same] = self.released(cells, event)
+                for result, weight in self._released[same].items():
                     found[len(chosen) * side + number, result] = chance * share * weight
         return found
 

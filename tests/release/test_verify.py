@@ -25,6 +25,7 @@ from incrowd.release.verify import verify
 from incrowd.spec.file import parse
 from incrowd.tasks.publish import publish
 
+pytestmark = pytest.mark.usefixtures("settled_once")  # hundreds of forgeries of two releases
 
 @pytest.fixture(scope="module", params=["counts", "sample"])
 def good(
