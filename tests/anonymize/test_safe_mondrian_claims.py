@@ -245,7 +245,7 @@ def written(product: Product, folder: Path) -> bytes:
 @pytest.mark.parametrize(
     ("column", "level", "others", "lonely"),
     [
-        (MASK, 0, ("10", "11"), ("00", "1q", "01")),
+        (MASK, 0, ("10", "11"), ("00", "1q")),
         (MET, 0, ("m", "n"), ("a", None)),
         # At level 1 the first value met decides which of *0 and *1 has the smaller code.
         (MASK.replace("2,", "2, hide: left,"), 1, ("01", "10"), ("00",)),

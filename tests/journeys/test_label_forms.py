@@ -22,7 +22,8 @@ pytestmark = pytest.mark.usefixtures("quick")
 def test_another_form_is_refused(
     tmp_path: Path, settled_once: None, method: str, writing: str
 ) -> None:
-    readers.released(tmp_path / "out", method, writing)
+    few = None if method == "search" else readers.people().head(800)  # each is verified 40 times
+    readers.released(tmp_path / "out", method, writing, table=few)
     certificate = certificate_of(tmp_path / "out")
     assert verify(tmp_path / "out") == []
     assert certificate.scheme is not None
