@@ -27,6 +27,7 @@ from incrowd.tasks.publish import publish
 
 pytestmark = pytest.mark.usefixtures("settled_once")  # hundreds of forgeries of two releases
 
+
 @pytest.fixture(scope="module", params=["counts", "sample"])
 def good(
     voters: pl.DataFrame,
