@@ -75,7 +75,7 @@ print("sum", total, sep="\\n", file=open(sys.argv[2], "w"))
 def test_numbers_that_never_repeat_are_told_apart_by_where_they_lie(tmp_path: Path) -> None:
     """Whichever row is left out, the sum is 10 less at least, and the noise below 1.
 
-    Told apart in all of 60 runs, so that the bound is 1.8 and 2.1; without sums it is 0.
+    Told apart in all of 60 runs, so that the bound is 1.9; without sums it is 0.
     """
     script, table = tmp_path / "sum.py", tmp_path / "sums.csv"
     script.write_text(SUM, encoding="utf-8")
