@@ -68,7 +68,7 @@ def test_counting_codes_equals_counting_values(make_table: MakeTable) -> None:
     }
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15)
 @given(data=st.data())
 def test_counting_at_levels_equals_counting_then_rolling_up(
     make_table: MakeTable, data: st.DataObject
@@ -128,17 +128,26 @@ def test_labels_that_coincide_keep_their_parents(make_table: MakeTable) -> None:
 
 
 def test_one_row_each_is_one_row_each_and_fair(make_table: MakeTable) -> None:
-    table = make_table({"id": [1, 1, 1, 2, None, None], "visit": list("abcdef")})
-    picked = Counter[object]()
-    for seed in range(300):
-        chosen = rows_of(table.one_row_each("id", SeededRandomness(seed)))
-        assert sorted(str(person) for person, _ in chosen) == ["1", "2"]  # no row without an id
-        picked.update(visit for person, visit in chosen if person == 1)
-    # Each of a, b, c has probability 1/3: outside 65 to 135 of 300 once in 50,000 runs.
-    assert set(picked) == {"a", "b", "c"}
-    assert all(65 <= count <= 135 for count in picked.values())
-    once = table.one_row_each("id", SystemRandomness())
-    assert rows_of(once) == rows_of(once)  # the choice is made once, however often it is read
+    people = [person for person in range(3000) for _ in range(3)]
+    visits = list("abc") * 3000
+    table = make_table({"id": [*people, 5000, None, None], "visit": [*visits, "d", "e", "f"]})
+    once = table.one_row_each("id", SeededRandomness(1))
+    chosen = rows_of(once)
+    assert rows_of(once) == chosen  # the choice is made once, however often it is read
+    assert sorted(int(str(person)) for person, _ in chosen) == [
+        *range(3000),
+        5000,
+    ]  # none without an id
+    picked = Counter(visit for _, visit in chosen)
+    # Each of a, b, c has probability 1/3: outside 890 to 1110 of 3000 once in 50,000 runs.
+    assert set(picked) == set("abcd")
+    assert all(890 <= picked[visit] <= 1110 for visit in "abc")
+    # The choices of two people have nothing to do with each other: alike in a third of the pairs.
+    found = {int(str(person)): visit for person, visit in chosen}
+    alike = sum(found[at] == found[at + 1] for at in range(0, 3000, 2))
+    assert 420 <= alike <= 580
+    again = rows_of(table.one_row_each("id", SeededRandomness(2)))
+    assert again != chosen  # another key, another choice
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "arrow"])

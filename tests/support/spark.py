@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -39,13 +40,18 @@ def mark_spark(item: pytest.Item) -> bool:
 
 @pytest.fixture(scope="session")
 def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session on this machine with two cores, which all tests of a process share."""
+    """A session on this machine with two cores, which all tests of a process share.
+
+    A task that fails is tried once more.
+    """
     from pyspark.sql import SparkSession
 
     # read when the session starts; each is what a machine without a network needs, too
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    paths = [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))  # tasks find what tests share
     folder = tmp_path_factory.mktemp("spark")
-    builder = SparkSession.builder.master("local[2]").appName("incrowd-tests")
+    builder = SparkSession.builder.master("local[2,2]").appName("incrowd-tests")
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
     builder = builder.config("spark.sql.warehouse.dir", str(folder / "warehouse"))

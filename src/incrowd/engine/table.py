@@ -188,12 +188,11 @@ class Spread(Protocol):
     Maps give, column by column, the code at a coarser level of each code.
     """
 
-    def fits(self, maps: Sequence[Codes] | None = None) -> bool:
-        """Whether the tuples, mapped, may be brought here; by an approximate count."""
-        ...
-
     def rolled(self, maps: Sequence[Codes] | None = None) -> Frequencies:
-        """The tuples, mapped, here; raises :class:`TooManyError` where they do not fit."""
+        """The tuples, mapped, here; raises :class:`TooManyError` where they do not fit.
+
+        Whether they do is found by an approximate count.
+        """
         ...
 
     def above(self, maps: Sequence[Codes], least: int) -> Frequencies:

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from incrowd.arrays import Codes
@@ -29,7 +29,13 @@ if TYPE_CHECKING:
     from incrowd.engine.spark.table import SparkTable
 
 _BROADCAST = 2_000_000  # values that are sent to every executor
+SURELY = 1.2  # an approximate count may be off by a tenth, and more once in many
 _SOME = 200_000  # cells that stand for all where something is measured
+
+
+def approximately(columns: Sequence[str]) -> Column:
+    """About how many distinct tuples some columns have, within a twentieth mostly."""
+    return F.approx_count_distinct(F.xxhash64(*columns))
 
 
 def with_codes(table: SparkTable, columns: Sequence[str], coders: Mapping[str, Coder]) -> DataFrame:
@@ -97,16 +103,12 @@ class SparkCells:
         """About how many distinct tuples there are at other levels."""
         frame = self._mapped(maps)
         with told("count the distinct tuples of the table"):
-            found = frame.select(F.approx_count_distinct(F.struct(*self._names), 0.02)).first()
+            found = frame.select(approximately(self._names)).first()
         return int((found or [0])[0])
-
-    def fits(self, maps: Sequence[Codes] | None = None) -> bool:
-        """Whether this machine may hold them."""
-        return self.distinct(maps) <= self._most * 1.1
 
     def rolled(self, maps: Sequence[Codes] | None = None) -> Frequencies:
         """All tuples at other levels, here; refuses too many."""
-        if not self.fits(maps):
+        if self.distinct(maps) > self._most * SURELY:
             raise TooManyError(
                 f"The table has more than {self._most:,} distinct tuples of the columns to be "
                 "published, which is more than one machine is to hold. Publish fewer or coarser "

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from incrowd.arrays import Members
 from incrowd.codes.frequency import Frequencies
+from incrowd.codes.values import BLANKS
 from incrowd.engine.spark.cells import with_codes
 from incrowd.engine.spark.kinds import plain
 from incrowd.engine.spark.session import told
@@ -96,6 +97,9 @@ def _rows(found: Any, through: Sequence[str], read: Sequence[str]) -> WorkedRows
     for at, name in enumerate(through):
         assert kept is not None
         column = kept.get_column(f"p{at}")
+        if column.dtype == pl.String:  # text without characters is null everywhere
+            blank = column.str.strip_chars(BLANKS) == ""
+            column = pl.select(pl.when(~blank).then(column)).to_series()
         labels = column.unique(maintain_order=True)
         places = pl.DataFrame({"x": labels, "at": np.arange(len(labels), dtype=np.int32)})
         codes = column.alias("x").to_frame().join(

@@ -26,7 +26,7 @@ from incrowd.codes.frequency import Frequencies
 from incrowd.engine.local.table import LocalTable, tally_of
 from incrowd.engine.local.text import refuse_duplicates
 from incrowd.engine.spark import classes
-from incrowd.engine.spark.cells import coded_cells
+from incrowd.engine.spark.cells import SURELY, approximately, coded_cells
 from incrowd.engine.spark.kinds import can_hash, canonical, plain, refuse_nested, sum_parts
 from incrowd.engine.spark.session import told
 from incrowd.engine.table import (
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from incrowd.engine.spark.engine import SparkEngine
 
 _MOST_VALUES = 20_000_000  # of one column, that this machine takes
-_SURELY = 1.1  # an approximate count may be off by a twentieth
 _FEW = 100_000  # rows that any machine holds
 _WRITTEN = 10_000_000  # rows of a table that this machine writes into one file
 
@@ -148,7 +147,7 @@ class SparkTable:
         most = self._engine.most_tuples
         if self._few:
             return
-        if self.rows() > most and (many := self.distinct(columns)) > most * _SURELY:
+        if self.rows() > most and (many := self.distinct(columns)) > most * SURELY:
             raise TooManyError(
                 f"The columns {', '.join(columns)} have about {many:,} distinct tuples, and one "
                 f"machine is to hold {most:,}. Publish fewer or coarser columns."
@@ -156,9 +155,9 @@ class SparkTable:
 
     def distinct(self, columns: Sequence[str]) -> int:
         """About how many distinct tuples some columns have."""
-        inner = [F.col(self._inner[name]) for name in columns]
+        inner = [self._inner[name] for name in columns]
         with told("count the distinct tuples of the table"):
-            found = self._frame.select(F.approx_count_distinct(F.struct(*inner), 0.02)).first()
+            found = self._frame.select(approximately(inner)).first()
         assert found is not None
         return int(found[0])
 

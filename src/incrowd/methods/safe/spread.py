@@ -51,9 +51,10 @@ class SpreadCounted:
 
     def near(self) -> Counted | SpreadCounted:
         """The tuples here, if they fit."""
-        if not self.tuples.fits(self.maps):
+        try:
+            return self._counted(self.tuples.rolled(self.maps))
+        except TooManyError:
             return self
-        return self._counted(self.tuples.rolled(self.maps))
 
     def part(self, names: Sequence[str]) -> Counted | SpreadCounted:
         """The tuples of some of the columns, here if they fit."""
@@ -110,15 +111,12 @@ class SpreadRollups(Rollups):
 
     def __init__(self, whole: SpreadCounted, least: int) -> None:
         self._whole, self._least = whole, least
-        self._base = _base(whole)
-        near = replace(whole, levels=self._base).near()
-        frequencies = near.frequencies if isinstance(near, Counted) else _nothing(len(whole.names))
-        self._brought = isinstance(near, Counted)
-        super().__init__(whole.hierarchies, _by_values(whole, self._base, frequencies))
+        self._base, near = _brought(whole)
+        super().__init__(whole.hierarchies, _by_values(whole, self._base, near))
 
     def cells(self, node: Node) -> tuple[npt.NDArray[np.int64], Counts]:
         """The keys of the cells of a node that have more than ``least`` rows, and their rows."""
-        if self._brought and all(a >= b for a, b in zip(node, self._base, strict=True)):
+        if all(a >= b for a, b in zip(node, self._base, strict=True)):
             return super().cells(node)
         maps = between(self.hierarchies, self._whole.held, node)
         found = self._whole.tuples.above(maps, self._least)
@@ -132,18 +130,23 @@ class SpreadRollups(Rollups):
         return keys, found.counts
 
 
-def _base(whole: SpreadCounted) -> Node:
-    """Levels at which the tuples fit here, found by making the widest column coarser each time."""
+def _brought(whole: SpreadCounted) -> tuple[Node, Frequencies]:
+    """Levels at which the tuples fit here, and the tuples: the widest column is made coarser first.
+
+    At the root of every column there is one tuple, which fits.
+    """
     levels = list(whole.held)
-    while not whole.tuples.fits(between(whole.hierarchies, whole.held, levels)):
+    while True:
+        found = replace(whole, levels=tuple(levels)).near()
+        if isinstance(found, Counted):
+            return tuple(levels), found.frequencies
         wide = [
             len(hierarchy.labels[level]) if level < hierarchy.height - 1 else 0
             for hierarchy, level in zip(whole.hierarchies, levels, strict=True)
         ]
         if not any(wide):
-            break
+            raise TooManyError("The table has too many distinct tuples at every level.")
         levels[int(np.argmax(wide))] += 1
-    return tuple(levels)
 
 
 def _by_values(whole: SpreadCounted, levels: Node, found: Frequencies) -> Frequencies:
@@ -155,7 +158,3 @@ def _by_values(whole: SpreadCounted, levels: Node, found: Frequencies) -> Freque
         value[group[::-1]] = np.arange(len(group), dtype=np.int32)[::-1]
         columns.append(value[found.codes[:, at]])
     return Frequencies(np.column_stack(columns).astype(np.int32), found.counts)
-
-
-def _nothing(width: int) -> Frequencies:
-    return Frequencies(np.zeros((0, width), np.int32), np.zeros(0, np.int64))

@@ -1,0 +1,273 @@
+"""The same release on Spark: identical where this machine draws, else equal in law."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+
+from incrowd.engine.source import local_engine, open_table
+from incrowd.engine.spark.engine import SparkEngine
+from incrowd.engine.table import TooManyError
+from incrowd.errors import IncrowdError
+from incrowd.privacy.randomness import SeededRandomness
+from incrowd.release.ledger import Ledger
+from incrowd.release.verify import verify
+from incrowd.tasks.attack import attack
+from incrowd.tasks.check import check
+from incrowd.tasks.evaluate import evaluate
+from incrowd.tasks.publish import Release, publish
+
+pytestmark = pytest.mark.spark
+
+ROWS = 6000
+DRAW = np.random.default_rng(5)
+PEOPLE: dict[str, Any] = {
+    "person": [f"p{at % 5000}" for at in range(ROWS)],
+    "zip": [f"{32000 + int(x)}" for x in DRAW.gamma(2, 8, ROWS)],
+    "sex": DRAW.choice(["female", "male"], ROWS).tolist(),
+    "age": [None if x > 95 else int(x) for x in DRAW.integers(18, 99, ROWS)],
+    "ill": DRAW.choice(["flu", "cold", "none", " "], ROWS, p=[0.2, 0.2, 0.5, 0.1]).tolist(),
+    "height": DRAW.normal(170, 9, ROWS).round(1).tolist(),
+}
+QUASI: dict[str, Any] = {
+    "zip": {"role": "quasi", "hierarchy": {"mask": {"length": 5}}},
+    "sex": {"role": "quasi", "hierarchy": {"groups": {"person": ["female", "male"]}}},
+    "age": {"role": "quasi", "hierarchy": {"intervals": {"from": 0, "to": 99, "widths": [5, 20]}}},
+}
+ILL = {"role": "sensitive", "hierarchy": {"flat": {"values": ["flu", "cold", "none"]}}}
+SAFE = {"method": "safe", "epsilon": 2, "delta": 1e-4}
+RELEASES: dict[str, dict[str, Any]] = {
+    "sample": SAFE | {"draw": "sample", "levels": {"zip": 2, "sex": 0, "age": 1, "ill": 0}},
+    "counts": SAFE | {"draw": "counts", "levels": {"zip": 2, "sex": 0, "age": 1, "ill": 0}},
+    "search": SAFE | {"scheme": "search"},
+    "target": SAFE | {"scheme": "search", "target": "ill"},
+    "mondrian": SAFE | {"scheme": "mondrian", "draw": "sample"},
+    "slices": SAFE | {"scheme": "search", "slices": {"columns": 2, "tables": 3}},
+    "ola": {"method": "k-anonymity", "k": 5},
+    "starred": {"method": "k-anonymity", "k": 5, "suppressed": "starred", "format": "csv"},
+    "cuts": {"method": "k-anonymity", "k": 5, "algorithm": "mondrian"},
+}
+# What is spread stays on the cluster: distinct tuples of level 0 are about 5,000.
+SPREAD = ("search", "target", "slices")
+
+
+def spec(release: dict[str, Any], **more: Any) -> dict[str, Any]:
+    safe = release["method"] == "safe"
+    columns = {
+        "person": {"role": "identifier"}, **copy.deepcopy(QUASI),
+        "ill": ILL if safe else {"role": "sensitive"}, "height": {"role": "drop"},
+    }  # fmt: skip
+    return {"columns": columns | more.pop("columns", {}), "release": release, **more}
+
+
+def files(release: Release) -> dict[str, bytes]:
+    found = sorted(release.folder.glob("data*"))
+    return {path.name: path.read_bytes() for path in found}
+
+
+@pytest.fixture(scope="module")
+def engine(spark_session: SparkSession) -> SparkEngine:
+    return SparkEngine()
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_a_seed_makes_the_same_files_here_and_on_spark(engine: SparkEngine, name: str) -> None:
+    asked = spec(RELEASES[name])
+    here, there = (
+        publish(one.from_columns(PEOPLE), asked, bits=SeededRandomness(7))
+        for one in (local_engine(), engine)
+    )
+    assert files(here) == files(there)
+    assert here.certificate.parameters == there.certificate.parameters
+    assert here.evaluation == there.evaluation
+    assert verify(there.folder) == [
+        "The random numbers came from a seed: this release is NOT private."
+    ]
+
+
+@pytest.mark.parametrize("name", SPREAD)
+def test_a_search_on_the_cluster_chooses_what_one_here_does(
+    spark_session: SparkSession, name: str
+) -> None:
+    """Tuples stay there, but cells of the chosen levels fit here, so that draws are made here."""
+    few = {"levels": {"zip": [2, 4], "sex": 0}}  # schemes: each of them is counted there
+    asked = spec(RELEASES[name] | few)
+    here = publish(local_engine().from_columns(PEOPLE), asked, bits=SeededRandomness(7))
+    far = SparkEngine(most_tuples=2500)
+    with pytest.raises(TooManyError):
+        list(far.from_columns(PEOPLE).tallies(["zip", "sex", "age", "ill"]))
+    there = publish(far.from_columns(PEOPLE), asked, bits=SeededRandomness(7))
+    assert files(here) == files(there)
+
+
+def test_cells_that_are_too_many_are_drawn_on_executors(spark_session: SparkSession) -> None:
+    for draw in ("sample", "counts"):
+        asked = spec(SAFE | {"draw": draw, "levels": {"zip": 1, "sex": 1, "age": 1, "ill": 1}})
+        there = publish(SparkEngine(most_tuples=40).from_columns(PEOPLE), asked)
+        assert verify(there.folder) == []
+        here = publish(local_engine().from_columns(PEOPLE), asked)
+        one, other = here.evaluation, there.evaluation
+        assert other.rows_original == one.rows_original == ROWS
+        assert other.cells_original == one.cells_original
+        assert (one.cells_original or 0) > 48  # more than fit here
+        assert other.likely_share == one.likely_share
+        assert other.sizes_original == one.sizes_original
+        # Two draws of one law: the rows shown are within six deviations of each other.
+        assert abs(other.rows_released - one.rows_released) < 6 * np.sqrt(2 * ROWS * 0.25) + 100
+        assert other.suppressed == ROWS - other.rows_released + other.surplus
+
+
+def test_rows_of_classes_are_joined_where_they_are_too_many(spark_session: SparkSession) -> None:
+    """Classes are formed of quasi columns alone; kept ones would be too many tuples to be here."""
+    asked = spec(
+        {"method": "k-anonymity", "k": 5, "levels": {"zip": 3}},
+        columns={"height": {"role": "sensitive"}},
+    )
+    here = publish(local_engine().from_columns(PEOPLE), asked)
+    there = publish(SparkEngine(most_tuples=5000).from_columns(PEOPLE), asked)
+    assert files(here) == files(there)
+    assert here.evaluation == there.evaluation
+
+
+def test_cuts_of_tuples_that_are_not_here_are_refused_before_anything_is_spent(
+    spark_session: SparkSession, tmp_path: Path
+) -> None:
+    ledger = Ledger(tmp_path / "table.ledger")
+    ledger.set_budget(epsilon=3, delta=1e-3)
+    table, asked = SparkEngine(most_tuples=40).from_columns(PEOPLE), spec(RELEASES["mondrian"])
+    with pytest.raises(IncrowdError, match="'scheme: mondrian' cuts them here"):
+        publish(table, asked, ledger=ledger, output=tmp_path / "out")
+    assert ledger.spends() == []
+    assert not (tmp_path / "out").exists()
+
+
+def test_noise_is_drawn_on_executors_by_its_law(engine: SparkEngine) -> None:
+    """Of 6,000 values 0 and one of 100 in a class, all get Laplace noise of scale 100 / epsilon."""
+    asked = spec(
+        {"method": "k-epsilon", "k": 5, "epsilon": 0.5},
+        columns={
+            "zip": {"role": "drop"}, "age": {"role": "drop"}, "ill": {"role": "drop"},
+            "height": {"role": "noisy", "precision": 1},
+        },
+    )  # fmt: skip
+    people = PEOPLE | {"height": [100 if at < 4 else 0 for at in range(ROWS)]}
+    table = engine.from_columns({**people, "sex": ["female"] * 3000 + ["male"] * 3000})
+    release = publish(table, asked)
+    assert verify(release.folder) == []
+    found = open_table(release.folder / "data.parquet").frame()
+    noise = found.filter(found["sex"] == "female")["height"].to_numpy().astype(float)
+    # E|X| = 200 with a deviation of 200 / sqrt(3000) = 3.7; a scale off by a tenth is 5.4 off.
+    assert abs(np.abs(noise).mean() - 200) < 17
+    assert abs(np.median(noise)) < 20
+    assert (found.filter(found["sex"] == "male")["height"] == 0).all()  # a single value, no noise
+    assert any("single value of 'height'" in words for words in release.warnings)
+
+
+def test_what_noise_did_is_measured_where_the_rows_are(engine: SparkEngine) -> None:
+    asked = spec(
+        {"method": "k-epsilon", "k": 20, "epsilon": 2, "confidence": 0.9},
+        columns={"height": {"role": "noisy", "precision": 0.1}},
+    )
+    here, there = (
+        publish(one.from_columns(PEOPLE), asked).evaluation for one in (local_engine(), engine)
+    )
+    assert here.noise is not None
+    assert there.noise is not None
+    one, other = here.noise.columns["height"], there.noise.columns["height"]
+    assert other.expected_error == pytest.approx(one.expected_error)
+    assert other.mean_scale == pytest.approx(one.mean_scale)
+    assert other.measured_error == pytest.approx(one.measured_error, rel=0.1)
+    assert other.classes_without_noise == one.classes_without_noise
+    risks = [noise.simulated.linking for noise in (here.noise, there.noise) if noise.simulated]
+    assert risks[1].mean == pytest.approx(risks[0].mean, rel=0.15)
+    assert there.noise.suppressed_by_confidence == pytest.approx(
+        here.noise.suppressed_by_confidence, rel=0.2
+    )
+
+
+def test_a_bad_value_is_told_by_the_driver(engine: SparkEngine) -> None:
+    people = PEOPLE | {"height": ["tall", *map(str, PEOPLE["height"][1:])]}
+    asked = spec(
+        {"method": "k-epsilon", "k": 20, "epsilon": 2},
+        columns={"height": {"role": "noisy", "precision": 0.1}},
+    )
+    with pytest.raises(IncrowdError, match="'tall' in the noisy column 'height' is no number"):
+        publish(engine.from_columns(people), asked)
+
+
+def test_each_person_is_one_row(engine: SparkEngine) -> None:
+    release = publish(engine.from_columns(PEOPLE), spec(RELEASES["counts"], unit={"id": "person"}))
+    assert verify(release.folder) == []
+    assert release.evaluation.rows_original == 5000
+
+
+def test_a_frame_of_spark_is_all_it_takes(spark_session: SparkSession, tmp_path: Path) -> None:
+    frame = SparkEngine().from_columns(PEOPLE).frame()
+    asked = spec(RELEASES["counts"])
+    release = publish(frame, asked, output=tmp_path / "out")
+    assert type(release.data).__module__.startswith("pyspark")
+    shown = release.evaluation.rows_released
+    assert release.data.count() == shown
+    assert [found.kind for found in check(asked, frame) if found.kind == "wrong"] == []
+    measured = evaluate(frame, release, asked)
+    assert measured.rows_released == shown
+    assert measured.rows_original == ROWS
+    tried = attack(frame, release, asked, only=("linkage",), tries=200, seed=1)
+    assert tried.estimates[0].success.value < 0.1
+
+
+def test_a_release_goes_back_into_the_catalogue(spark_session: SparkSession) -> None:
+    release = publish(SparkEngine().from_columns(PEOPLE), spec(RELEASES["slices"]))
+    try:
+        names = release.save_table("shown")
+        assert names == ("shown_1", "shown_2", "shown_3")
+        for name, table in zip(names, release.certificate.tables, strict=True):
+            assert spark_session.table(name).count() == table.release.rows
+        with pytest.raises(IncrowdError, match="has a table 'shown_1' already"):
+            release.save_table("shown")
+        saved = publish("shown_1", _copied(spark_session, "shown_1"), engine=SparkEngine())
+        assert saved.evaluation.rows_original == release.certificate.tables[0].release.rows
+    finally:
+        for number in (1, 2, 3):
+            spark_session.sql(f"DROP TABLE IF EXISTS shown_{number}")
+
+
+def test_only_spark_keeps_tables_by_name() -> None:
+    with pytest.raises(IncrowdError, match="Only Spark keeps tables by name"):
+        publish(local_engine().from_columns(PEOPLE), spec(RELEASES["counts"])).save_table("shown")
+
+
+def _copied(session: SparkSession, name: str) -> dict[str, Any]:
+    """A spec of a table whose columns it knows by name alone."""
+    flat = {"role": "quasi", "hierarchy": {"flat": {}}}
+    columns = dict.fromkeys(session.table(name).columns, flat)
+    return {"columns": columns, "release": {"method": "k-anonymity", "k": 2}}
+
+
+def test_the_ledger_knows_the_table_in_any_order(
+    spark_session: SparkSession, tmp_path: Path
+) -> None:
+    engine = SparkEngine()
+    frame = engine.from_columns(PEOPLE).frame()
+    marks = {
+        engine.open(one).fingerprint(b"key")
+        for one in (frame, frame.repartition(5), frame.orderBy("age"), frame.select("*"))
+    }
+    assert len(marks) == 1
+    others = {
+        engine.open(one).fingerprint(b"key")
+        for one in (
+            frame.limit(ROWS - 1),
+            frame.union(frame.limit(1)),
+            frame.withColumnRenamed("age", "years"),
+            frame.withColumn("age", frame["age"].cast("double")),
+            frame.replace("p7", "p8", subset=["person"]),
+            frame.fillna({"age": 0}),
+        )
+    }
+    assert len(others - marks) == 6

@@ -1,0 +1,48 @@
+"""Draws that tasks of Spark make in tests: they must be found by the processes of the executors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from incrowd.codes.frequency import Frequencies
+from incrowd.engine.table import Chunk, Worked
+from incrowd.privacy.randomness import Randomness, thinned
+
+
+@dataclass(frozen=True)
+class Half:
+    """Each row is drawn with probability one half; cells are shown from so many rows on."""
+
+    crowd: float = 1.0
+    least: int = 0
+
+    def shown(self, frequencies: Frequencies, bits: Randomness) -> Frequencies:
+        drawn = thinned(frequencies.counts, 0.5, bits)
+        kept = drawn >= self.least
+        return Frequencies(frequencies.codes[kept], drawn[kept])
+
+
+@dataclass(frozen=True)
+class FailsOnce(Half):
+    """The same; but the first task that draws fails when it has drawn, and writes down what."""
+
+    folder: str = ""
+
+    def shown(self, frequencies: Frequencies, bits: Randomness) -> Frequencies:
+        drawn = super().shown(frequencies, bits)
+        try:
+            with (Path(self.folder) / "first").open("x") as file:
+                file.write(" ".join(map(str, drawn.counts.tolist())))
+        except FileExistsError:
+            return drawn
+        raise RuntimeError("lost")
+
+
+def words(chunk: Chunk, bits: Randomness) -> Worked:
+    """A work that gives every row a random number."""
+    drawn = (bits.words(len(chunk.members)) >> np.uint64(2)).astype(np.int64)
+    whole = np.ones(len(drawn), dtype=bool)
+    return Worked(whole, dict.fromkeys(chunk.columns, (drawn, ~whole)), len(drawn))
