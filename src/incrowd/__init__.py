@@ -40,6 +40,7 @@ def __getattr__(name: str) -> Any:
         "linking_risk": "measure.linkage",
         "publish": "tasks.publish",
         "rehearse": "tasks.rehearse",
+        "spark_engine": "engine.source",
         "verify": "release.verify",
     }
     if name not in homes:
@@ -53,6 +54,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from incrowd.engine.source import spark_engine
     from incrowd.measure.linkage import linking_risk
     from incrowd.release.ledger import Ledger
     from incrowd.release.verify import verify
@@ -107,5 +109,6 @@ __all__ = [
     "publish",
     "rehearse",
     "smooth_bound",
+    "spark_engine",
     "verify",
 ]

@@ -84,15 +84,22 @@ def local_engine() -> Engine:
     return _loaded(_LOCAL)
 
 
-def spark_engine(master: str | None = None, settings: Mapping[str, str] | None = None) -> Engine:
+def spark_engine(
+    master: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    *,
+    most_tuples: int | None = None,
+) -> Engine:
     """The engine of a Spark session: the active one, or else a new one at a master.
 
-    ``settings`` are those of Spark for a new session, such as ``spark.executor.memory``.
+    ``settings`` are those of Spark for a new session, such as ``spark.executor.memory``. At most
+    ``most_tuples`` distinct tuples of a table are brought to this machine, 20 million by default.
     """
     usual = _loaded(_SPARK)
-    if master is None and not settings:
+    if master is None and not settings and most_tuples is None:
         return usual
-    made: Engine = import_module(_SPARK).SparkEngine(master, settings)
+    bound = {} if most_tuples is None else {"most_tuples": most_tuples}
+    made: Engine = import_module(_SPARK).SparkEngine(master, settings, **bound)
     return made
 
 
