@@ -20,6 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from incrowd.arrays import Codes
 from incrowd.codes.counted import Rest
 from incrowd.codes.frequency import Frequencies, merged
+from incrowd.engine.spark.kinds import sent_arrow
 from incrowd.engine.spark.session import told
 from incrowd.engine.spark.tasks import SUMS, Drawn, Rolled, task_bits
 from incrowd.engine.table import Coder, DrawnCells, Shows, TooManyError
@@ -47,19 +48,14 @@ def with_codes(table: SparkTable, columns: Sequence[str], coders: Mapping[str, C
     for at, name in enumerate(columns):
         known = table.raw_values(name)
         codes = coders[name](known.get_column("value").to_list())
-        pairs = pa.table({
-            f"v{at}": _short(known.get_column("raw").to_arrow()),
+        pairs = {
+            f"v{at}": known.get_column("raw").to_arrow(),
             f"k{at}": pa.array(np.asarray(codes), type=pa.int32()),
-        })  # fmt: skip
-        with told("send codes"):
-            sent = frame.sparkSession.createDataFrame(pairs)
+        }
+        sent = sent_arrow(frame.sparkSession, pairs)
         sent = F.broadcast(sent) if len(known) <= _BROADCAST else sent
         frame = frame.join(sent, F.col(table.inner(name)).eqNullSafe(F.col(f"v{at}")), "inner")
     return frame
-
-
-def _short(values: pa.Array) -> pa.Array:
-    return values.cast(pa.string()) if pa.types.is_large_string(values.type) else values
 
 
 def coded_cells(

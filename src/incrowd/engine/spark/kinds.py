@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -90,13 +90,18 @@ def sent(session: Any, frame: pl.DataFrame) -> Any:
             column = column.cast(_SIGNED[kind], strict=True)
         plainer.append(column.to_arrow())
     inner = [f"c{at}" for at in range(frame.width)]
-    arrow = pa.table(dict(zip(inner, map(_narrow, plainer), strict=True)))
-    kinds = [
-        _NTZ if _is_naive(field.type) else from_arrow_type(field.type) for field in arrow.schema
+    return sent_arrow(session, dict(zip(inner, plainer, strict=True))).toDF(*frame.columns)
+
+
+def sent_arrow(session: Any, columns: Mapping[str, Any]) -> Any:
+    """Columns of Arrow as a data frame of Spark; times without a zone stay so, in any session."""
+    arrow = pa.table({name: _narrow(column) for name, column in columns.items()})
+    fields = [
+        T.StructField(field.name, _NTZ if _is_naive(field.type) else from_arrow_type(field.type))
+        for field in arrow.schema
     ]
-    fields = [T.StructField(name, kind) for name, kind in zip(inner, kinds, strict=True)]
     with told("take a table of this machine"):
-        return session.createDataFrame(arrow, T.StructType(fields)).toDF(*frame.columns)
+        return session.createDataFrame(arrow, T.StructType(fields))
 
 
 def _narrow(column: Any) -> Any:

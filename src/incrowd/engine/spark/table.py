@@ -8,6 +8,7 @@ to be replaced or coded are sent as small tables of their own, and joined.
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -27,7 +28,14 @@ from incrowd.engine.local.table import LocalTable, tally_of
 from incrowd.engine.local.text import refuse_duplicates
 from incrowd.engine.spark import classes
 from incrowd.engine.spark.cells import SURELY, approximately, coded_cells
-from incrowd.engine.spark.kinds import can_hash, canonical, plain, refuse_nested, sum_parts
+from incrowd.engine.spark.kinds import (
+    can_hash,
+    canonical,
+    plain,
+    refuse_nested,
+    sent_arrow,
+    sum_parts,
+)
 from incrowd.engine.spark.session import told
 from incrowd.engine.table import (
     Coder,
@@ -45,6 +53,7 @@ if TYPE_CHECKING:
 
 _MOST_VALUES = 20_000_000  # of one column, that this machine takes
 _FEW = 100_000  # rows that any machine holds
+_UNORDERED = re.compile(r"\binterval\b(?! (day|hour|minute|second|year|month))")
 _WRITTEN = 10_000_000  # rows of a table that this machine writes into one file
 
 
@@ -109,7 +118,8 @@ class SparkTable:
         """Some columns, grouped once for whatever will be asked of them."""
         self._refuse_missing(columns)
         names = list(dict.fromkeys(columns))
-        return Gathered(self._named(self._frame).select([_quoted(name) for name in names]), self)
+        inner = [self._inner[name] for name in names]
+        return Gathered(self._frame.select(inner).toDF(*names), self)
 
     def values(self, column: str) -> Sequence[object]:
         """The distinct values of a column, null among them."""
@@ -310,15 +320,14 @@ class SparkTable:
         """A column with some of its values replaced, or, where the kind differs, all of them."""
         if not changed:
             return frame
-        arrow = pa.table({
+        arrow = {
             "old": pa.array(list(changed), type=old),
             "new": pa.array(list(changed.values()), type=new),
             "found": pa.array([True] * len(changed)),
-        })  # fmt: skip
+        }  # fmt: skip
         names = frame.columns
-        with told("replace values"):
-            sent = F.broadcast(self._frame.sparkSession.createDataFrame(arrow))
-        joined = frame.join(sent, F.col(inner) == F.col("old"), "left")
+        known = F.broadcast(sent_arrow(self._frame.sparkSession, arrow))
+        joined = frame.join(known, F.col(inner) == F.col("old"), "left")
         kept = F.col(inner) if old == new else F.lit(None)
         changed_column = F.when(F.col("found"), F.col("new")).otherwise(kept)
         return joined.withColumn(inner, changed_column).select(*names)
@@ -377,16 +386,21 @@ class Gathered(SparkTable):
             return super().values(column)
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
 def _whole(inner: str, kind: T.DataType) -> Column:
-    """A column in which NaN is null."""
-    if not isinstance(kind, T.FloatType | T.DoubleType):
-        return F.col(inner)
-    return F.when(~F.isnan(inner), F.col(inner)).alias(inner)
+    """A column in which values that Spark takes for the same are the same.
+
+    NaN is null, there is one zero, text is what its characters are whatever its collation, and
+    nulls of no kind are nulls of text: they could not be joined.
+    """
+    column = F.col(inner)
+    if isinstance(kind, T.FloatType | T.DoubleType):
+        zero = F.lit(0.0).cast(kind)
+        return F.when(column == zero, zero).when(~F.isnan(inner), column).alias(inner)
+    if isinstance(kind, T.StringType) and kind != T.StringType():
+        return F.collate(column, "UTF8_BINARY").alias(inner)
+    return column.cast("string").alias(inner) if isinstance(kind, T.NullType) else column
 
 
 def _can_order(kind: T.DataType) -> bool:
-    return can_hash(kind) and "interval" not in kind.simpleString()
+    """Whether Spark can order such values; of intervals, those of days and those of months."""
+    return can_hash(kind) and not _UNORDERED.search(kind.simpleString())

@@ -157,7 +157,8 @@ class ByClass:
         try:
             worked = self.work(Chunk(rows.column(0).to_numpy(), columns), bits)
         except IncrowdError as error:
-            yield self._told(rows, pickle.dumps(error))
+            # Its words alone: an error may hold what cannot be sent.
+            yield self._told(rows, pickle.dumps(IncrowdError(str(error))))
             return
         kept = pa.array(np.flatnonzero(worked.kept))
         arrays = [column.take(kept).combine_chunks() for column in rows.columns[: 1 + self.through]]

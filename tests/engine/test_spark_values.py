@@ -1,0 +1,107 @@
+"""Values on Spark are the same where Spark takes them for the same; no row is lost or doubled."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pytest
+
+from incrowd.arrays import Codes
+from incrowd.engine.source import spark_engine
+from incrowd.engine.spark.cells import with_codes
+from incrowd.engine.spark.tasks import ByClass, TaskBits
+from incrowd.engine.table import Chunk, Worked
+from incrowd.errors import IncrowdError, ParameterError
+from incrowd.privacy.randomness import Randomness, SeededRandomness
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def in_berlin(spark_session: SparkSession) -> Iterator[SparkSession]:
+    """A session that shows times as in Berlin, where some hours do not exist."""
+    spark_session.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    yield spark_session
+    spark_session.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def _coded(values: Sequence[object]) -> Codes:
+    return np.arange(len(values), dtype=np.int32)
+
+
+@pytest.mark.parametrize("kind", ["double", "float"])
+def test_a_person_whose_id_is_zero_with_either_sign_has_one_row(
+    spark_session: SparkSession, kind: str
+) -> None:
+    rows = [(0.0, 1), (-0.0, 2), (0.0, 3), (-0.0, 4), (1.0, 5)]
+    table = spark_engine().open(spark_session.createDataFrame(rows, f"id {kind}, v int"))
+    for seed in range(8):
+        assert table.one_row_each("id", SeededRandomness(seed)).rows() == 2
+
+
+def test_text_is_its_characters_whatever_its_collation(spark_session: SparkSession) -> None:
+    frame = spark_session.sql(
+        "select c collate utf8_lcase as c, n from values ('a', 1), ('A', 2), ('b', 3) as t(c, n)"
+    )
+    table = spark_engine().open(frame)
+    assert sorted(map(str, table.values("c"))) == ["A", "a", "b"]
+    assert table.one_row_each("c", SeededRandomness(1)).rows() == 3
+    assert with_codes(table, ["c"], {"c": _coded}).count() == 3
+
+
+@pytest.mark.usefixtures("spark_session")
+def test_a_column_of_nothing_loses_no_row() -> None:
+    frame = pl.DataFrame({"c": pl.Series([None] * 9, dtype=pl.Null), "n": range(9)})
+    table = spark_engine().open(frame)
+    assert with_codes(table, ["c"], {"c": _coded}).count() == 9
+
+
+def test_times_without_a_zone_are_coded_in_a_session_with_another(
+    in_berlin: SparkSession,
+) -> None:
+    times = [dt.datetime(2024, 3, 31, 2, 30), dt.datetime(2024, 3, 31, 3, 30), None]
+    frame = in_berlin.createDataFrame([(one,) for one in times], "c timestamp_ntz")
+    coded = with_codes(spark_engine().open(frame), ["c"], {"c": _coded})
+    assert sorted(row["k0"] for row in coded.select("k0").collect()) == [0, 1, 2]
+
+
+def test_rows_that_differ_in_an_interval_have_an_order(spark_session: SparkSession) -> None:
+    """Else which of them is chosen would differ from one evaluation to the next."""
+    frame = spark_session.range(6).selectExpr("'p' as id", "make_dt_interval(0, 0, 0, id) as d")
+    chosen = set()
+    for parts in (1, 2, 3, 6):
+        table = spark_engine().open(frame.repartition(parts, "d"))
+        found = table.one_row_each("id", SeededRandomness(3)).frame().collect()
+        chosen.add(found[0]["d"])
+    assert len(chosen) == 1
+
+
+def test_names_that_differ_in_case_alone_are_two_columns(spark_session: SparkSession) -> None:
+    table = spark_engine().open(
+        spark_session.createDataFrame([(1, 2)], "x int, y int").toDF("a", "A")
+    )
+    assert [list(table.gathered([name]).values(name)) for name in ("a", "A")] == [[1], [2]]
+
+
+def _refusing(_chunk: Chunk, _bits: Randomness) -> Worked:
+    raise ParameterError("precision", "be above 0", 0)
+
+
+def test_an_error_of_a_task_arrives_in_its_own_words() -> None:
+    import pickle
+
+    import pyarrow as pa
+
+    task = ByClass(_refusing, (), 0, TaskBits(1))
+    batch = pa.RecordBatch.from_arrays([pa.array([0, 0], pa.int64())], names=["m"])
+    (sent,) = list(task(iter([batch])))
+    error = pickle.loads(sent.column("told")[0].as_py())
+    assert isinstance(error, IncrowdError)
+    assert "'precision' parameter must be above 0" in str(error)
