@@ -17,8 +17,9 @@ def read_text(session: Any, path: str, name: str, delimiter: str | None, header:
     """A data frame of texts, the first row of each file its header; no type is guessed.
 
     One pass over the lines finds out whether quoted values go over several of them, which Spark
-    has to know, and whether the text is in UTF-8. Rows of another length than the header are
-    refused when they are met.
+    has to know, whether the text is in UTF-8, and whether lines are blank, which Spark leaves out:
+    of one column they are rows. Rows of another length than the header, and files of a folder with
+    another header, are refused when they are met.
     """
     if header not in (None, 1):
         raise TableError("On Spark the first row of a text file is its header. Leave it out.")
@@ -28,21 +29,30 @@ def read_text(session: Any, path: str, name: str, delimiter: str | None, header:
     if first is None:
         raise TableError(f"The file '{name}' is empty.")
     quotes = F.length("value") - F.length(F.replace("value", F.lit('"'), F.lit("")))
-    odd = F.max(quotes % 2), F.max(F.contains("value", F.lit("\ufffd")))
-    several, foreign = lines.select(*odd).first()
+    odd = F.max(quotes % 2), F.max(~F.is_valid_utf8("value") | F.contains("value", F.lit("\0")))
+    several, foreign, blank = lines.select(*odd, F.max(F.trim("value") == "")).first()
     if foreign:
         raise TableError(f"The file '{name}' is no text in UTF-8. Save it as UTF-8.")
     head = first[0].removeprefix(_MARK)
     delimiter = delimiter or delimiter_of(head)
+    whole = head.count('"') % 2 == 0  # else a name goes over several lines
+    names = next(csv.reader([head], delimiter=delimiter), []) if whole else []
+    # Spark gives other names to columns without one, or alike but for case, and would then miss it.
+    renamed = "" in names or len({one.lower() for one in names}) < len(names)
     options = {
         "sep": delimiter, "header": "true", "quote": '"', "escape": '"', "mode": "FAILFAST",
-        "enforceSchema": "true", "multiLine": str(bool(several)).lower(), "columnPruning": "false",
-        "nullValue": "", "emptyValue": "", "encoding": "UTF-8", "inferSchema": "false",
+        "multiLine": str(bool(several)).lower(), "columnPruning": "false", "nullValue": "",
+        "emptyValue": "", "encoding": "UTF-8", "inferSchema": "false",
+        "enforceSchema": str(renamed).lower(),
     }  # fmt: skip
     frame = session.read.options(**options).csv(path)
-    names = next(csv.reader([head], delimiter=delimiter), []) if not several else frame.columns
-    if len(names) != len(frame.columns):  # a name goes over several lines
+    if len(names) != len(frame.columns):
         names = frame.columns
+    if blank and len(names) == 1:
+        raise TableError(
+            f"The file '{name}' has one column and blank lines, which Spark leaves out. Write "
+            'rows without a value as "".'
+        )
     if not ours and names[:1] in ([""], ["_c0"]) and UNNAMED not in names:
         names = [UNNAMED, *names[1:]]
     refuse_duplicates(list(names), f"The file '{name}'")
