@@ -23,12 +23,16 @@ from incrowd.codes.frequency import Frequencies, merged
 from incrowd.engine.spark.kinds import sent_arrow
 from incrowd.engine.spark.session import told
 from incrowd.engine.spark.tasks import SUMS, Drawn, Rolled, task_bits
-from incrowd.engine.table import Coder, DrawnCells, Shows, TooManyError
+from incrowd.engine.table import Coder, DrawnCells, Shows, TableError, TooManyError
 from incrowd.privacy.randomness import Randomness
 
 if TYPE_CHECKING:
     from incrowd.engine.spark.table import SparkTable
 
+CHANGED = (
+    "The table changed while it was read: it has other rows than were counted. Publish a copy that "
+    "stays as it is."
+)
 _BROADCAST = 2_000_000  # values that are sent to every executor
 SURELY = 1.2  # an approximate count may be off by a tenth, and more once in many
 _SOME = 200_000  # cells that stand for all where something is measured
@@ -65,7 +69,10 @@ def coded_cells(
     names = [f"k{at}" for at in range(len(columns))]
     frame = with_codes(table, columns, coders)
     grouped = frame.groupBy(*names).agg(F.count(F.lit(1)).alias("n"))
-    return SparkCells(grouped.persist(StorageLevel.MEMORY_AND_DISK), len(columns), most)
+    cells = SparkCells(grouped.persist(StorageLevel.MEMORY_AND_DISK), len(columns), most)
+    if cells.total != table.rows():
+        raise TableError(CHANGED)
+    return cells
 
 
 class SparkCells:

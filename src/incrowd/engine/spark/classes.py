@@ -13,14 +13,14 @@ import polars as pl
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from incrowd.arrays import Members
+from incrowd.arrays import Counts, Members
 from incrowd.codes.frequency import Frequencies
-from incrowd.codes.values import BLANKS
-from incrowd.engine.spark.cells import with_codes
+from incrowd.engine.count import kept_value
+from incrowd.engine.spark.cells import CHANGED, with_codes
 from incrowd.engine.spark.kinds import plain
 from incrowd.engine.spark.session import told
 from incrowd.engine.spark.tasks import ByClass, task_bits
-from incrowd.engine.table import Coder, Work, WorkedRows
+from incrowd.engine.table import Coder, TableError, Work, WorkedRows
 from incrowd.privacy.randomness import Randomness
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ def worked(
     ``members``, or is none where that is negative. All rows of a class come to one task, which
     has to hold the largest class in memory. They are then drawn for in the last stage of the
     job, so once (:mod:`incrowd.engine.spark.tasks`). In which order rows come here is no order of
-    the table's; whoever publishes them puts them in one that they show themselves.
+    the table's; whoever publishes them puts them in one that they show themselves. Raises
+    :class:`TableError` if a class has other rows than ``tuples`` counts.
     """
     names = list(coders)
     keys = [f"k{at}" for at in range(len(names))]
@@ -78,14 +79,20 @@ def worked(
     ordered = rows.repartition("m").sortWithinPartitions("m")
     with told("work on the rows"):
         found = ordered.mapInArrow(task, schema).toArrow()
-    return _rows(found, through, read)
+    counted = np.bincount(members[shown], weights=tuples.counts[shown])
+    return _rows(found, through, read, counted.astype(np.int64))
 
 
-def _rows(found: Any, through: Sequence[str], read: Sequence[str]) -> WorkedRows:
+def _rows(found: Any, through: Sequence[str], read: Sequence[str], counted: Counts) -> WorkedRows:
     said = [pickle.loads(one) for one in found.column("told").drop_null().to_pylist()]  # noqa: S301 - our own
     faults = [one for one in said if isinstance(one, Exception)]
     if faults:
         raise min(faults, key=str)
+    met = np.zeros_like(counted)
+    for classes, sizes, _ in said:
+        met[classes] += sizes
+    if (met != counted).any():  # else a class could show fewer rows than it was formed of
+        raise TableError(CHANGED)
     rows = found.filter(pa.compute.is_null(found.column("told")))
     kept = plain(rows.select([f"p{at}" for at in range(len(through))])) if through else None
     noisy = {}
@@ -97,13 +104,13 @@ def _rows(found: Any, through: Sequence[str], read: Sequence[str]) -> WorkedRows
     for at, name in enumerate(through):
         assert kept is not None
         column = kept.get_column(f"p{at}")
-        if column.dtype == pl.String:  # text without characters is null everywhere
-            blank = column.str.strip_chars(BLANKS) == ""
-            column = pl.select(pl.when(~blank).then(column)).to_series()
-        labels = column.unique(maintain_order=True)
-        places = pl.DataFrame({"x": labels, "at": np.arange(len(labels), dtype=np.int32)})
+        raw = column.unique(maintain_order=True)
+        labels: dict[object, int] = {}
+        at_label = [labels.setdefault(kept_value(one), len(labels)) for one in raw.to_list()]
+        places = pl.DataFrame({"x": raw, "at": pl.Series(at_label, dtype=pl.Int32)})
         codes = column.alias("x").to_frame().join(
             places, on="x", how="left", nulls_equal=True, maintain_order="left"
         )  # fmt: skip
-        passed[name] = (labels.to_list(), codes.get_column("at").to_numpy())
-    return WorkedRows(rows.column("m").to_numpy(), passed, noisy, said)
+        passed[name] = (list(labels), codes.get_column("at").to_numpy())
+    parts = [part for _, _, part in said]
+    return WorkedRows(rows.column("m").to_numpy(), passed, noisy, parts)

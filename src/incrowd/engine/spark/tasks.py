@@ -171,7 +171,8 @@ class ByClass:
             for array in arrays
         ]
         yield from pa.Table.from_arrays(arrays, names=self._names(rows)).to_batches()
-        yield self._told(rows, pickle.dumps(worked.part))
+        classes, sizes = np.unique(rows.column(0).to_numpy(), return_counts=True)
+        yield self._told(rows, pickle.dumps((classes, sizes, worked.part)))
 
     def _told(self, rows: Any, told: bytes) -> Any:
         """A row that holds nothing but what is told of many."""
