@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from incrowd.arrays import Codes
-from incrowd.engine.source import spark_engine
 from incrowd.engine.spark.cells import with_codes
+from incrowd.engine.spark.engine import SparkEngine
 from incrowd.engine.spark.tasks import ByClass, TaskBits
 from incrowd.engine.table import Chunk, Worked
 from incrowd.errors import IncrowdError, ParameterError
@@ -41,7 +41,7 @@ def test_a_person_whose_id_is_zero_with_either_sign_has_one_row(
     spark_session: SparkSession, kind: str
 ) -> None:
     rows = [(0.0, 1), (-0.0, 2), (0.0, 3), (-0.0, 4), (1.0, 5)]
-    table = spark_engine().open(spark_session.createDataFrame(rows, f"id {kind}, v int"))
+    table = SparkEngine().open(spark_session.createDataFrame(rows, f"id {kind}, v int"))
     for seed in range(8):
         assert table.one_row_each("id", SeededRandomness(seed)).rows() == 2
 
@@ -50,7 +50,7 @@ def test_text_is_its_characters_whatever_its_collation(spark_session: SparkSessi
     frame = spark_session.sql(
         "select c collate utf8_lcase as c, n from values ('a', 1), ('A', 2), ('b', 3) as t(c, n)"
     )
-    table = spark_engine().open(frame)
+    table = SparkEngine().open(frame)
     assert sorted(map(str, table.values("c"))) == ["A", "a", "b"]
     assert table.one_row_each("c", SeededRandomness(1)).rows() == 3
     assert with_codes(table, ["c"], {"c": _coded}).count() == 3
@@ -59,7 +59,7 @@ def test_text_is_its_characters_whatever_its_collation(spark_session: SparkSessi
 @pytest.mark.usefixtures("spark_session")
 def test_a_column_of_nothing_loses_no_row() -> None:
     frame = pl.DataFrame({"c": pl.Series([None] * 9, dtype=pl.Null), "n": range(9)})
-    table = spark_engine().open(frame)
+    table = SparkEngine().open(frame)
     assert with_codes(table, ["c"], {"c": _coded}).count() == 9
 
 
@@ -68,7 +68,7 @@ def test_times_without_a_zone_are_coded_in_a_session_with_another(
 ) -> None:
     times = [dt.datetime(2024, 3, 31, 2, 30), dt.datetime(2024, 3, 31, 3, 30), None]
     frame = in_berlin.createDataFrame([(one,) for one in times], "c timestamp_ntz")
-    coded = with_codes(spark_engine().open(frame), ["c"], {"c": _coded})
+    coded = with_codes(SparkEngine().open(frame), ["c"], {"c": _coded})
     assert sorted(row["k0"] for row in coded.select("k0").collect()) == [0, 1, 2]
 
 
@@ -77,14 +77,14 @@ def test_rows_that_differ_in_an_interval_have_an_order(spark_session: SparkSessi
     frame = spark_session.range(6).selectExpr("'p' as id", "make_dt_interval(0, 0, 0, id) as d")
     chosen = set()
     for parts in (1, 2, 3, 6):
-        table = spark_engine().open(frame.repartition(parts, "d"))
+        table = SparkEngine().open(frame.repartition(parts, "d"))
         found = table.one_row_each("id", SeededRandomness(3)).frame().collect()
         chosen.add(found[0]["d"])
     assert len(chosen) == 1
 
 
 def test_names_that_differ_in_case_alone_are_two_columns(spark_session: SparkSession) -> None:
-    table = spark_engine().open(
+    table = SparkEngine().open(
         spark_session.createDataFrame([(1, 2)], "x int, y int").toDF("a", "A")
     )
     assert [list(table.gathered([name]).values(name)) for name in ("a", "A")] == [[1], [2]]
