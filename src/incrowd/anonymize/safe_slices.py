@@ -81,14 +81,23 @@ def covering(columns: int, most: int) -> list[tuple[int, ...]]:
 
 def dependence(frequencies: Frequencies, first: int, second: int, least: int = 0) -> int:
     """floor(U S) of two columns, exactly; ``least`` is t, a whole number from 0."""
-    total = frequencies.total
-    if not total:
+    if not frequencies.total:
         return 0
     one, other = frequencies.codes[:, first].astype(np.int64), frequencies.codes[:, second]
     width = int(other.max()) + 1
     found, joint = _summed(one * width + other, frequencies.counts)
     rows = _held(frequencies, first)[found // width]
     columns = _held(frequencies, second)[found % width]
+    return dependence_of(joint, rows, columns, frequencies.total, least)
+
+
+def dependence_of(joint: Counts, rows: Counts, columns: Counts, total: int, least: int) -> int:
+    """The same from cells: the rows of each, of its x and of its y, and of the whole table.
+
+    Cells of ``least`` rows or fewer count nothing, and may be left out.
+    """
+    if not total:
+        return 0
     # Products reach n squared, which needs whole numbers of any size for tables of billions.
     if total < 2**31:
         apart = np.maximum(joint * total - rows * columns, 0)

@@ -138,27 +138,35 @@ class ByClass:
         """Batches of a class, columns that go through, columns to work on."""
         bits = self.bits.here()
         waiting: list[Any] = []
+        many, enough = 0, _CHUNK_ROWS
         for batch in batches:
             waiting.append(batch)
-            if sum(one.num_rows for one in waiting) >= _CHUNK_ROWS:
+            many += batch.num_rows
+            if many >= enough:
                 whole = pa.Table.from_batches(waiting).combine_chunks()
                 members = whole.column(0).to_numpy()
                 last = int(np.searchsorted(members, members[-1]))  # where the last class begins
                 if last:
                     yield from self._worked(whole.slice(0, last), bits)
                 waiting = whole.slice(last).combine_chunks().to_batches()
+                many -= last
+                enough = max(2 * many, _CHUNK_ROWS)  # a large class is looked at few times
         if waiting:
             yield from self._worked(pa.Table.from_batches(waiting).combine_chunks(), bits)
 
     def _worked(self, rows: Any, bits: Randomness) -> Batches:
-        columns = {
-            name: _coded(rows.column(1 + self.through + at)) for at, name in enumerate(self.read)
-        }
         try:
+            columns = {
+                name: _coded(rows.column(1 + self.through + at))
+                for at, name in enumerate(self.read)
+            }
             worked = self.work(Chunk(rows.column(0).to_numpy(), columns), bits)
-        except IncrowdError as error:
+        except (MemoryError, OSError):  # which say nothing of the data, and may pass
+            raise
+        except Exception as error:  # noqa: BLE001 - any other may repeat a value
             # Its words alone: an error may hold what cannot be sent.
-            yield self._told(rows, pickle.dumps(IncrowdError(str(error))))
+            told = str(error) if isinstance(error, IncrowdError) else f"A task failed: {error!r}"
+            yield self._told(rows, pickle.dumps(IncrowdError(told)))
             return
         kept = pa.array(np.flatnonzero(worked.kept))
         arrays = [column.take(kept).combine_chunks() for column in rows.columns[: 1 + self.through]]

@@ -6,10 +6,12 @@ import csv
 from typing import Any
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import types as T  # noqa: N812
 
 from incrowd.engine.local.text import delimiter_of, refuse_duplicates
 from incrowd.engine.table import UNNAMED, TableError
 
+_ODD = "_incrowd_odd"  # where Spark puts rows that do not fit
 _MARK = "\ufeff"  # what some programs write before the first character
 
 
@@ -18,8 +20,9 @@ def read_text(session: Any, path: str, name: str, delimiter: str | None, header:
 
     One pass over the lines finds out whether quoted values go over several of them, which Spark
     has to know, whether the text is in UTF-8, and whether lines are blank, which Spark leaves out:
-    of one column they are rows. Rows of another length than the header, and files of a folder with
-    another header, are refused when they are met.
+    of one column they are rows. Another pass finds rows of another length than the header: Spark
+    itself would write them into its logs. Files of a folder with another header are refused when
+    they are met.
     """
     if header not in (None, 1):
         raise TableError("On Spark the first row of a text file is its header. Leave it out.")
@@ -40,12 +43,12 @@ def read_text(session: Any, path: str, name: str, delimiter: str | None, header:
     # Spark gives other names to columns without one, or alike but for case, and would then miss it.
     renamed = "" in names or len({one.lower() for one in names}) < len(names)
     options = {
-        "sep": delimiter, "header": "true", "quote": '"', "escape": '"', "mode": "FAILFAST",
+        "sep": delimiter, "header": "true", "quote": '"', "escape": '"', "mode": "PERMISSIVE",
         "multiLine": str(bool(several)).lower(), "columnPruning": "false", "nullValue": "",
         "emptyValue": "", "encoding": "UTF-8", "inferSchema": "false",
         "enforceSchema": str(renamed).lower(),
     }  # fmt: skip
-    frame = session.read.options(**options).csv(path)
+    frame = _of_one_length(session.read.options(**options), path, name, delimiter)
     if len(names) != len(frame.columns):
         names = frame.columns
     if blank and len(names) == 1:
@@ -57,3 +60,20 @@ def read_text(session: Any, path: str, name: str, delimiter: str | None, header:
         names = [UNNAMED, *names[1:]]
     refuse_duplicates(list(names), f"The file '{name}'")
     return frame.toDF(*names)
+
+
+def _of_one_length(reader: Any, path: str, name: str, delimiter: str) -> Any:
+    """A data frame all of whose rows have as many fields as the header."""
+    inner = reader.csv(path).columns
+    fields = [T.StructField(column, T.StringType()) for column in [*inner, _ODD]]
+    reader = reader.option("columnNameOfCorruptRecord", _ODD)
+    frame = reader.schema(T.StructType(fields)).csv(path)
+    # Spark does not let anybody ask for what is odd alone.
+    odd = frame.toDF(*[f"c{at}" for at in range(len(inner))], _ODD)
+    bad, *_ = odd.select(F.count(_ODD), F.count("c0")).first()
+    if bad:
+        raise TableError(
+            f"{bad:,} row(s) of '{name}' have more or fewer fields than the header. Is a delimiter "
+            f"unquoted, or '{delimiter}' the wrong one?"
+        )
+    return frame.drop(_ODD)

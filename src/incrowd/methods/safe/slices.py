@@ -9,11 +9,12 @@ from fractions import Fraction
 from itertools import combinations
 from math import comb
 
+import numpy as np
+
 from incrowd.anonymize import safe_slices
 from incrowd.codes.counted import Counted
 from incrowd.codes.frequency import Frequencies, between
 from incrowd.codes.hierarchy import Hierarchy
-from incrowd.engine.table import TooManyError
 from incrowd.errors import IncrowdError
 from incrowd.methods.safe.draw import Draw
 from incrowd.methods.safe.spread import SpreadCounted
@@ -136,15 +137,17 @@ def _grouped_roughly(whole: Counted) -> Frequencies:
 def _dependences(whole: SpreadCounted, least: int) -> dict[tuple[int, int], int]:
     """The dependence of every two columns at rough levels, two columns at a time."""
     rough = replace(whole, levels=tuple(_rough(hierarchy) for hierarchy in whole.hierarchies))
+    held = []
+    for at, (hierarchy, level) in enumerate(zip(rough.hierarchies, rough.levels, strict=True)):
+        column, rows = rough.column(at), np.zeros(len(hierarchy.labels[level]), dtype=np.int64)
+        rows[column.frequencies.codes[:, 0]] = column.frequencies.counts
+        held.append(rows)
+    total = int(held[0].sum())
     found = {}
     for one, other in combinations(range(len(whole.names)), 2):
-        pair = rough.part([whole.names[one], whole.names[other]])
-        if not isinstance(pair, Counted):
-            raise TooManyError(
-                f"The columns '{whole.names[one]}' and '{whole.names[other]}' have more pairs of "
-                "values than one machine is to hold. Declare the slices, or coarser columns."
-            )
-        found[one, other] = safe_slices.dependence(pair.frequencies, 0, 1, least)
+        cells = rough.above([one, other], least)
+        rows, columns = held[one][cells.codes[:, 0]], held[other][cells.codes[:, 1]]
+        found[one, other] = safe_slices.dependence_of(cells.counts, rows, columns, total, least)
     return found
 
 

@@ -69,9 +69,14 @@ class SpreadCounted:
 
     def column(self, at: int) -> Counted:
         """The tuples of one column: its values are here already."""
-        name, hierarchy, level = self.names[at], self.hierarchies[at], self.levels[at]
-        maps = between([hierarchy], [self.held[at]], [level])
-        return Counted((name,), (hierarchy,), (level,), self.tuples.part([at]).above(maps, 0))
+        return Counted(
+            (self.names[at],), (self.hierarchies[at],), (self.levels[at],), self.above([at], 0)
+        )
+
+    def above(self, places: Sequence[int], least: int) -> Frequencies:
+        """The tuples of some columns that have more than so many rows."""
+        maps = self.maps
+        return self.tuples.part(places).above([maps[at] for at in places], least)
 
     def some(self) -> Counted:
         """Some of the tuples, to measure on."""
