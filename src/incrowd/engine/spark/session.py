@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import socket
 import sys
 import time
@@ -14,21 +16,23 @@ from typing import Any
 
 from incrowd.engine.spark.java import refuse_without_java
 from incrowd.engine.table import TableError
+from incrowd.errors import ParameterError
 
 _REACH_SECONDS = 5.0
-_WORKER_SECONDS = 60.0
+_PATIENCE, _USUAL_SECONDS = "spark.incrowd.patience", 60.0
 _OURS = {
     "spark.app.name": "incrowd",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.maxResultSize": "0",  # the bound of distinct tuples is the limit
     "spark.sql.session.timeZone": "UTC",
 }
+_JAVA_CLASS = re.compile(r"^:\s*(?:[\w$]+\.)*[\w$]+(?::\s+|$)")
 # What a failure says somewhere, and what it means. The first that fits is told.
 _MEANINGS = {
     "No space left on device": (
         "a disk of the cluster is full. Make room in spark.local.dir of its workers, or add some"
     ),
-    "Removed our application": (
+    "removed our application": (
         "the master has given the application up: its executors keep failing. Look at their logs"
     ),
     "ExecutorLostFailure": (
@@ -63,7 +67,11 @@ _MEANINGS = {
 
 
 def begun(master: str | None = None, settings: Mapping[str, str] | None = None) -> Any:
-    """The active session, or a new one at a master (by default on all cores of this machine)."""
+    """The active session, or a new one at a master (by default on all cores of this machine).
+
+    The setting ``spark.incrowd.patience`` is how many seconds a cluster may be without any
+    executor, at the start or while it works, before it is given up; 60 by default.
+    """
     with without_warnings():
         from pyspark.sql import SparkSession as session_kind  # noqa: N813 - it has no other name
     active = session_kind.getActiveSession()
@@ -74,8 +82,9 @@ def begun(master: str | None = None, settings: Mapping[str, str] | None = None) 
                 f"it first, or leave out the master '{master}'."
             )
         return active
-    refuse_without_java()
     asked = dict(settings or {})
+    seconds = patience(asked.get(_PATIENCE))
+    refuse_without_java()
     place = master or asked.get("spark.master") or os.environ.get("SPARK_MASTER") or "local[*]"
     _refuse_unreachable(place)
     known = {**_OURS, "spark.master": place}
@@ -95,7 +104,7 @@ def begun(master: str | None = None, settings: Mapping[str, str] | None = None) 
         if "spark.log.level" not in asked:
             session.sparkContext.setLogLevel("OFF")
     if place.startswith("spark://"):
-        _await_worker(session, place)
+        _await_worker(session, place, seconds)
     return session
 
 
@@ -132,7 +141,7 @@ def _watched() -> Iterator[None]:
     if context is None or not str(context.master).startswith("spark://"):
         yield
         return
-    done = Event()
+    done, seconds = Event(), patience(context._conf.get(_PATIENCE))
 
     def watch() -> None:
         alive = time.monotonic()
@@ -140,7 +149,7 @@ def _watched() -> Iterator[None]:
             try:
                 if context._jsc.sc().getExecutorMemoryStatus().size() > 1:
                     alive = time.monotonic()
-                elif time.monotonic() - alive > _WORKER_SECONDS:
+                elif time.monotonic() - alive > seconds:
                     context.cancelAllJobs()  # again and again: a job may be about to begin
             except Exception:  # noqa: BLE001 - the session has ended, and whoever waits is told
                 return
@@ -151,6 +160,17 @@ def _watched() -> Iterator[None]:
         yield
     finally:
         done.set()
+
+
+def patience(asked: str | None) -> float:
+    """How many seconds a cluster may be without any executor, by what a setting says, if any."""
+    try:
+        seconds = float(_USUAL_SECONDS if asked is None else asked)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < math.inf:
+        raise ParameterError(_PATIENCE, "be a number of seconds above 0", asked)
+    return seconds
 
 
 def _context() -> Any:
@@ -168,8 +188,9 @@ def reason(error: BaseException) -> str:
             return meaning
     if isinstance(error, ConnectionError | EOFError) or "Py4JNetworkError" in type(error).__name__:
         return "the Java process of the driver has ended. Had it too little memory?"
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    first = next((line for line in lines if not line.startswith(("An error occurred", ":"))), "")
+    # Of an exception in Java: ': its.class: what it says', after the call that failed.
+    lines = [_JAVA_CLASS.sub("", line.strip()) for line in text.splitlines() if line.strip()]
+    first = next((line for line in lines if not line.startswith("An error occurred")), "")
     return (first or type(error).__name__)[:300].rstrip(".")
 
 
@@ -191,16 +212,16 @@ def _refuse_unreachable(master: str) -> None:
     )
 
 
-def _await_worker(session: Any, master: str) -> None:
+def _await_worker(session: Any, master: str, seconds: float) -> None:
     """Wait for the first executor; without any, Spark itself would wait for ever."""
-    end = time.monotonic() + _WORKER_SECONDS
+    end = time.monotonic() + seconds
     status = session.sparkContext._jsc.sc()
     while status.getExecutorMemoryStatus().size() < 2:  # one of them is the driver
         if time.monotonic() > end:
             session.stop()
             raise TableError(
                 f"No worker of '{master}' has given this application an executor within "
-                f"{_WORKER_SECONDS:g} seconds. Are there workers, and have they enough free memory "
+                f"{seconds:g} seconds. Are there workers, and have they enough free memory "
                 "and cores?"
             )
         time.sleep(0.1)
