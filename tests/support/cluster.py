@@ -73,15 +73,19 @@ class Cluster:
 
         self._wait(listens, process, log)
 
-    def start_worker(self) -> int:
-        """Start a worker of one core; its number, for ``kill_worker``."""
+    def start_worker(self, scratch: int | None = None) -> int:
+        """Start a worker of one core; its number, for ``kill_worker``.
+
+        ``scratch`` are the megabytes of the disk that its executors have, for those that are to
+        run full; it takes a system that lets processes mount something for themselves.
+        """
         number = len(self._workers)
         options = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0", "--cores", "1")
         work = ("--memory", f"{MEMORY}g", "--work-dir", str(self.folder / f"work-{number}"))
         name = f"worker-{number}"
         process = self._start(
             name, "-Dspark.worker.cleanup.enabled=false",
-            "worker.Worker", *options, *work, self.master,
+            "worker.Worker", *options, *work, self.master, scratch=scratch,
         )  # fmt: skip
         self._workers.append(process)
         return number
@@ -99,6 +103,20 @@ class Cluster:
             return sum(worker["state"] == "ALIVE" for worker in json.load(answer)["workers"])
         return 0
 
+    def living(self) -> list[int]:
+        """The numbers of the workers that were not killed."""
+        return [at for at, worker in enumerate(self._workers) if worker in self._processes]
+
+    def executor_log(self, number: int) -> str:
+        """What the executors of a worker have written, of all applications."""
+        logs = sorted((self.folder / f"work-{number}").glob("*/*/stderr"))
+        return "".join(log.read_text(encoding="utf-8", errors="replace") for log in logs)
+
+    def runs_python(self, number: int) -> bool:
+        """Whether an executor of a worker has started Python, as it does for a task that draws."""
+        pids = [pid for pid in _processes() if _session(pid) == self._workers[number].pid]
+        return any(b"pyspark.daemon" in _command(pid) for pid in pids)
+
     def kill_worker(self, number: int) -> None:
         """Kill a worker with everything that it started, without a word of warning."""
         self._kill(self._workers[number])
@@ -114,16 +132,21 @@ class Cluster:
             self._processes.remove(process)
 
     def _start(
-        self, name: str, setting: str, main: str, *arguments: str
+        self, name: str, setting: str, main: str, *arguments: str, scratch: int | None = None
     ) -> subprocess.Popen[bytes]:
-        environment = self.environment()
+        environment, before = self.environment(), []
+        if scratch is not None:
+            disk = self.folder / f"disk-{name}"
+            disk.mkdir()
+            environment["SPARK_LOCAL_DIRS"] = str(disk)
+            before = mounted(disk, scratch)
         home = environment["SPARK_HOME"]
         folder = environment.get("JAVA_HOME")
         java = str(Path(folder, "bin", "java")) if folder else "java"
         with (self.folder / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(
                 [
-                    java, *JAVA, setting,
+                    *before, java, *JAVA, setting,
                     "-cp", f"{home}/jars/*", f"org.apache.spark.deploy.{main}", *arguments,
                 ],
                 env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
@@ -141,6 +164,12 @@ class Cluster:
             time.sleep(0.05)
 
 
+def mounted(folder: Path, megabytes: int) -> list[str]:
+    """What stands before a command for which alone a folder is a small disk."""
+    script = f'mount -t tmpfs -o size={megabytes}m none "$0" && exec "$@"'
+    return ["unshare", "--map-root-user", "--mount", "sh", "-c", script, str(folder)]
+
+
 def _kill_session(process: subprocess.Popen[bytes]) -> None:
     """Kill a process and all of its session; workers in Python have process groups of their own."""
     while members := [pid for pid in _processes() if _session(pid) == process.pid]:
@@ -153,6 +182,13 @@ def _kill_session(process: subprocess.Popen[bytes]) -> None:
 
 def _processes() -> list[int]:
     return [int(path.name) for path in Path("/proc").glob("[0-9]*")]
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def _session(pid: int) -> int | None:
@@ -172,7 +208,8 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
         made.start_master()
         for _ in range(workers):
             made.start_worker()
-        made.wait_for_workers(workers)
+        if workers:
+            made.wait_for_workers(workers)
         yield made
     finally:
         made.stop()

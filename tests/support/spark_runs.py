@@ -1,0 +1,135 @@
+"""The command ``incrowd publish`` in a process of its own, on a cluster, and what it leaves."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from support.cluster import Cluster
+
+from incrowd.release.ledger import Ledger
+
+# What is started lives for seconds; executors have to fit into a worker of tests.
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+SETTINGS = {
+    "spark.driver.extraJavaOptions": QUICK_JAVA,
+    "spark.driver.memory": "1g",
+    "spark.executor.extraJavaOptions": QUICK_JAVA,
+    "spark.executor.memory": "700m",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+}
+WAIT = 300.0  # seconds, on a busy machine
+
+
+def arguments(
+    spec: Path, output: Path, *more: str, settings: Mapping[str, str] | None = None
+) -> list[str]:
+    """The arguments of ``incrowd`` that publish on Spark."""
+    known = SETTINGS | dict(settings or {})
+    options = [part for name, value in known.items() for part in ("--conf", f"{name}={value}")]
+    return ["publish", str(spec), "-o", str(output), "--engine", "spark", *more, *options]
+
+
+def run(
+    *given: str, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """How a command ends that runs in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "incrowd", *given],
+        env=dict(environment or os.environ), capture_output=True, text=True, timeout=WAIT,
+    )  # fmt: skip
+
+
+def begun(
+    cluster: Cluster,
+    spec: Path,
+    output: Path,
+    *more: str,
+    settings: Mapping[str, str] | None = None,
+) -> subprocess.Popen[str]:
+    """A release that is being made on a cluster."""
+    given = arguments(spec, output, "--master", cluster.master, *more, settings=settings)
+    return subprocess.Popen(
+        [sys.executable, "-m", "incrowd", *given],
+        env=cluster.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def wait_until(ready: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    """Return when something is so; fails where the process ends first, or nothing happens."""
+    end = time.monotonic() + WAIT
+    while not ready():
+        if process.poll() is not None or time.monotonic() > end:
+            process.kill()
+            out, err = process.communicate()
+            raise AssertionError(f"It ended ({process.returncode}) too early: {out}{err}")
+        time.sleep(0.02)
+
+
+def finished(log: str) -> set[str]:
+    """The numbers of the tasks that an executor has finished, by its log."""
+    return set(re.findall(r"Finished task \S+ in stage \S+ \(TID (\d+)\)", log))
+
+
+def unfinished(log: str) -> set[str]:
+    """The numbers of the tasks that an executor has begun and not finished."""
+    return set(re.findall(r"Running task \S+ in stage \S+ \(TID (\d+)\)", log)) - finished(log)
+
+
+def repeated(log: str) -> bool:
+    """Whether an executor has run a task, or a stage, that was tried before."""
+    return bool(
+        re.search(r"Running task (\d+\.[1-9]\d* in stage|\d+\.\d+ in stage \d+\.[1-9])", log)
+    )
+
+
+@contextmanager
+def whole_again(cluster: Cluster) -> Iterator[None]:
+    """Start as many workers at the end of the block as were killed in it."""
+    count = len(cluster.living())
+    try:
+        yield
+    finally:
+        for _ in range(count - len(cluster.living())):
+            cluster.start_worker()
+        cluster.wait_for_workers(count)
+
+
+class Watched:
+    """What executors of a cluster write from now on."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self._before = {at: len(cluster.executor_log(at)) for at in cluster.living()}
+
+    def log(self, worker: int) -> str:
+        """What the executors of a worker have written."""
+        return self.cluster.executor_log(worker)[self._before[worker] :]
+
+    def finished(self) -> int:
+        """How many tasks were finished."""
+        return sum(len(finished(self.log(at))) for at in self._before)
+
+    def busy(self) -> list[int]:
+        """The workers that live and run a task."""
+        return [at for at in self.cluster.living() if unfinished(self.log(at))]
+
+    def kill_one(self, process: subprocess.Popen[str], *, after: int) -> list[int]:
+        """Kill a worker that runs a task when so many are finished; the workers that are left."""
+        wait_until(lambda: self.finished() >= after and bool(self.busy()), process)
+        self.cluster.kill_worker(self.busy()[0])
+        return self.cluster.living()
+
+
+def budget(path: Path) -> Ledger:
+    """A ledger that bears some releases."""
+    book = Ledger(path)
+    book.set_budget(epsilon=10, delta=1e-4)
+    return book
