@@ -5,7 +5,8 @@
 
 A master and workers of one core each are started on the loopback address. For each number of
 workers and of rows, one session runs every release ours and by hand, in turn, after one run of each
-that is not timed; the medians are told. Both write the released rows as Parquet. By hand means no
+that is not timed; the medians are told, of seconds on the clock and of seconds of processors, which
+other work of the machine hardly changes. Both write the released rows as Parquet. By hand means no
 more than that: recode, group, draw with ``rand()``, drop what is rare, join back where rows differ.
 A search is not written by hand; the levels that ours chose are given to it. Ours is the whole of
 `publish`: it also hashes all columns to recognise the table, draws from bits that nobody can know,
@@ -27,7 +28,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,13 +87,10 @@ class Run:
     way: str
     ours: list[float] = field(default_factory=list)
     by_hand: list[float] = field(default_factory=list)
+    ours_cpu: list[float] = field(default_factory=list)
+    by_hand_cpu: list[float] = field(default_factory=list)
     released: tuple[int, int] = (0, 0)  # rows
     steps: dict[str, list[float]] = field(default_factory=dict)
-
-    @property
-    def ratio(self) -> float:
-        """The median of ours over that of by hand."""
-        return statistics.median(self.ours) / statistics.median(self.by_hand)
 
 
 def make(folder: Path, rows: int) -> None:
@@ -225,6 +223,7 @@ class Steps:
         self._at: list[tuple[str, float]] = [("open", time.perf_counter())]
 
     def __call__(self, name: str) -> None:
+        """A step begins."""
         self._at.append((name, time.perf_counter()))
 
     def seconds(self) -> dict[str, float]:
@@ -234,6 +233,28 @@ class Steps:
         for (name, begun), end in zip(self._at, ends, strict=True):
             found[name] = found.get(name, 0.0) + end - begun
         return found
+
+
+def processors() -> float:
+    """Seconds of processors that the cluster and this process have used, with all they started."""
+    stats = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            stats[int(path.parent.name)] = path.read_text().rpartition(")")[2].split()
+    # The cluster's processes and this one were started by one process, each with a session of its
+    # own; whoever was started and has ended counts for who started it.
+    ours = {pid for pid, parts in stats.items() if int(parts[1]) == os.getppid()}
+    ticks = sum(sum(map(int, parts[11:15])) for parts in stats.values() if int(parts[3]) in ours)
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def timed(seconds: list[float], cpu: list[float]) -> Iterator[None]:
+    """Add how long something takes."""
+    used, start = processors(), time.perf_counter()
+    yield
+    seconds.append(time.perf_counter() - start)
+    cpu.append(processors() - used)
 
 
 def session(master: str) -> tuple[SparkSession, float]:
@@ -261,22 +282,20 @@ def measure(spark: SparkSession, path: Path, name: str, run: Run, repeat: int) -
     for _ in range(repeat):
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            steps, start = Steps(), time.perf_counter()
-            release = publish(
-                path, parse(way.spec),
-                output=Path(folder) / "ours", engine=spark_engine(), step=steps,
-            )  # fmt: skip
-            run.ours.append(time.perf_counter() - start)
-            for step, seconds in steps.seconds().items():
-                run.steps.setdefault(step, []).append(seconds)
+            with timed(run.ours, run.ours_cpu):
+                steps = Steps()
+                release = publish(
+                    path, parse(way.spec),
+                    output=Path(folder) / "ours", engine=spark_engine(), step=steps,
+                )  # fmt: skip
+                for step, seconds in steps.seconds().items():
+                    run.steps.setdefault(step, []).append(seconds)
             table = release.certificate.table
             levels = {column: known.level or 0 for column, known in table.scheme.items()}
-            start = time.perf_counter()
-            hand = way.by_hand(
-                spark.read.parquet(str(path)), levels, release.certificate.least
-            )
-            hand.write.parquet(f"{folder}/hand")
-            run.by_hand.append(time.perf_counter() - start)
+            with timed(run.by_hand, run.by_hand_cpu):
+                read = spark.read.parquet(str(path))
+                hand = way.by_hand(read, levels, release.certificate.least)
+                hand.write.parquet(f"{folder}/hand")
             run.released = table.release.rows, spark.read.parquet(f"{folder}/hand").count()
 
 
@@ -297,15 +316,16 @@ def work(arguments: argparse.Namespace) -> None:
 
 def show(run: Run) -> None:
     """A line for one way on one table, and one for its steps."""
-    ours, hand = statistics.median(run.ours), statistics.median(run.by_hand)
+    times = [run.ours, run.by_hand, run.ours_cpu, run.by_hand_cpu]
+    ours, hand, ours_cpu, hand_cpu = map(statistics.median, times)
     rows = f"{run.released[0]:,} and {run.released[1]:,}"
     print(
-        f"{run.workers:7}{run.rows:14,}  {run.way:12}{ours:8.1f} s{hand:8.1f} s{run.ratio:7.2f}"
-        f"  {rows}",
-        flush=True,
+        f"{run.workers:7}{run.rows:14,}  {run.way:12}{ours:7.1f}{hand:9.1f}{ours / hand:7.2f}"
+        f"{ours_cpu:9.1f}{hand_cpu:9.1f}{ours_cpu / hand_cpu:7.2f}  {rows}"
     )
     steps = {step: statistics.median(times) for step, times in run.steps.items()}
-    print(" " * 23 + ", ".join(f"{step} {s:.1f}" for step, s in steps.items() if s >= 0.05))
+    said = ", ".join(f"{step} {seconds:.1f}" for step, seconds in steps.items() if seconds >= 0.05)
+    print(" " * 23 + said, flush=True)
 
 
 @contextmanager
@@ -333,8 +353,10 @@ def main(arguments: argparse.Namespace) -> None:
         "gigabytes of each worker": MEMORY, "repeat": arguments.repeat,
     }  # fmt: skip
     print(about)
-    print("workers          rows  release         ours  by hand  ratio  rows released by each")
-    runs, starts = [], {}
+    print(" " * 37 + "seconds" + " " * 18 + "of processors")
+    print(f"workers{'rows':>14}  release     " + "   ours  by hand  ratio" * 2 + "  rows released")
+    runs: list[Run] = []
+    starts: dict[int, float] = {}
     for workers in arguments.workers:
         with started(workers) as (master, environment):
             command = [
@@ -342,7 +364,9 @@ def main(arguments: argparse.Namespace) -> None:
                 "--repeat", str(arguments.repeat), "--cache", str(arguments.cache),
                 "--rows", *map(str, arguments.rows), "--ways", *arguments.ways,
             ]  # fmt: skip
-            child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+            child = subprocess.Popen(
+                command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+            )
             assert child.stdout is not None
             for line in child.stdout:
                 told = json.loads(line)
