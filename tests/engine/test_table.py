@@ -222,6 +222,16 @@ def test_the_same_table_is_recognised_under_the_same_key(make_table: MakeTable) 
     assert mark(["x", "y"], b"k") not in others
 
 
+def test_where_values_stand_is_recognised(make_table: MakeTable) -> None:
+    columns = (
+        {"a": ["x", None], "b": [None, "x"]},
+        {"a": ["x", "x"], "b": [None, None]},
+        {"a": ["x", "y"], "b": ["y", "x"]},
+        {"a": ["y", "y"], "b": ["x", "x"]},
+    )
+    assert len({make_table(each).fingerprint(b"k") for each in columns}) == len(columns)
+
+
 def test_a_missing_column_is_named(make_table: MakeTable) -> None:
     table = make_table({"a": ["x"]})
     with pytest.raises(TableError, match="has no column 'b'"):

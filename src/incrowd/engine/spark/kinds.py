@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -70,11 +70,10 @@ def canonical(column: Column) -> Column:
     return F.when(text != "", found)
 
 
-def sum_parts(hashes: Sequence[Column]) -> list[Column]:
+def sum_parts(hashed: Column) -> list[Column]:
     """The sums over all rows of 64-bit hashes, in parts of 24 bits: no sum can overflow."""
     return [
-        F.sum(F.shiftrightunsigned(one, at).bitwiseAND(F.lit((1 << 24) - 1)))
-        for one in hashes
+        F.sum(F.shiftrightunsigned(hashed, at).bitwiseAND(F.lit((1 << 24) - 1)))
         for at in (0, 24, 48)
     ]
 
