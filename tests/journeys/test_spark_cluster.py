@@ -91,8 +91,8 @@ def test_a_worker_dies_while_ten_million_rows_are_counted(
     found = shown.group_by("region", low("age"), "sex", "job").len("shown").collect()
     both = true.join(found, on=["region", "age", "sex", "job"], how="full", coalesce=True)
     assert both["true"].null_count() == 0
-    hidden = both.filter(pl.col("shown").is_null())
-    assert hidden["true"].max() or 2 * reach + least > 0
+    hidden = both.filter(pl.col("shown").is_null())  # so many rows are shown whatever the noise
+    assert (hidden["true"] < 2 * reach + least).all()
     off = both.drop_nulls().select(pl.col("true").cast(int) - pl.col("shown").cast(int))
     assert 0 < np.abs(off.to_series().to_numpy()).max() <= reach
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -72,6 +73,7 @@ class SparkTable:
                                         self._inner.items()])  # fmt: skip
         self._before: SparkTable | None = None  # the table that was read in another way
         self._lock, self._sums = Lock(), ""
+        self._met: dict[str, pl.DataFrame] = {}  # the values of columns that were asked for
         self._few = False  # whether it surely has few rows
 
     @property
@@ -126,8 +128,10 @@ class SparkTable:
         return self.raw_values(column).get_column("value").unique().to_list()
 
     def raw_values(self, column: str) -> pl.DataFrame:
-        """The distinct values of a column as they are on Spark, and in plain."""
+        """The distinct values of a column as they are on Spark, and in plain; looked for once."""
         inner = self.inner(column)
+        if column in self._met:
+            return self._met[column]
         with told(f"find the values of the column '{column}'"):
             frame = self._frame.select(inner).distinct().limit(_MOST_VALUES + 1).toArrow()
         if frame.num_rows > _MOST_VALUES:
@@ -135,9 +139,15 @@ class SparkTable:
                 f"The column '{column}' has more than {_MOST_VALUES:,} values, which is more than "
                 "one machine is to hold. Drop it, or make a coarser column of it."
             )
-        raw = pl.from_arrow(frame)
+        return self._meet(column, frame)
+
+    def _meet(self, column: str, values: Any) -> pl.DataFrame:
+        """Remember the values of a column, given as an Arrow table."""
+        raw = pl.from_arrow(values)
         assert isinstance(raw, pl.DataFrame)
-        return pl.DataFrame({"raw": raw.to_series(), "value": plain(frame).to_series()})
+        met = pl.DataFrame({"raw": raw.to_series(), "value": plain(values).to_series()})
+        self._met[column] = met
+        return met
 
     def tallies(self, columns: Sequence[str]) -> Iterator[Tally]:
         """Distinct tuples with counts, all at once."""
@@ -145,12 +155,15 @@ class SparkTable:
 
     def _grouped(self, columns: Sequence[str]) -> pl.DataFrame:
         """Distinct tuples of plain values, and in the last column how many rows have them."""
+        return plain(self._tuples(columns))
+
+    def _tuples(self, columns: Sequence[str]) -> Any:
+        """The same with values as they are on Spark, as an Arrow table."""
         self._refuse_missing(columns)
         self._refuse_many(columns)
         inner = [self._inner[name] for name in columns]
         with told("count the table"):
-            found = self._frame.groupBy(*inner).agg(F.count(F.lit(1)).alias("rows")).toArrow()
-        return plain(found)
+            return self._frame.groupBy(*inner).agg(F.count(F.lit(1)).alias("rows")).toArrow()
 
     def _refuse_many(self, columns: Sequence[str]) -> None:
         """Refuse tuples that are too many for this machine, by an approximate count first."""
@@ -361,7 +374,11 @@ class Gathered(SparkTable):
 
     @cached_property
     def _all(self) -> pl.DataFrame:
-        return super()._grouped(self._columns)
+        found = self._tuples(self._columns)
+        for name, inner in self._inner.items():  # whoever asks for them later needs no other pass
+            values = pa.table({inner: found.column(inner).unique()})
+            self._met[name] = self._whole._meet(name, values)
+        return plain(found)
 
     def _grouped(self, columns: Sequence[str]) -> pl.DataFrame:
         if self._many is not None:
@@ -379,10 +396,9 @@ class Gathered(SparkTable):
     def values(self, column: str) -> Sequence[object]:
         """The distinct values of a column, null among them."""
         self._refuse_missing([column])
-        try:
-            return self._grouped([column]).get_column(self._inner[column]).to_list()
-        except TooManyError:
-            return super().values(column)
+        with suppress(TooManyError):
+            self._grouped(self._columns)
+        return super().values(column)
 
 
 def _whole(inner: str, kind: T.DataType) -> Column:

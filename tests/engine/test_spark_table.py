@@ -1,0 +1,52 @@
+"""What a table on Spark brings to this machine, and how often it is read for that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from incrowd.arrays import Codes
+from incrowd.engine.spark import table as module
+from incrowd.engine.spark.engine import SparkEngine
+from incrowd.engine.table import TooManyError
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark_session")]
+COLUMNS = {"a": ["x", "y", "x", None], "b": [1, 2, 1, 2]}
+
+
+def coded(values: Sequence[object]) -> Codes:
+    return np.array([["x", "y", None, 1, 2].index(value) for value in values], dtype=np.int32)
+
+
+def test_tuples_come_here_up_to_the_bound() -> None:
+    coders = {"a": coded, "b": coded}
+    for most in (3, 2):  # in codes they are just as many: with 2, they stay there
+        gathered = SparkEngine(most_tuples=most).from_columns(COLUMNS).gathered(["a", "b"])
+        if most == 3:
+            assert gathered.count(["a", "b"], coders).counts.tolist() == [2, 1, 1]
+        else:
+            with pytest.raises(TooManyError) as refused:
+                gathered.count(["a", "b"], coders)
+            assert refused.value.spread is not None
+
+
+def test_values_of_counted_columns_are_not_looked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    @contextmanager
+    def told(what: str) -> Iterator[None]:
+        asked.append(what)
+        yield
+
+    monkeypatch.setattr(module, "told", told)
+    table = SparkEngine().from_columns(COLUMNS)
+    table.gathered(["a", "b"]).count(["a", "b"], {"a": coded, "b": coded})
+    counted = list(asked)
+    assert set(table.values("a")) == {"x", "y", None}
+    assert table.raw_values("b").get_column("raw").sort().to_list() == [1, 2]
+    assert counted == asked != []
