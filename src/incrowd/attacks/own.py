@@ -77,13 +77,13 @@ def _scene(product: Product, counted: object, made: Made) -> Scene:
     everybody = product.original if product.apart is None else product.apart.some
     if product.apart is not None or len(everybody.frequencies) > _TUPLES:
         some = fewer(everybody.frequencies, _SOME, np.random.default_rng(0))
-        original = _by_values(replace(everybody, frequencies=some))
+        original = replace(everybody, frequencies=some).by_values()
         return replace(scene_of(original, product.shown, secrets=(), drawn=drawn), whole=False)
     if isinstance(counted, Rows) and product.rows <= _ROWS:
         kept = tuple(name for name in product.kept if len(counted.kept[name]) <= VALUES)
         if kept:
             return scene_of(*_with_kept(product, counted, kept), secrets=kept, drawn=drawn)
-    original = _by_values(product.original)
+    original = product.original.by_values()
     secrets = [
         name
         for name in original.names
@@ -98,18 +98,6 @@ def _scene(product: Product, counted: object, made: Made) -> Scene:
         law=law_told(product.parameters) if made.events else None,
         events=tuple(made.events),
     )
-
-
-def _by_values(counted: Counted) -> Counted:
-    """Tuples of groups, each group by one value of it: at its level it is told from no other."""
-    maps = []
-    for hierarchy, level in zip(counted.hierarchies, counted.levels, strict=True):
-        group = hierarchy.groups[level]
-        value = np.zeros(len(hierarchy.labels[level]), dtype=np.int32)
-        value[group[::-1]] = np.arange(len(group), dtype=np.int32)[::-1]
-        maps.append(value)
-    nothing = (0,) * len(counted.names)
-    return replace(counted, levels=nothing, frequencies=counted.frequencies.rolled(maps))
 
 
 def _with_kept(product: Product, rows: Rows, kept: Sequence[str]) -> tuple[Counted, Shown]:

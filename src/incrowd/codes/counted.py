@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from incrowd.arrays import Places
 from incrowd.codes.axis import Axis
 from incrowd.codes.frequency import Frequencies, between, merged
@@ -34,6 +36,17 @@ class Counted:
             return self
         maps = between(self.hierarchies, self.levels, levels)
         return replace(self, levels=levels, frequencies=self.frequencies.rolled(maps))
+
+    def by_values(self) -> Counted:
+        """The tuples at level 0, each group by one value of it: it rolls up as the group does."""
+        maps = []
+        for hierarchy, level in zip(self.hierarchies, self.levels, strict=True):
+            group = hierarchy.groups[level]
+            value = np.zeros(len(hierarchy.labels[level]), dtype=np.int32)
+            value[group[::-1]] = np.arange(len(group), dtype=np.int32)[::-1]
+            maps.append(value)
+        nothing = (0,) * len(self.names)
+        return replace(self, levels=nothing, frequencies=self.frequencies.rolled(maps))
 
     def part(self, names: Sequence[str]) -> Counted:
         """The tuples of some of the columns."""

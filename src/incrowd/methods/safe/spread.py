@@ -117,7 +117,7 @@ class SpreadRollups(Rollups):
     def __init__(self, whole: SpreadCounted, least: int) -> None:
         self._whole, self._least = whole, least
         self._base, near = _brought(whole)
-        super().__init__(whole.hierarchies, _by_values(whole, self._base, near))
+        super().__init__(whole.hierarchies, near.by_values().frequencies)
 
     def cells(self, node: Node) -> tuple[npt.NDArray[np.int64], Counts]:
         """The keys of the cells of a node that have more than ``least`` rows, and their rows."""
@@ -135,7 +135,7 @@ class SpreadRollups(Rollups):
         return keys, found.counts
 
 
-def _brought(whole: SpreadCounted) -> tuple[Node, Frequencies]:
+def _brought(whole: SpreadCounted) -> tuple[Node, Counted]:
     """Levels at which the tuples fit here, and the tuples: the widest column is made coarser first.
 
     At the root of every column there is one tuple, which fits.
@@ -144,7 +144,7 @@ def _brought(whole: SpreadCounted) -> tuple[Node, Frequencies]:
     while True:
         found = replace(whole, levels=tuple(levels)).near()
         if isinstance(found, Counted):
-            return tuple(levels), found.frequencies
+            return tuple(levels), found
         wide = [
             len(hierarchy.labels[level]) if level < hierarchy.height - 1 else 0
             for hierarchy, level in zip(whole.hierarchies, levels, strict=True)
@@ -152,14 +152,3 @@ def _brought(whole: SpreadCounted) -> tuple[Node, Frequencies]:
         if not any(wide):
             raise TooManyError("The table has too many distinct tuples at every level.")
         levels[int(np.argmax(wide))] += 1
-
-
-def _by_values(whole: SpreadCounted, levels: Node, found: Frequencies) -> Frequencies:
-    """Tuples of groups by one value of each group, which rolls up as the group does."""
-    columns = []
-    for at, (hierarchy, level) in enumerate(zip(whole.hierarchies, levels, strict=True)):
-        group = hierarchy.groups[level]
-        value = np.zeros(len(hierarchy.labels[level]), dtype=np.int32)
-        value[group[::-1]] = np.arange(len(group), dtype=np.int32)[::-1]
-        columns.append(value[found.codes[:, at]])
-    return Frequencies(np.column_stack(columns).astype(np.int32), found.counts)
