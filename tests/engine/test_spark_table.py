@@ -14,11 +14,12 @@ from incrowd.engine.spark.engine import SparkEngine
 from incrowd.engine.table import TooManyError
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark_session")]
-COLUMNS = {"a": ["x", "y", "x", None], "b": [1, 2, 1, 2]}
+COLUMNS: dict[str, Sequence[object]] = {"a": ["x", "y", "x", None], "b": [1, 2, 1, 2]}
 
 
 def coded(values: Sequence[object]) -> Codes:
-    return np.array([["x", "y", None, 1, 2].index(value) for value in values], dtype=np.int32)
+    known: list[object] = ["x", "y", None, 1, 2]
+    return np.array([known.index(value) for value in values], dtype=np.int32)
 
 
 def test_tuples_come_here_up_to_the_bound() -> None:

@@ -105,6 +105,7 @@ def test_an_id_is_one_person_however_it_is_written(make_table: MakeTable) -> Non
     table = make_table({"id": texts, "x": list("abcdefghijklm")})
     people = {canonical(text) for text in texts} - {None}
     assert table.one_row_each("id", SystemRandomness()).rows() == len(people) == 5
+    assert (table.people("id"), table.distinct(["id"])) == (5, len(set(texts)))
 
 
 def test_labels_that_coincide_keep_their_parents(make_table: MakeTable) -> None:
@@ -223,7 +224,7 @@ def test_the_same_table_is_recognised_under_the_same_key(make_table: MakeTable) 
 
 
 def test_where_values_stand_is_recognised(make_table: MakeTable) -> None:
-    columns = (
+    columns: tuple[dict[str, Sequence[object]], ...] = (
         {"a": ["x", None], "b": [None, "x"]},
         {"a": ["x", "x"], "b": [None, None]},
         {"a": ["x", "y"], "b": ["y", "x"]},

@@ -125,6 +125,14 @@ class Table(Protocol):
         """How many rows have no value in a column; text without characters is none."""
         ...
 
+    def distinct(self, columns: Sequence[str]) -> int:
+        """How many distinct tuples some columns have; of very many, perhaps a few too many."""
+        ...
+
+    def people(self, column: str) -> int:
+        """How many people a column identifies; see :meth:`one_row_each`."""
+        ...
+
     def one_row_each(self, column: str, bits: Randomness) -> Table:
         """One row, chosen at random, for each person whom a column identifies.
 

@@ -161,19 +161,18 @@ def _unit(spec: Spec, table: Table) -> Iterator[Finding]:
     rows = table.rows()
     if isinstance(spec.unit, PersonId):
         if spec.unit.id in table.columns:
-            people = {canonical(person) or None for person in table.values(spec.unit.id)}
-            number = len(people - {None})
-            yield Finding("note", spec.unit.id, f"{number:,} people in {rows:,} rows")
-            if None in people and not spec.unit.without_id:
+            people, missing = table.people(spec.unit.id), table.missing(spec.unit.id)
+            yield Finding("note", spec.unit.id, f"{people:,} people in {rows:,} rows")
+            if missing and not spec.unit.without_id:
                 message = (
-                    f"{table.missing(spec.unit.id):,} rows have no id. Give them one, or leave "
+                    f"{missing:,} rows have no id. Give them one, or leave "
                     f"them out: unit: {{id: {spec.unit.id}, without_id: drop}}"
                 )
                 yield Finding("wrong", spec.unit.id, message)
         return
     identifiers = [name for name in spec.with_role("identifier") if name in table.columns]
     if identifiers:
-        distinct = sum(len(tally.counts) for tally in table.tallies(identifiers))
+        distinct = table.distinct(identifiers)
         if distinct < rows:
             message = (
                 f"{rows - distinct:,} of {rows:,} rows repeat all identifiers of another "

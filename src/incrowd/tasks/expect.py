@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from incrowd.codes.values import canonical
 from incrowd.engine.source import open_for
 from incrowd.engine.table import Table
 from incrowd.measure.expected import (
@@ -199,8 +198,7 @@ def people(file: SpecFile, table: Table) -> int:
     """How many people are in a table, by the unit of the spec."""
     if not isinstance(file.spec.unit, PersonId):
         return table.rows()
-    known = {canonical(person) for person in table.values(file.spec.unit.id)}
-    return len(known - {None})
+    return table.people(file.spec.unit.id)
 
 
 def _people(number: float) -> str:

@@ -145,6 +145,15 @@ class LocalTable:
         )
         return LocalTable(kept.drop(index))
 
+    def distinct(self, columns: Sequence[str]) -> int:
+        """How many distinct tuples some columns have; one in two parts of the table is two."""
+        return sum(len(tally.counts) for tally in self.tallies(columns))
+
+    def people(self, column: str) -> int:
+        """How many people a column identifies."""
+        known = self._identified(column).select(pl.col("id").drop_nulls().n_unique())
+        return int(known.collect(engine="streaming").item())
+
     def missing(self, column: str) -> int:
         """How many rows have no value in a column."""
         counted = self._identified(column).select(pl.col("id").null_count())

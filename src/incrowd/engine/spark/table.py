@@ -170,13 +170,13 @@ class SparkTable:
         most = self._engine.most_tuples
         if self._few:
             return
-        if self.rows() > most and (many := self.distinct(columns)) > most * SURELY:
+        if self.rows() > most and (many := self._about(columns)) > most * SURELY:
             raise TooManyError(
                 f"The columns {', '.join(columns)} have about {many:,} distinct tuples, and one "
                 f"machine is to hold {most:,}. Publish fewer or coarser columns."
             )
 
-    def distinct(self, columns: Sequence[str]) -> int:
+    def _about(self, columns: Sequence[str]) -> int:
         """About how many distinct tuples some columns have."""
         inner = [self._inner[name] for name in columns]
         with told("count the distinct tuples of the table"):
@@ -209,6 +209,22 @@ class SparkTable:
         return classes.worked(
             self, coders, tuples, members, through=through, read=read, work=work, bits=bits
         )
+
+    def distinct(self, columns: Sequence[str]) -> int:
+        """How many distinct tuples some columns have."""
+        self._refuse_missing(columns)
+        with told("count the distinct tuples of the table"):
+            return int(
+                self._frame.select(*[self._inner[name] for name in columns]).distinct().count()
+            )
+
+    def people(self, column: str) -> int:
+        """How many people a column identifies."""
+        self._refuse_missing([column])
+        with told(f"count the people of the column '{column}'"):
+            found = self._frame.select(F.count_distinct(self._identity(column))).first()
+        assert found is not None
+        return int(found[0])
 
     def missing(self, column: str) -> int:
         """How many rows have no value in a column; text without characters is none."""
