@@ -6,7 +6,9 @@ that were drawn there. See :mod:`incrowd.engine.spark.tasks` for how tasks draw,
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -69,10 +71,17 @@ def coded_cells(
     names = [f"k{at}" for at in range(len(columns))]
     frame = with_codes(table, columns, coders)
     grouped = frame.groupBy(*names).agg(F.count(F.lit(1)).alias("n"))
-    cells = SparkCells(grouped.persist(StorageLevel.MEMORY_AND_DISK), len(columns), most)
+    kept = grouped.persist(StorageLevel.MEMORY_AND_DISK)  # counts: another attempt gives the same
+    cells = SparkCells(kept, len(columns), most)
+    weakref.finalize(cells, _let_go, kept).atexit = False
     if cells.total != table.rows():
         raise TableError(CHANGED)
     return cells
+
+
+def _let_go(frame: DataFrame) -> None:
+    with suppress(Exception):  # the session may have ended
+        frame.unpersist()
 
 
 class SparkCells:

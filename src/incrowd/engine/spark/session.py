@@ -16,10 +16,13 @@ from typing import Any
 
 from incrowd.engine.spark.java import refuse_without_java
 from incrowd.engine.table import TableError
-from incrowd.errors import ParameterError
+from incrowd.errors import IncrowdError, ParameterError
 
 _REACH_SECONDS = 5.0
 _PATIENCE, _USUAL_SECONDS = "spark.incrowd.patience", 60.0
+# Spark warns of pandas, which it asks for and which is not used.
+warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+
 _OURS = {
     "spark.app.name": "incrowd",
     "spark.ui.showConsoleProgress": "false",
@@ -72,8 +75,8 @@ def begun(master: str | None = None, settings: Mapping[str, str] | None = None) 
     The setting ``spark.incrowd.patience`` is how many seconds a cluster may be without any
     executor, at the start or while it works, before it is given up; 60 by default.
     """
-    with without_warnings():
-        from pyspark.sql import SparkSession as session_kind  # noqa: N813 - it has no other name
+    from pyspark.sql import SparkSession as session_kind  # noqa: N813 - it has no other name
+
     active = session_kind.getActiveSession()
     if active is not None:
         if master is not None and active.conf.get("spark.master", master) != master:
@@ -109,15 +112,6 @@ def begun(master: str | None = None, settings: Mapping[str, str] | None = None) 
 
 
 @contextmanager
-def without_warnings() -> Iterator[None]:
-    """Spark warns of versions of other libraries, whichever part of them is used."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
-        warnings.simplefilter("ignore", DeprecationWarning)
-        yield
-
-
-@contextmanager
 def told(what: str) -> Iterator[None]:
     """Whatever fails on Spark as one sentence: what could not be done, and why.
 
@@ -127,9 +121,11 @@ def told(what: str) -> Iterator[None]:
     from pyspark.errors import PySparkException
 
     try:
-        with without_warnings(), _watched():
+        with _watched():
             yield
-    except (PySparkException, Py4JError, ConnectionError, EOFError) as error:
+    except IncrowdError:
+        raise
+    except (PySparkException, Py4JError, ConnectionError, EOFError, ValueError) as error:
         said = what if what[0].isupper() else f"Spark could not {what}"
         raise TableError(f"{said}: {reason(error)}.") from error
 

@@ -190,7 +190,8 @@ class SparkTable:
         They are grouped by raw values first; where those are too many, by codes, on Spark.
         """
         try:
-            return tally_of(self._grouped(columns)).coded([coders[name] for name in columns])
+            with told("read the values of the table"):
+                return tally_of(self._grouped(columns)).coded([coders[name] for name in columns])
         except TooManyError:
             return coded_cells(self, columns, coders, self._engine.most_tuples).rolled()
 
