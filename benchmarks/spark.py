@@ -31,6 +31,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -235,26 +236,46 @@ class Steps:
         return found
 
 
-def processors() -> float:
-    """Seconds of processors that the cluster and this process have used, with all they started."""
-    stats = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            stats[int(path.parent.name)] = path.read_text().rpartition(")")[2].split()
-    # The cluster's processes and this one were started by one process, each with a session of its
-    # own; whoever was started and has ended counts for who started it.
-    ours = {pid for pid, parts in stats.items() if int(parts[1]) == os.getppid()}
-    ticks = sum(sum(map(int, parts[11:15])) for parts in stats.values() if int(parts[3]) in ours)
-    return ticks / os.sysconf("SC_CLK_TCK")
+class Processors:
+    """Seconds of processors that the cluster and this process have used, with all they started.
+
+    What a process had used when it was last seen stays counted after it has ended: Spark ends
+    idle workers in Python, and nobody inherits their time. So it is looked at every half second.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, str], int] = {}
+        self._lock = Lock()
+        Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        while True:
+            self.used()
+            time.sleep(0.5)
+
+    def used(self) -> float:
+        """The seconds so far; they never become fewer."""
+        stats = {}
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):
+                stats[path.parent.name] = path.read_text().rpartition(")")[2].split()
+        # The cluster's processes and this one were started by one process, each with a session of
+        # its own, in which all stay that they start.
+        ours = {pid for pid, parts in stats.items() if int(parts[1]) == os.getppid()}
+        with self._lock:
+            for pid, parts in stats.items():
+                if parts[3] in ours:
+                    self._seen[pid, parts[19]] = int(parts[11]) + int(parts[12])
+            return sum(self._seen.values()) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
-def timed(seconds: list[float], cpu: list[float]) -> Iterator[None]:
+def timed(processors: Processors, seconds: list[float], cpu: list[float]) -> Iterator[None]:
     """Add how long something takes."""
-    used, start = processors(), time.perf_counter()
+    used, start = processors.used(), time.perf_counter()
     yield
     seconds.append(time.perf_counter() - start)
-    cpu.append(processors() - used)
+    cpu.append(processors.used() - used)
 
 
 def session(master: str) -> tuple[SparkSession, float]:
@@ -272,17 +293,17 @@ def session(master: str) -> tuple[SparkSession, float]:
     return found, time.perf_counter() - start
 
 
-def measure(spark: SparkSession, path: Path, name: str, run: Run, repeat: int) -> None:
+def measure(spark: SparkSession, path: Path, run: Run, repeat: int, processors: Processors) -> None:
     """Time one way, ours and by hand in turn."""
     from incrowd.engine.source import spark_engine
     from incrowd.spec.file import parse
     from incrowd.tasks.publish import publish
 
-    way = WAYS[name]
+    way = WAYS[run.way]
     for _ in range(repeat):
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with timed(run.ours, run.ours_cpu):
+            with timed(processors, run.ours, run.ours_cpu):
                 steps = Steps()
                 release = publish(
                     path, parse(way.spec),
@@ -292,7 +313,7 @@ def measure(spark: SparkSession, path: Path, name: str, run: Run, repeat: int) -
                     run.steps.setdefault(step, []).append(seconds)
             table = release.certificate.table
             levels = {column: known.level or 0 for column, known in table.scheme.items()}
-            with timed(run.by_hand, run.by_hand_cpu):
+            with timed(processors, run.by_hand, run.by_hand_cpu):
                 read = spark.read.parquet(str(path))
                 hand = way.by_hand(read, levels, release.certificate.least)
                 hand.write.parquet(f"{folder}/hand")
@@ -303,13 +324,15 @@ def work(arguments: argparse.Namespace) -> None:
     """Everything that is measured in one session; each run goes to the standard output."""
     spark, seconds = session(arguments.master)
     print(json.dumps({"start": seconds}), flush=True)
+    processors = Processors()
     smallest = arguments.cache / f"people-{min(arguments.rows)}"
     for name in arguments.ways:
-        measure(spark, smallest, name, Run(arguments.cluster, 0, name), 1)
+        measure(spark, smallest, Run(arguments.cluster, 0, name), 1, processors)
     for rows in arguments.rows:
         for name in arguments.ways:
             run = Run(arguments.cluster, rows, name)
-            measure(spark, arguments.cache / f"people-{rows}", name, run, arguments.repeat)
+            path = arguments.cache / f"people-{rows}"
+            measure(spark, path, run, arguments.repeat, processors)
             print(json.dumps({"run": asdict(run)}), flush=True)
     spark.stop()
 
