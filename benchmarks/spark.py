@@ -6,8 +6,9 @@
 A master and workers of one core each are started on the loopback address. For each number of
 workers and of rows, one session runs every release ours and by hand, in turn, after one run of each
 that is not timed; the medians are told, of seconds on the clock and of seconds of processors, which
-other work of the machine hardly changes. Both write the released rows as Parquet. By hand means no
-more than that: recode, group, draw with ``rand()``, drop what is rare, join back where rows differ.
+other work of the machine changes less. Both write the released rows as Parquet. By hand means no
+more than that: recode, group, draw with ``rand()``, drop what is rare, join back where rows differ
+(a plain join: no hint to broadcast, no grouping of equal rows).
 A search is not written by hand; the levels that ours chose are given to it. Ours is the whole of
 `publish`: it also hashes all columns to recognise the table, draws from bits that nobody can know,
 evaluates, attacks, certifies and reports. Tables of people who do not exist are made once, in the
