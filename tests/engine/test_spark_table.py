@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from incrowd.arrays import Codes
+from incrowd.engine.spark import coarse
 from incrowd.engine.spark import table as module
 from incrowd.engine.spark.engine import SparkEngine
 from incrowd.engine.table import TooManyError
@@ -51,3 +52,32 @@ def test_values_of_counted_columns_are_not_looked_for_again(
     assert set(table.values("a")) == {"x", "y", None}
     assert table.raw_values("b").get_column("raw").sort().to_list() == [1, 2]
     assert counted == asked != []
+
+
+def test_coarse_codes_are_counted_in_one_pass_whatever_a_first_look_has_met(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    draw = np.random.default_rng(3)
+    numbers = [None if x == 3 else float(x) for x in draw.integers(0, 50, 400)]
+    people: dict[str, Sequence[object]] = {
+        "a": [str(x) for x in draw.integers(0, 30, 400)], "b": numbers,
+    }  # fmt: skip
+    tens = {
+        "a": lambda met: np.array([int(x or 0) // 10 for x in met], dtype=np.int32),
+        "b": lambda met: np.array([9 if x is None else int(x) // 10 for x in met], np.int32),
+    }
+    expected = SparkEngine().from_columns(people).gathered(["a", "b"]).count(["a", "b"], tens)
+    monkeypatch.setattr(module, "LARGE", 1)
+    monkeypatch.setattr(coarse, "LOOKED_AT", 20)
+    for most in (1000, 100, 10):  # beyond the first, they are counted there; beyond all, refused
+        table = SparkEngine(most_tuples=most).from_columns(people)
+        gathered = table.gathered(["a", "b"], coarse=True)
+        assert gathered is table
+        if most == 10:
+            with pytest.raises(TooManyError):
+                gathered.count(["a", "b"], tens)
+            continue
+        found = gathered.count(["a", "b"], tens)
+        assert found.codes.tolist() == expected.codes.tolist()
+        assert found.counts.tolist() == expected.counts.tolist()
+    assert table.gathered(["a"]) is not table

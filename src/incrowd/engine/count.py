@@ -27,8 +27,8 @@ def count(table: Table, declared: Declared, *, levels: Sequence[int] | None = No
     Each distinct value is coded once, not each row.
     """
     names = declared.names
-    table = table.gathered(names)
     levels = tuple(levels) if levels is not None else (0,) * len(names)
+    table = table.gathered(names, coarse=any(levels))
     hierarchies = hierarchies_of(table, declared)
     coders = {
         name: _coder(hierarchy, level)

@@ -103,10 +103,10 @@ class Table(Protocol):
         """The distinct values of a column, null among them."""
         ...
 
-    def gathered(self, columns: Sequence[str]) -> Table:
+    def gathered(self, columns: Sequence[str], *, coarse: bool = False) -> Table:
         """The same table, to be asked about these columns: an engine may count them once for all.
 
-        Nothing else may be asked of it.
+        Nothing else may be asked of it. ``coarse`` says that codes will be far fewer than values.
         """
         ...
 

@@ -84,7 +84,7 @@ class LocalTable:
         frame = self._frame.select(pl.col(inner).unique()).collect(engine="streaming")
         return frame.get_column(inner).to_list()
 
-    def gathered(self, columns: Sequence[str]) -> LocalTable:  # noqa: ARG002 - it is near already
+    def gathered(self, columns: Sequence[str], *, coarse: bool = False) -> LocalTable:  # noqa: ARG002
         """The table itself."""
         return self
 

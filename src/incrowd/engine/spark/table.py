@@ -29,6 +29,7 @@ from incrowd.engine.local.table import LocalTable, tally_of
 from incrowd.engine.local.text import refuse_duplicates
 from incrowd.engine.spark import classes
 from incrowd.engine.spark.cells import SURELY, approximately, coded_cells
+from incrowd.engine.spark.coarse import count_coarsely
 from incrowd.engine.spark.kinds import (
     can_hash,
     canonical,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from incrowd.engine.spark.engine import SparkEngine
 
 _MOST_VALUES = 20_000_000  # of one column, that this machine takes
+LARGE = 2_000_000  # rows from which a table is worth another look
 _FEW = 100_000  # rows that any machine holds
 _UNORDERED = re.compile(r"\binterval\b(?! (day|hour|minute|second|year|month))")
 _WRITTEN = 10_000_000  # rows of a table that this machine writes into one file
@@ -116,9 +118,14 @@ class SparkTable:
         found._few = rows <= _FEW
         return found
 
-    def gathered(self, columns: Sequence[str]) -> SparkTable:
-        """Some columns, grouped once for whatever will be asked of them."""
+    def gathered(self, columns: Sequence[str], *, coarse: bool = False) -> SparkTable:
+        """Some columns, grouped once for whatever will be asked of them.
+
+        A large table of which ``coarse`` codes alone are asked for is grouped by those.
+        """
         self._refuse_missing(columns)
+        if coarse and self.rows() >= LARGE:
+            return self
         names = list(dict.fromkeys(columns))
         inner = [self._inner[name] for name in names]
         return Gathered(self._frame.select(inner).toDF(*names), self)
@@ -187,13 +194,19 @@ class SparkTable:
     def count(self, columns: Sequence[str], coders: Mapping[str, Coder]) -> Frequencies:
         """Distinct tuples of codes with counts.
 
-        They are grouped by raw values first; where those are too many, by codes, on Spark.
+        They are grouped by raw values first; where those are too many, by codes, on Spark. Tables
+        that were not :meth:`gathered`, large ones of coarse codes, are grouped by codes at once.
         """
+        most = self._engine.most_tuples
+        if self.rows() >= LARGE and type(self) is SparkTable:
+            with suppress(TooManyError):
+                return count_coarsely(self, columns, coders, most)
+            return coded_cells(self, columns, coders, most).rolled()
         try:
             with told("read the values of the table"):
                 return tally_of(self._grouped(columns)).coded([coders[name] for name in columns])
         except TooManyError:
-            return coded_cells(self, columns, coders, self._engine.most_tuples).rolled()
+            return coded_cells(self, columns, coders, most).rolled()
 
     def worked(
         self,
