@@ -53,7 +53,7 @@ RELEASES: dict[str, dict[str, Any]] = {
     "cuts": {"method": "k-anonymity", "k": 5, "algorithm": "mondrian"},
 }
 # What is spread stays on the cluster: distinct tuples of level 0 are about 5,000.
-SPREAD = ("search", "target", "slices")
+SPREAD = ("search", "slices")
 
 
 def spec(release: dict[str, Any], **more: Any) -> dict[str, Any]:

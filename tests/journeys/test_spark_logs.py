@@ -25,13 +25,10 @@ LEVELS = "levels: {town: 0, job: 0, income: 1}"
 # Of each release: its settings, what its spec says besides, and settings of Spark.
 RELEASES: dict[str, tuple[str, str, str]] = {
     "search": (f"{SAFE}, scheme: search", "", ""),
-    "cuts": (f"{SAFE}, draw: sample, scheme: mondrian", "", ""),
     "slices": (f"{SAFE}, slices: [[town, job], [income]]", "", ""),
     "spread counts": (f"{SAFE}, draw: counts, {LEVELS}", "", FEW),
-    "spread sample": (f"{SAFE}, draw: sample, {LEVELS}", "", FEW),
     "one row each": (f"{SAFE}, {LEVELS}", "unit: {id: person}", ""),
     "k-anonymity": (f"method: k-anonymity, k: 5, suppression: 0.1, {LEVELS}", "", ""),
-    "k-anonymity by cuts": ("method: k-anonymity, k: 5, algorithm: mondrian", "", ""),
     "k-epsilon": (f"method: k-epsilon, k: 5, epsilon: 1, suppression: 0.1, {LEVELS}", "", ""),
 }
 # All that a curator can have it tell; a session of Python takes no notice of less than this.

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
 FIXTURES = frozenset({"spark_cluster", "spark_session"})
 SETTINGS = {
-    # half the processor's time for queries that are short
+    # half the processor's time for queries that are short: nothing is compiled for them
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "1g",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,6 +26,7 @@ _NTZ = T.TimestampNTZType()
 _SIGNED: dict[Any, Any] = {
     pl.UInt8: pl.Int16, pl.UInt16: pl.Int32, pl.UInt32: pl.Int64, pl.UInt64: pl.Decimal(20, 0),
 }  # fmt: skip
+_UNORDERED = re.compile(r"\binterval\b(?! (day|hour|minute|second|year|month))")
 _UNHASHABLE = ("map", "variant", "geometry", "geography")
 
 
@@ -110,3 +112,23 @@ def _narrow(column: Any) -> Any:
 
 def _is_naive(kind: Any) -> bool:
     return pa.types.is_timestamp(kind) and kind.tz is None
+
+
+def whole(inner: str, kind: T.DataType) -> Column:
+    """A column in which values that Spark takes for the same are the same.
+
+    NaN is null, there is one zero, text is what its characters are whatever its collation, and
+    nulls of no kind are nulls of text: they could not be joined.
+    """
+    column = F.col(inner)
+    if isinstance(kind, T.FloatType | T.DoubleType):
+        zero = F.lit(0.0).cast(kind)
+        return F.when(column == zero, zero).when(~F.isnan(inner), column).alias(inner)
+    if isinstance(kind, T.StringType) and kind != T.StringType():
+        return F.collate(column, "UTF8_BINARY").alias(inner)
+    return column.cast("string").alias(inner) if isinstance(kind, T.NullType) else column
+
+
+def can_order(kind: T.DataType) -> bool:
+    """Whether Spark can order such values; of intervals, those of days and those of months."""
+    return can_hash(kind) and not _UNORDERED.search(kind.simpleString())

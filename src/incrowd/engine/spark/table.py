@@ -8,7 +8,6 @@ to be replaced or coded are sent as small tables of their own, and joined.
 from __future__ import annotations
 
 import hmac
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -32,11 +31,13 @@ from incrowd.engine.spark.cells import SURELY, approximately, coded_cells
 from incrowd.engine.spark.coarse import count_coarsely
 from incrowd.engine.spark.kinds import (
     can_hash,
+    can_order,
     canonical,
     plain,
     refuse_nested,
     sent_arrow,
     sum_parts,
+    whole,
 )
 from incrowd.engine.spark.session import told
 from incrowd.engine.table import (
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
 _MOST_VALUES = 20_000_000  # of one column, that this machine takes
 LARGE = 2_000_000  # rows from which a table is worth another look
 _FEW = 100_000  # rows that any machine holds
-_UNORDERED = re.compile(r"\binterval\b(?! (day|hour|minute|second|year|month))")
 _WRITTEN = 10_000_000  # rows of a table that this machine writes into one file
 
 
@@ -71,7 +71,7 @@ class SparkTable:
         self._kinds = {name: field.dataType for name, field in zip(
             self._columns, frame.schema.fields, strict=True)}  # fmt: skip
         self._raw = frame.toDF(*self._inner.values())
-        self._frame = self._raw.select([_whole(inner, self._kinds[name]) for name, inner in
+        self._frame = self._raw.select([whole(inner, self._kinds[name]) for name, inner in
                                         self._inner.items()])  # fmt: skip
         self._before: SparkTable | None = None  # the table that was read in another way
         self._lock, self._sums = Lock(), ""
@@ -271,7 +271,7 @@ class SparkTable:
         session = self._frame.sparkSession
         with told("send a key"):
             keyed = session.createDataFrame(pa.table({"k": [key]}))
-        ordered = [F.col(c) for n, c in self._inner.items() if _can_order(self._kinds[n])]
+        ordered = [F.col(c) for n, c in self._inner.items() if can_order(self._kinds[n])]
         people = Window.partitionBy("p")
         digits = F.substring(F.sha2(F.concat(F.col("k"), F.col("p").cast("string")), 256), 1, 15)
         place = F.pmod(F.conv(digits, 16, 10).cast("bigint"), F.count(F.lit(1)).over(people))
@@ -429,23 +429,3 @@ class Gathered(SparkTable):
         with suppress(TooManyError):
             self._grouped(self._columns)
         return super().values(column)
-
-
-def _whole(inner: str, kind: T.DataType) -> Column:
-    """A column in which values that Spark takes for the same are the same.
-
-    NaN is null, there is one zero, text is what its characters are whatever its collation, and
-    nulls of no kind are nulls of text: they could not be joined.
-    """
-    column = F.col(inner)
-    if isinstance(kind, T.FloatType | T.DoubleType):
-        zero = F.lit(0.0).cast(kind)
-        return F.when(column == zero, zero).when(~F.isnan(inner), column).alias(inner)
-    if isinstance(kind, T.StringType) and kind != T.StringType():
-        return F.collate(column, "UTF8_BINARY").alias(inner)
-    return column.cast("string").alias(inner) if isinstance(kind, T.NullType) else column
-
-
-def _can_order(kind: T.DataType) -> bool:
-    """Whether Spark can order such values; of intervals, those of days and those of months."""
-    return can_hash(kind) and not _UNORDERED.search(kind.simpleString())
