@@ -35,9 +35,9 @@ def attack_own(made: Made, counted: object) -> Attacked:
     """What is tried by default; of slices, the one that each attack does best on.
 
     ``counted`` is what the release was made from: where that is here, its kept columns are read.
-    People are drawn by a fixed seed, so the same
-    release is attacked in the same way. A release that is made and paid for must not fail by what
-    is tried against it: what cannot be tried is said.
+    People are drawn by a fixed seed, so the same release is attacked in the same way. A release
+    that is made and paid for must not fail by what is tried against it: what cannot be tried is
+    said.
     """
     if not any(product.rows for product in made.products):
         return Attacked((), 0, 0, ("Nothing is shown, so nothing was attacked.",))
