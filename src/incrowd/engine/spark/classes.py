@@ -90,6 +90,9 @@ def _rows(found: Any, through: Sequence[str], read: Sequence[str], counted: Coun
         raise min(faults, key=str)
     met = np.zeros_like(counted)
     for classes, sizes, _ in said:
+        # Noise is as wide as the whole class: a class that two tasks had parts of would get too
+        # little. Rows are partitioned by class, so none has; were one split, nothing is released.
+        assert not met[classes].any(), "a class was split among tasks"
         met[classes] += sizes
     if (met != counted).any():  # else a class could show fewer rows than it was formed of
         raise TableError(CHANGED)
