@@ -18,6 +18,7 @@ from support.seam import PinnedRandomness
 
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
+from incrowd.methods.k_epsilon.loss import LINKED_ROWS
 from incrowd.release.verify import verify
 from incrowd.spec.file import parse
 from incrowd.tasks.evaluate_noise import relinked, simulated
@@ -361,16 +362,12 @@ def test_a_column_that_names_people_is_noticed(tmp_path: Path) -> None:
     assert any("'person' is kept as it is and has 2,000 values" in text for text in made.warnings)
 
 
-def test_the_interval_of_the_linking_risk_covers_what_is_computed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also where each run looks at random classes only."""
-    from incrowd.methods.k_epsilon import loss as noisy
-
-    monkeypatch.setattr(noisy, "_LINKED_ROWS", 400)
+def test_the_interval_of_the_linking_risk_covers_what_is_computed(tmp_path: Path) -> None:
+    """Here each run looks at random classes only."""
+    rows = 2 * LINKED_ROWS
     draw = np.random.default_rng(2)
     original = pl.DataFrame(
-        {"group": [str(at // 20) for at in range(4000)], "x": draw.integers(0, 300, 4000)}
+        {"group": [str(at // 20) for at in range(rows)], "x": draw.integers(0, 300, rows)}
     )
     file = parse(
         "columns:\n  group: {role: quasi, hierarchy: flat}\n  x: {role: noisy}\n"

@@ -8,7 +8,7 @@ in units of each class's noise, which is the best guess against Laplace noise.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,22 +54,33 @@ def linking_risk(
     ``classes`` numbers their classes from 0. ``scales`` (by class) are needed for several
     columns alone. Takes O(n log n) steps.
     """
-    n = len(classes)
-    if not n:
+    won, shared = links(classes, originals, released, scales)
+    if not len(won):
         return Linking(0.0, 0.0, 0)
+    return Linking(float(won.mean()), float(shared.mean()), len(won))
+
+
+def links(
+    classes: Members,
+    originals: Sequence[Steps],
+    released: Sequence[Steps],
+    scales: Sequence[Floats] | None = None,
+) -> tuple[Floats, Floats]:
+    """For each released row 1 if it is linked to its own original, and its share of a tie."""
+    if not len(classes):
+        return np.zeros(0), np.zeros(0)
     if len(originals) == 1:
         won, ties = _nearest_on_a_line(classes, originals[0], released[0])
     else:
         won, ties = _nearest(classes, originals, released, scales)
-    return Linking(float(won.mean()), float((won / np.maximum(ties, 1)).mean()), n)
+    return won.astype(np.float64), won / np.maximum(ties, 1)
 
 
-def repeated(run: Callable[[], float], runs: int = 30) -> Mean:
+def mean_of(found: Floats) -> Mean:
     """The mean of independent runs and its confidence interval, by Student's distribution."""
     from scipy.special import stdtrit
 
-    found = np.array([run() for _ in range(runs)])
-    mean = float(found.mean())
+    mean, runs = float(found.mean()), len(found)
     if runs < 2:
         return Mean(mean, mean, mean, runs)
     reach = float(stdtrit(runs - 1, 0.975) * found.std(ddof=1)) / math.sqrt(runs)

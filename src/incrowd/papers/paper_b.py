@@ -23,7 +23,7 @@ from incrowd.arrays import Floats, Steps
 from incrowd.codes.axis import Boxes, boxes, positions
 from incrowd.codes.counted import Rows
 from incrowd.engine.count import count_rows
-from incrowd.measure.linkage import Mean, linking_risk, repeated
+from incrowd.measure.linkage import linking_risk, mean_of
 from incrowd.methods.k_anonymity.classes import Classes, lattice_of
 from incrowd.methods.k_epsilon.loss import expected_error
 from incrowd.methods.k_epsilon.rows import NoisyRows, noisy_rows
@@ -139,7 +139,7 @@ def measure(
     cells = []
     (column,) = noisy.columns
     for at, epsilon in enumerate(grid.epsilons):
-        spread = [_estimate(values[:, at, kind]) for kind in range(kinds)]
+        spread = [mean_of(values[:, at, kind]) for kind in range(kinds)]
         predicted = expected_error(replace(column, noise=every[at][1]), noisy.members)
         lost_by = dict(zip(grid.confidences, spread[3:], strict=True))
         mean, risk, shared = spread[:3]
@@ -147,11 +147,6 @@ def measure(
             paper.Cell(data.paper, algorithm, k, epsilon, predicted, mean, risk, shared, lost_by)
         )
     return _grouped(data, algorithm, k, found, layout), cells
-
-
-def _estimate(values: Floats) -> Mean:
-    each = iter(values.tolist())
-    return repeated(lambda: float(next(each)), len(values))
 
 
 def _grouped(

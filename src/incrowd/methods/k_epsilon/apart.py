@@ -14,7 +14,14 @@ from incrowd.engine.table import Chunk, Worked
 from incrowd.errors import IncrowdError
 from incrowd.measure.linkage import Mean
 from incrowd.measure.noise import FRESH, NoiseLoss, Noisiness, Simulated
-from incrowd.methods.k_epsilon.loss import Findings, exactly, findings, noisiness, words
+from incrowd.methods.k_epsilon.loss import (
+    LINKED_ROWS,
+    Findings,
+    exactly,
+    findings,
+    noisiness,
+    words,
+)
 from incrowd.methods.k_epsilon.rows import NoisyRows, noisy_columns
 from incrowd.privacy.randomness import Randomness
 from incrowd.spec.model import Column
@@ -38,11 +45,15 @@ class Part:
 
 @dataclass(frozen=True)
 class NoisyWork:
-    """Noise for every row of some whole classes, as wide as each class; a task makes it."""
+    """Noise for every row of some whole classes, as wide as each class; a task makes it.
+
+    Each task links as many of its rows as its share of all ``rows`` is.
+    """
 
     noisy: Mapping[str, Column]
     release: KEpsilonSpec
     k: int
+    rows: int
 
     def __call__(self, chunk: Chunk, bits: Randomness) -> Worked:
         """The rows kept, with noise, and what it did to them."""
@@ -56,13 +67,15 @@ class NoisyWork:
         data = NoisyRows(np.arange(len(members)), members, number, columns)
         released = data.released(bits)
         kept = data.kept(released, k=self.k, confidence=self.release.confidence)
+        found = findings(data)
+        most = math.ceil(LINKED_ROWS * len(members) / self.rows)
         part = Part(
             rows=len(members),
             kept=int(kept.sum()),
-            noise=noisiness(data, released, kept, bits),
+            noise=noisiness(data, released, kept, bits, found=found, most=most),
             held={column.name: int((~column.null).sum()) for column in columns},
             grids={column.name: column.grid for column in columns},
-            findings=findings(data),
+            findings=found,
         )
         pairs = zip(columns, released, strict=True)
         return Worked(kept, {column.name: (noisy, column.null) for column, noisy in pairs}, part)
@@ -139,4 +152,4 @@ def _runs(each: Sequence[Mean], weights: Sequence[int]) -> Mean:
     mean, total = _mean([one.mean for one in each], weights), max(sum(weights), 1)
     parts = zip(each, weights, strict=True)
     reach = math.sqrt(math.fsum(((one.high - one.mean) * w / total) ** 2 for one, w in parts))
-    return Mean(mean, mean - reach, mean + reach, each[0].runs)
+    return Mean(mean, mean - reach, mean + reach, min(one.runs for one in each))

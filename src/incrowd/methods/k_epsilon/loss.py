@@ -8,33 +8,43 @@ from dataclasses import dataclass
 import numpy as np
 
 from incrowd.arrays import Bools, Floats, Members, Places, Steps
-from incrowd.measure.linkage import Linking, Mean, linking_risk, predicted, repeated
+from incrowd.measure.linkage import Linking, Mean, linking_risk, links, mean_of, predicted
 from incrowd.measure.noise import FRESH, NoiseLoss, Noisiness, Simulated
 from incrowd.methods.k_epsilon.rows import NoisyRows, NoisyValues
 from incrowd.privacy.randomness import Randomness, permutation
 
 RUNS = 30
-_LINKED_ROWS = 30_000  # so many rows are linked again and again, whole classes at random
+LINKED_ROWS = 30_000  # so many rows are linked again and again, whole classes at random
 _COPY = 0.99  # a correlation from which two columns look like copies
 _EXPOSED = 0.9  # a chance of being linked from which noise does not hide a row
 
 
 def noisiness(
-    data: NoisyRows, released: Sequence[Steps], kept: Bools, bits: Randomness
+    data: NoisyRows,
+    released: Sequence[Steps],
+    kept: Bools,
+    bits: Randomness,
+    *,
+    found: Findings | None = None,
+    most: int = LINKED_ROWS,
 ) -> Noisiness:
-    """Errors and linking risk of noisy rows as they are released, and with fresh noise."""
+    """Errors and linking risk of noisy rows as they are released, and with fresh noise.
+
+    Of more than ``most`` rows those of random classes are linked. ``found`` are the findings,
+    where they are known.
+    """
     losses = {
         column.name: noise_loss(column, data, noisy, kept)
         for column, noisy in zip(data.columns, released, strict=True)
     }
-    itself = _linked_once(data, released, _some_classes(data, bits, kept))
+    itself = _linked_once(data, released, _some_classes(data, bits, most, kept))
     return Noisiness(
         columns=losses,
         linking=exactly(itself.risk),
         linking_shared=exactly(itself.shared),
         suppressed_by_confidence=int((~kept).sum()),
-        warnings=tuple(words(findings(data))),
-        simulated=Simulated(*linked(data, bits), note=FRESH),
+        warnings=tuple(words(found or findings(data))),
+        simulated=Simulated(*linked(data, bits, most=most), note=FRESH),
     )
 
 
@@ -71,35 +81,42 @@ def expected_error(column: NoisyValues, members: Members) -> float:
     return float((column.noise.mean_apart(moved, members[counted]) / size).mean())
 
 
-def linked(data: NoisyRows, bits: Randomness, runs: int = RUNS) -> tuple[Mean, Mean]:
+def linked(
+    data: NoisyRows, bits: Randomness, runs: int = RUNS, most: int = LINKED_ROWS
+) -> tuple[Mean, Mean]:
     """The linking risk over runs with fresh noise: ties as successes, and ties shared.
 
-    Of very many rows each run links random classes of its own, so the interval covers that.
+    Of very many rows each run links random classes of its own, so the interval covers that; of
+    classes that are larger than ``most`` there are fewer runs.
     """
-    shared: list[float] = []
-
-    def once() -> float:
-        rows = _some_classes(data, bits)
-        fresh = [column.released(data.members[rows], bits, rows) for column in data.columns]
-        found = _linked(data, rows, fresh)
-        shared.append(found.shared)
-        return found.risk
-
-    risk = repeated(once, runs)
-    again = iter(shared)
-    return risk, repeated(lambda: next(again), runs)
+    if (large := len(data.members) / max(data.classes, 1)) > most:
+        runs = min(runs, max(2, int(runs * most / large)))
+    chosen = [_some_classes(data, bits, most) for _ in range(runs)]
+    # All runs at once, each with classes of its own: a draw of few values costs as one of many.
+    rows, run = np.concatenate(chosen), np.repeat(np.arange(runs), [len(one) for one in chosen])
+    members = data.members[rows]
+    _, first, classes = np.unique(
+        members + run * data.classes, return_index=True, return_inverse=True
+    )
+    won, shared = links(
+        classes,
+        [column.originals[rows] for column in data.columns],
+        [column.released(members, bits, rows) for column in data.columns],
+        [column.noise.scale[members[first]] for column in data.columns],
+    )
+    sizes = np.maximum(np.bincount(run, minlength=runs), 1)
+    return (
+        mean_of(np.bincount(run, won, minlength=runs) / sizes),
+        mean_of(np.bincount(run, shared, minlength=runs) / sizes),
+    )
 
 
 def _linked_once(data: NoisyRows, released: Sequence[Steps], rows: Places) -> Linking:
     """The linking risk of some rows as they are released."""
-    return _linked(data, rows, [noisy[rows] for noisy in released])
-
-
-def _linked(data: NoisyRows, rows: Places, released: Sequence[Steps]) -> Linking:
     return linking_risk(
         classes=data.members[rows],
         originals=[column.originals[rows] for column in data.columns],
-        released=released,
+        released=[noisy[rows] for noisy in released],
         scales=[column.noise.scale for column in data.columns],
     )
 
@@ -109,16 +126,18 @@ def exactly(value: float) -> Mean:
     return Mean(value, value, value, 1)
 
 
-def _some_classes(data: NoisyRows, bits: Randomness, kept: Bools | None = None) -> Places:
+def _some_classes(
+    data: NoisyRows, bits: Randomness, most: int, kept: Bools | None = None
+) -> Places:
     """The rows without nulls, of random classes if there are very many; or those kept of them."""
     whole = ~np.any([column.null for column in data.columns], axis=0)
     if kept is not None:
         whole &= kept
-    if len(whole) <= _LINKED_ROWS:
+    if len(whole) <= most:
         return np.flatnonzero(whole)
     order = permutation(data.classes, bits)
     sizes = np.bincount(data.members, minlength=data.classes)
-    taken = np.cumsum(sizes[order]) <= _LINKED_ROWS
+    taken = np.cumsum(sizes[order]) <= most
     taken[0] = True
     chosen = np.zeros(data.classes, dtype=bool)
     chosen[order[taken]] = True

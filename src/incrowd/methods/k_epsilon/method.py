@@ -90,7 +90,7 @@ class KEpsilon:
         walk.step("search")
         found = classes(rows, self.every, self.release, bits=walk.bits, progress=walk.progress)
         walk.step("draw")
-        work = NoisyWork(self.noisy, self.release, self.columns.k)
+        work = NoisyWork(self.noisy, self.release, self.columns.k, rows.frequencies.total)
         through, read = tuple(self.columns.kept), tuple(self.noisy)
         worked = counted.worked(found, work, walk.bits, through=through, read=read)
         parts = [part for part in worked.parts if isinstance(part, Part)]
