@@ -22,6 +22,7 @@ from incrowd.ui.groups import hierarchies, ledgers
 from incrowd.ui.options import EngineName, Master, Settings, engine_of, number, parsed
 from incrowd.ui.plan import plan
 from incrowd.ui.specs import check, confirm, init, rehearse, sample, schema
+from incrowd.ui.studio.command import studio
 from incrowd.ui.terminal import say as print  # noqa: A004 - names and values come from anywhere
 
 app = typer.Typer(
@@ -98,7 +99,7 @@ def _show_version(wanted: bool) -> None:
 
 app.add_typer(ledgers, name="ledger")
 app.add_typer(hierarchies, name="hierarchy")
-for command in (init, confirm, check, rehearse, schema, sample, plan, attack, audit):
+for command in (init, confirm, check, rehearse, schema, sample, plan, attack, audit, studio):
     app.command()(command)
 
 

@@ -1,0 +1,142 @@
+"""Describe a column for whoever looks at a table: its kind, nulls, values, and how they spread.
+
+All of it is read from the table, for the curator alone.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from incrowd.codes.values import canonical, number, reading_order
+from incrowd.engine.table import Table, TableError
+
+LOOKED_AT = 200_000  # rows from whose values the spread is drawn
+_BARS, _EXAMPLES = 12, 3
+
+Kind: TypeAlias = Literal[
+    "whole numbers", "numbers", "days", "times", "yes or no", "text", "nothing", "not single values"
+]
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a column holds. ``bars`` are values, or ranges of numbers, with how many rows have them.
+
+    ``rest`` are the rows whose values have no bar. ``looked_at`` is how many rows the bars and the
+    examples are taken from; ``nulls`` and ``distinct`` are those of the whole table.
+    """
+
+    column: str
+    kind: Kind
+    rows: int
+    nulls: int
+    distinct: int
+    examples: tuple[str, ...]
+    bars: tuple[tuple[str, int], ...]
+    rest: int
+    looked_at: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """The description as plain values, for JSON."""
+        return asdict(self)
+
+
+def describe(table: Table, column: str) -> Described:
+    """What one column holds; of a large table its first rows show how values spread."""
+    rows = table.rows()
+    large = rows > LOOKED_AT
+    head = table.head(LOOKED_AT) if large else table
+    seen = min(rows, LOOKED_AT)
+    try:
+        counts = counted(head, column)
+    except TableError:
+        return Described(column, "not single values", rows, 0, 0, (), (), 0, seen)
+    kind = _kind(counts)
+    texts: dict[str, int] = {}
+    for value, held in counts.items():
+        if (text := canonical(value)) is not None:
+            texts[text] = texts.get(text, 0) + held
+    bars = _ranges(texts) if kind in ("whole numbers", "numbers") else ()
+    often = sorted(texts, key=lambda text: (-texts[text], reading_order(text)))
+    bars = bars or tuple((text, texts[text]) for text in often[:_BARS])
+    return Described(
+        column=column,
+        kind=kind,
+        rows=rows,
+        nulls=table.missing(column),
+        distinct=table.distinct([column]) - bool(large and table.missing(column))
+        if large
+        else len(texts),
+        examples=tuple(often[:_EXAMPLES]),
+        bars=bars,
+        rest=sum(texts.values()) - sum(held for _, held in bars),
+        looked_at=seen,
+    )
+
+
+def counted(table: Table, column: str) -> dict[object, int]:
+    """How many rows hold each value of a column."""
+    found: dict[object, int] = {}
+    for tally in table.tallies([column]):
+        counts = np.zeros(len(tally.values[0]), dtype=np.int64)
+        np.add.at(counts, tally.codes[:, 0], tally.counts)
+        for value, held in zip(tally.values[0], counts.tolist(), strict=True):
+            found[value] = found.get(value, 0) + held
+    return found
+
+
+def _kind(counts: Mapping[object, int]) -> Kind:
+    values = [value for value in counts if value is not None]
+    kinds = {type(value) for value in values}
+    if not values:
+        return "nothing"
+    if kinds <= {bool}:
+        return "yes or no"
+    if kinds <= {int}:
+        return "whole numbers"
+    if kinds <= {int, float, Decimal}:
+        return "numbers"
+    if kinds <= {dt.date}:
+        return "days"
+    if kinds <= {dt.datetime, dt.date, dt.time}:
+        return "times"
+    if all(number(str(value)) is not None for value in values):
+        return "numbers"
+    return "text"
+
+
+def _ranges(texts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """Numbers in ranges of a round width; few numbers have a bar each."""
+    pairs = sorted((x, held) for text, held in texts.items() if (x := number(text)) is not None)
+    if len(pairs) <= _BARS:
+        return tuple((str(x), held) for x, held in pairs)
+    low, high = pairs[0][0], pairs[-1][0]
+    width = _round((high - low) / _BARS)
+    first = (low // width) * width
+    if first > low:  # // of a Decimal rounds towards 0
+        first -= width
+    sums: dict[int, int] = {}
+    for x, held in pairs:
+        at = int((x - first) / width)
+        sums[at] = sums.get(at, 0) + held
+    return tuple(
+        (f"{_plain(first + at * width)} to {_plain(first + (at + 1) * width)}", sums.get(at, 0))
+        for at in range(max(sums) + 1)
+    )
+
+
+def _round(width: Decimal) -> Decimal:
+    """The next larger width that is 1, 2 or 5 times a power of ten."""
+    unit = Decimal(10) ** width.adjusted()
+    return next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= width)
+
+
+def _plain(x: Decimal) -> str:
+    text = format(x.normalize(), "f")
+    return "0" if text == "-0" else text

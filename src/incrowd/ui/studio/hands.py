@@ -1,0 +1,190 @@
+"""Other processes that do what takes long, so that pages stay alive: looks at tables, and releases.
+
+A hand keeps the table that it was last asked about open. One that dies, whatever it met, is
+replaced; whoever waits for its answer is told so, and the studio goes on.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from functools import lru_cache
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, TypeVar
+
+from incrowd.errors import IncrowdError
+
+T = TypeVar("T")
+CRASHED = "The work on the table ended without an answer: its process was lost. Try again."
+
+
+class Hands:
+    """Processes that answer questions about tables."""
+
+    def __init__(self, number: int = 2) -> None:
+        self._number, self._lock = number, threading.Lock()
+        self._pool: ProcessPoolExecutor | None = None
+
+    def ask(self, task: Callable[..., T], *given: Any) -> Future[T]:
+        """Have something done elsewhere; it and what it is given have to be plain."""
+        with self._lock:
+            if self._pool is None:
+                self._pool = ProcessPoolExecutor(
+                    self._number, multiprocessing.get_context("spawn"), initializer=_quiet
+                )
+            try:
+                return self._pool.submit(task, *given)
+            except BrokenProcessPool:
+                self._pool.shutdown(wait=False)
+                self._pool = ProcessPoolExecutor(
+                    self._number, multiprocessing.get_context("spawn"), initializer=_quiet
+                )
+                return self._pool.submit(task, *given)
+
+    def close(self) -> None:
+        """Let all processes go."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _quiet() -> None:
+    """An interrupt of the terminal is for the studio, which lets its hands go."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@lru_cache(maxsize=4)
+def _opened(place: str, sheet: str | None, header: int | None, stamp: float) -> Any:
+    from incrowd.engine.source import open_table
+
+    return open_table(place, sheet=sheet, header=header)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A table and a spec as they are sent to another process."""
+
+    place: str
+    text: str
+    path: str
+    sheet: str | None
+    header: int | None
+
+    def table(self) -> Any:
+        """The table, as the file has it."""
+        path = Path(self.place)
+        stamp = path.stat().st_mtime if path.exists() else 0.0
+        return _opened(self.place, self.sheet, self.header, stamp)
+
+    def both(self) -> tuple[Any, Any]:
+        """The spec, and the table as it says that it is written."""
+        from incrowd.engine.source import open_for
+        from incrowd.spec.file import parse
+
+        file = parse(self.text, path=Path(self.path))
+        return file, open_for(file, self.table())
+
+
+@dataclass
+class Job:
+    """A release that is being made in a process of its own.
+
+    ``step`` is where it is, ``done`` of ``all`` what is done of it. When it has ended, ``problem``
+    says why it failed, if it did, and ``booked`` whether a ledger counts it all the same.
+    """
+
+    output: Path
+    step: str = "begin"
+    done: int = 0
+    all: int = 0
+    problem: str | None = None
+    booked: bool = False
+    ended: bool = False
+    cancelled: bool = False
+    result: dict[str, Any] = field(default_factory=dict)
+    begun: float = field(default_factory=time.monotonic)
+    _process: Any = None
+
+    def begin(self, *given: Any) -> None:
+        """Start the process, and a thread that listens to it."""
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe(duplex=False)
+        self._process = context.Process(target=_published, args=(theirs, *given), daemon=False)
+        self._process.start()
+        theirs.close()
+        threading.Thread(target=self._listen, args=(ours,), daemon=True).start()
+
+    def cancel(self) -> None:
+        """Interrupt it, as at a terminal; a process that does not end is killed."""
+        if self.ended or self.cancelled:
+            return
+        self.cancelled = True
+        self._process.terminate()
+        threading.Thread(target=self._make_sure, daemon=True).start()
+
+    def _make_sure(self) -> None:
+        self._process.join(20)
+        if self._process.is_alive():
+            self._process.kill()
+
+    def _listen(self, ours: Connection) -> None:
+        answered = False
+        try:
+            while True:
+                kind, value = ours.recv()
+                if kind == "step":
+                    self.step, self.done, self.all = value, 0, 0
+                    self.booked |= value == "booked"
+                elif kind == "progress":
+                    self.done, self.all = value
+                elif kind == "done":
+                    self.result, answered = value, True
+                    self.booked = bool(value["booked"])
+                else:
+                    self.problem, answered = value, True
+        except (EOFError, OSError):
+            pass
+        self._process.join()
+        if not answered:
+            self.problem = self.problem or CRASHED
+        self.ended = True
+
+
+def _published(theirs: Connection, subject: Subject, output: str, ledger: str | None) -> None:
+    """Publish, and tell of each step."""
+    from incrowd.release.ledger import Ledger
+    from incrowd.tasks.publish import released
+
+    def stopped(_signal: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stopped)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        theirs.send(("step", "open"))
+        file, table = subject.both()
+        release = released(
+            table, file, output=Path(output), ledger=Ledger(Path(ledger)) if ledger else None,
+            step=lambda name: theirs.send(("step", name)),
+            progress=lambda done, every: theirs.send(("progress", (done, every))),
+        )  # fmt: skip
+        theirs.send(("done", {"booked": release.booked, "warnings": list(release.warnings),
+                              "empty": release.empty, "reasons": list(release.reasons)}))  # fmt: skip
+    except KeyboardInterrupt as error:
+        theirs.send(("failed", _told("It was cancelled, and nothing was released.", error)))
+    except IncrowdError as error:
+        theirs.send(("failed", _told(str(error), error)))
+    except OSError as error:
+        theirs.send(("failed", _told(f"{error.strerror}: '{error.filename}'", error)))
+    except Exception as error:  # noqa: BLE001 - whatever it is, the page has to say so
+        theirs.send(("failed", _told(f"A fault of ours: {error!r}", error)))
+
+
+def _told(words: str, error: BaseException) -> str:
+    return " ".join([words, *getattr(error, "__notes__", [])])

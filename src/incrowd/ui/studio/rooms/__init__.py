@@ -1,0 +1,17 @@
+"""The rooms of the studio, each with its pages and what can be done there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.routing import BaseRoute
+
+from incrowd.ui.studio.rooms import data, start
+
+if TYPE_CHECKING:
+    from incrowd.ui.studio.server import Studio
+
+
+def routes(studio: Studio) -> list[BaseRoute]:
+    """The addresses of all rooms."""
+    return [*start.routes(studio), *data.routes(studio)]

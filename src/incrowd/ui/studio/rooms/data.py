@@ -1,0 +1,160 @@
+"""The table, column by column: what it holds, what it is, and what is wrong with it."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from incrowd.errors import IncrowdError
+from incrowd.spec.model import PersonId
+from incrowd.tasks.check import Finding
+from incrowd.tasks.describe import Described
+from incrowd.tasks.draft.guess import Guess
+from incrowd.ui.studio import edits
+from incrowd.ui.studio.desk import Work
+from incrowd.ui.studio.hands import CRASHED, Subject
+from incrowd.ui.studio.server import Form, Studio, form_route
+
+_MOMENT = 0.08  # seconds that a page waits for what may be there at once
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the page shows of one column."""
+
+    at: int
+    name: str
+    role: str
+    known: Described | None
+    reason: str
+    hipaa: str | None
+    confirm: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+
+def routes(studio: Studio) -> list[BaseRoute]:
+    """The page and what can be done there."""
+
+    def page(request: Request) -> Response:
+        work = studio.work(request)
+        found = findings(studio, work)
+        described = columns(studio, work)
+        rows, waiting = _rows(work, described, found)
+        unit = work.file.spec.unit
+        return studio.page(
+            request, "data.html", room="data", work=work, rows=rows, roles=edits.ROLES,
+            unit=unit.id if isinstance(unit, PersonId) else "",
+            whole=[one for one in found or () if one.column is None],
+            personal=work.guessed.personal(), waiting=waiting or found is None,
+            guessed=sum("role" in row.confirm for row in rows),
+        )  # fmt: skip
+
+    def role(request: Request, form: Form) -> Response:
+        work, name = studio.work(request), form.get("column", "")
+        if name not in work.file.spec.columns or form.get("role") not in edits.ROLES:
+            raise IncrowdError(f"There is no column '{name}', or no such role.")
+        work.change(edits.role(work.file, work.guessed, name, form["role"]))
+        return _again(work)
+
+    def confirm(request: Request, form: Form) -> Response:
+        work = studio.work(request)
+        asked = form.every("column") or [
+            name for name, left in work.file.spec.unconfirmed.items() if "role" in left
+        ]
+        changes: edits.Changes = {}
+        for name in asked:
+            if name in work.file.spec.columns:
+                changes |= edits.confirmed(work.file, name, "role")
+        work.change(changes)
+        return _again(work)
+
+    def unit(request: Request, form: Form) -> Response:
+        work = studio.work(request)
+        work.change(edits.unit(work.file, form.get("unit", "")))
+        return _again(work)
+
+    return [
+        Route("/work/{work}/data", page),
+        form_route("/work/{work}/data/role", role),
+        form_route("/work/{work}/data/confirm", confirm),
+        form_route("/work/{work}/data/unit", unit),
+    ]
+
+
+def _again(work: Work) -> Response:
+    return RedirectResponse(f"/work/{work.name}/data", status_code=303)
+
+
+def _rows(
+    work: Work, described: dict[str, Described | None], found: list[Finding] | None
+) -> tuple[list[Row], bool]:
+    guesses: dict[str, Guess] = {one.column: one for one in work.guessed.guesses}
+    rows = []
+    for at, (name, column) in enumerate(work.file.spec.columns.items()):
+        guess = guesses.get(name)
+        rows.append(Row(
+            at=at, name=name, role=column.role, known=described.get(name),
+            reason=guess.reason if guess and guess.role == column.role else "",
+            hipaa=guess.hipaa if guess else None, confirm=column.confirm,
+            findings=tuple(one for one in found or () if one.column == name),
+        ))  # fmt: skip
+    return rows, any(one is None for one in described.values())
+
+
+def subject(work: Work) -> Subject:
+    """A work as it is sent to another process."""
+    spec = work.file.spec
+    return Subject(work.place, work.file.text(), str(work.path), spec.sheet, spec.header)
+
+
+def columns(studio: Studio, work: Work) -> dict[str, Described | None]:
+    """What each column holds; None until it is known."""
+    asked: dict[str, Future[Described]] = work.kept.setdefault("described", {})
+    for name in work.table.columns:
+        if name not in asked:
+            asked[name] = studio.hands.ask(_described, subject(work), name)
+    wait(asked.values(), timeout=_MOMENT)
+    return {name: answer(future, 0) for name, future in asked.items()}
+
+
+def findings(studio: Studio, work: Work) -> list[Finding] | None:
+    """What `check` finds of the spec as it is now; None until it is known."""
+    text = work.file.text()
+    known: tuple[str, Future[list[Finding]]] | None = work.kept.get("findings")
+    if known is None or known[0] != text:
+        known = text, studio.hands.ask(_checked, subject(work))
+        work.kept["findings"] = known
+    return answer(known[1])
+
+
+def answer(future: Future[Any], moment: float = _MOMENT) -> Any:
+    """What another process has answered, waiting a moment for it; None if it has not yet."""
+    try:
+        return future.result(timeout=moment)
+    except TimeoutError:
+        return None
+    except IncrowdError:
+        raise
+    except Exception as error:
+        raise IncrowdError(CRASHED) from error
+
+
+def _described(asked: Subject, name: str) -> Described:
+    from incrowd.tasks.describe import describe
+
+    return describe(asked.table(), name)
+
+
+def _checked(asked: Subject) -> list[Finding]:
+    from incrowd.tasks.check import check
+
+    file, table = asked.both()
+    try:
+        return check(file, table)
+    except IncrowdError as error:
+        return [Finding("wrong", None, str(error))]

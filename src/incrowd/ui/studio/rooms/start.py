@@ -1,0 +1,116 @@
+"""The way in: open a table, or go on with a spec."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from incrowd.engine.address import is_address
+from incrowd.errors import IncrowdError
+from incrowd.tasks.sample import SPECS as SAMPLES
+from incrowd.tasks.sample import sample
+from incrowd.ui.studio.desk import SPECS, Desk, Work
+from incrowd.ui.studio.server import Form, Studio, form_route
+
+
+def routes(studio: Studio) -> list[BaseRoute]:
+    """The first page, and every way to open something."""
+
+    def start(request: Request) -> Response:
+        desk = studio.desk(request)
+        if not desk.begun:
+            desk.begun = True
+            if studio.sample is not None:
+                return _to(_sample(desk, studio.sample))
+            if studio.table is not None:
+                return _to(_begin(desk, studio.table))
+        return studio.page(
+            request, "start.html", room="start",
+            works=desk.works(), shelf=list(desk.shelf()), samples=list(SAMPLES),
+        )  # fmt: skip
+
+    def opened(request: Request, form: Form) -> Response:
+        desk, place = studio.desk(request), form.get("place", "").strip()
+        if not place:
+            raise IncrowdError("Name a file, or the address of a table.")
+        sheet, header = form.get("sheet", "").strip(), form.get("header", "").strip()
+        if header and not header.isdigit():
+            raise IncrowdError(f"The row that names the columns must be a number; got '{header}'.")
+        return _to(_begin(desk, place, sheet or None, int(header) if header else None))
+
+    def sampled(request: Request, form: Form) -> Response:
+        return _to(_sample(studio.desk(request), form.get("sample", "")))
+
+    async def uploaded(request: Request) -> Response:
+        """What is dropped: a table, or a spec; it is written as it comes, whatever its size."""
+        desk = studio.desk(request)
+        target = desk.landing(request.query_params.get("name", ""))
+        try:
+            with target.open("wb") as file:
+                async for part in request.stream():
+                    await asyncio.to_thread(file.write, part)
+            work = await asyncio.to_thread(_landed, desk, target)
+        except BaseException:
+            shutil.rmtree(target.parent, ignore_errors=True)
+            raise
+        return JSONResponse({"go": _address(work)})
+
+    def back(request: Request, _form: Form) -> Response:
+        work = studio.work(request)
+        work.go_back()
+        return RedirectResponse(request.headers.get("x-back", _address(work)), status_code=303)
+
+    return [
+        Route("/", start),
+        form_route("/open", opened),
+        form_route("/sample", sampled),
+        Route("/upload", uploaded, methods=["PUT"]),
+        form_route("/work/{work}/undo", back),
+    ]
+
+
+def _begin(desk: Desk, place: str, sheet: str | None = None, header: int | None = None) -> Work:
+    """Begin with a table, or go on with a spec."""
+    if not is_address(place) and place.lower().endswith(SPECS):
+        return desk.resume(desk.inside(place))
+    return desk.open(place, sheet=sheet, header=header)
+
+
+def _landed(desk: Desk, path: Path) -> Work:
+    """Begin with what was uploaded; a spec is taken into the folder of the project."""
+    if path.suffix.lower() not in SPECS:
+        return desk.open(str(path))
+    spec = desk.inside(path.name)
+    if spec.exists():
+        raise IncrowdError(f"'{path.name}' is in the folder already. Open it there, or rename it.")
+    shutil.copyfile(path, spec)
+    try:
+        return desk.resume(spec)
+    except BaseException:
+        spec.unlink()
+        raise
+
+
+def _sample(desk: Desk, kind: str) -> Work:
+    """The sample table with the spec that comes with it, as files of the project."""
+    if kind not in SAMPLES:
+        raise IncrowdError(f"There is no sample '{kind}'. There are: {', '.join(SAMPLES)}.")
+    path, spec = desk.inside(f"{kind}.parquet"), desk.inside(f"{kind}.yaml")
+    if not path.exists():
+        sample(kind).write(path)
+    if not spec.exists():
+        spec.write_text(SAMPLES[kind], encoding="utf-8")
+    return desk.resume(spec)
+
+
+def _address(work: Work) -> str:
+    return f"/work/{work.name}/data"
+
+
+def _to(work: Work) -> Response:
+    return RedirectResponse(_address(work), status_code=303)
