@@ -34,7 +34,7 @@ from incrowd.methods.registry import method_of
 from incrowd.privacy.events import Composition, Event
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.certificate import Certificate
-from incrowd.release.examples import examples
+from incrowd.release.examples import Examples, examples
 from incrowd.release.folder import fill_both
 from incrowd.release.history import Recognised
 from incrowd.release.ledger import ONE_ROW, Ledger, unit_of_id
@@ -52,7 +52,8 @@ class Release:
 
     ``folder`` holds the files to be handed out, ``curator`` the private ones. Where none was
     asked for, they are temporary and go when the release does; :meth:`save` keeps them. ``booked``
-    says whether a ledger has counted the release, ``library`` whose data frames it was given.
+    says whether a ledger has counted the release, ``library`` whose data frames it was given;
+    ``examples`` are some rows before and after, private as the report is.
     """
 
     certificate: Certificate
@@ -64,6 +65,7 @@ class Release:
     booked: bool
     reasons: tuple[str, ...] = ()
     library: str = "polars"
+    examples: Examples | None = None
 
     @property
     def empty(self) -> bool:
@@ -256,6 +258,7 @@ def released(
         booked=spent.booked,
         reasons=made.reasons,
         library=library,
+        examples=seen,
     )
 
 

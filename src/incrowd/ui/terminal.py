@@ -71,7 +71,7 @@ def console(*, stderr: bool = False) -> Console:
     return Spelled(stderr=stderr, highlight=False, emoji=False)
 
 
-_DOING = {
+DOING = {
     "count": "counting the table",
     "book": "booking the spend",
     "slice": "choosing slices",
@@ -79,6 +79,7 @@ _DOING = {
     "recode": "recoding",
     "draw": "drawing",
     "measure": "measuring",
+    "attack": "attacking it",
     "write": "writing",
     "report": "drawing the report",
     "appear": "finishing",
@@ -104,7 +105,7 @@ def progress(what: str) -> Iterator[tuple[Step, Progress]]:
 
         def step(name: str) -> None:
             bar.reset(
-                task, total=None, description=_DOING.get(name, name), visible=bar.tasks[0].visible
+                task, total=None, description=DOING.get(name, name), visible=bar.tasks[0].visible
             )
 
         def tell(done: int, all_: int) -> None:

@@ -98,6 +98,7 @@ class Desk:
         self._private = Path(tempfile.mkdtemp(prefix="incrowd-studio-"))
         self._works: dict[str, Work] = {}
         self.begun = False  # whether the browser has seen its first page
+        self.kept: dict[Any, Any] = {}  # what rooms keep that belong to no work
         self._lock = threading.Lock()
 
     def works(self) -> list[Work]:
@@ -132,8 +133,11 @@ class Desk:
         plain = Path(name.replace("\\", "/")).name.strip()
         if not plain or plain.startswith("."):
             raise IncrowdError(f"'{name}' is no name of a file.")
-        folder = Path(tempfile.mkdtemp(dir=self._private))
-        return folder / plain
+        return self.room() / plain
+
+    def room(self) -> Path:
+        """A new private folder."""
+        return Path(tempfile.mkdtemp(dir=self._private))
 
     def open(self, place: str, *, sheet: str | None = None, header: int | None = None) -> Work:
         """Begin with a table: a path below the folder, a landed upload, or an address."""

@@ -51,7 +51,9 @@ class Hands:
     def close(self) -> None:
         """Let all processes go."""
         if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                process.terminate()
+            self._pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _quiet() -> None:
@@ -60,7 +62,7 @@ def _quiet() -> None:
 
 
 @lru_cache(maxsize=4)
-def _opened(place: str, sheet: str | None, header: int | None, stamp: float) -> Any:
+def _opened(place: str, sheet: str | None, header: int | None, _stamp: float) -> Any:
     from incrowd.engine.source import open_table
 
     return open_table(place, sheet=sheet, header=header)
@@ -120,6 +122,16 @@ class Job:
         theirs.close()
         threading.Thread(target=self._listen, args=(ours,), daemon=True).start()
 
+    @property
+    def curator(self) -> Path:
+        """Where what only the curator may see goes."""
+        return self.output.with_name(f"{self.output.name}.curator")
+
+    @property
+    def seconds(self) -> int:
+        """How long it has been at work."""
+        return int(time.monotonic() - self.begun)
+
     def cancel(self) -> None:
         """Interrupt it, as at a terminal; a process that does not end is killed."""
         if self.ended or self.cancelled:
@@ -140,7 +152,6 @@ class Job:
                 kind, value = ours.recv()
                 if kind == "step":
                     self.step, self.done, self.all = value, 0, 0
-                    self.booked |= value == "booked"
                 elif kind == "progress":
                     self.done, self.all = value
                 elif kind == "done":
@@ -160,6 +171,7 @@ def _published(theirs: Connection, subject: Subject, output: str, ledger: str | 
     """Publish, and tell of each step."""
     from incrowd.release.ledger import Ledger
     from incrowd.tasks.publish import released
+    from incrowd.ui.results import published
 
     def stopped(_signal: int, _frame: object) -> None:
         raise KeyboardInterrupt
@@ -170,12 +182,15 @@ def _published(theirs: Connection, subject: Subject, output: str, ledger: str | 
         theirs.send(("step", "open"))
         file, table = subject.both()
         release = released(
-            table, file, output=Path(output), ledger=Ledger(Path(ledger)) if ledger else None,
+            table, file, output=Path(output), curator=None,
+            ledger=Ledger(Path(ledger)) if ledger else None, key=None, bits=None, engine=None,
             step=lambda name: theirs.send(("step", name)),
             progress=lambda done, every: theirs.send(("progress", (done, every))),
         )  # fmt: skip
-        theirs.send(("done", {"booked": release.booked, "warnings": list(release.warnings),
-                              "empty": release.empty, "reasons": list(release.reasons)}))  # fmt: skip
+        theirs.send(("done", {
+            "booked": release.booked, "warnings": list(release.warnings), "empty": release.empty,
+            "lines": published(release), "examples": release.examples,
+        }))  # fmt: skip
     except KeyboardInterrupt as error:
         theirs.send(("failed", _told("It was cancelled, and nothing was released.", error)))
     except IncrowdError as error:

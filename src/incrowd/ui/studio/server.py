@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
@@ -171,6 +171,7 @@ def make(studio: Studio, doors: Doors, hosts: Iterable[str]) -> ASGIApp:
     app = Starlette(
         routes=[
             *rooms.routes(studio),
+            Route("/favicon.ico", lambda _request: FileResponse(HERE / "static" / "icon.svg")),
             Mount("/static", StaticFiles(directory=HERE / "static"), name="static"),
         ],
         exception_handlers={IncrowdError: refused, OSError: failed},

@@ -8,7 +8,8 @@ function put(html, address) {
   const focused = document.activeElement?.id;
   for (const part of document.querySelectorAll("[data-part]")) {
     const other = fresh.getElementById(part.id);
-    if (other && other.outerHTML !== part.outerHTML) part.replaceWith(other);
+    if (!other) return location.reload(); // it is another page by now
+    if (other.outerHTML !== part.outerHTML) part.replaceWith(other);
   }
   for (const foot of document.querySelectorAll("footer.foot, nav.steps")) {
     const other = fresh.querySelector(foot.matches("footer") ? "footer.foot" : "nav.steps");
@@ -49,7 +50,8 @@ async function send(form, submitter) {
       body: new URLSearchParams(fields),
     });
     complain("");
-    if (new URL(address).pathname === location.pathname) put(text, address);
+    const here = new URL(address).pathname === location.pathname;
+    if (here && !form.matches("[data-reload]")) put(text, address);
     else location.assign(address);
   } catch (error) {
     complain(error.message);
@@ -131,7 +133,36 @@ function upload(zone, file) {
   request.send(file);
 }
 
-for (const zone of document.querySelectorAll("[data-drop]")) {
+// A release to be verified: a zip file, or all files of a folder, one after the other.
+async function handIn(zone, files) {
+  const progress = zone.querySelector("progress");
+  const form = document.getElementById("set");
+  const bytes = crypto.getRandomValues(new Uint8Array(12));
+  const set = Array.from(bytes, (one) => one.toString(16).padStart(2, "0")).join("");
+  progress.hidden = false;
+  progress.max = files.length;
+  try {
+    for (const [at, file] of files.entries()) {
+      const name = encodeURIComponent(file.webkitRelativePath || file.name);
+      await ask(`${zone.dataset.set}?set=${set}&name=${name}`, { method: "PUT", body: file });
+      progress.value = at + 1;
+    }
+    form.elements.set.value = set;
+    form.elements.key.value = document.getElementById("key").value;
+    form.submit();
+  } catch (error) {
+    complain(error.message);
+  } finally {
+    progress.hidden = true;
+  }
+}
+
+for (const zone of document.querySelectorAll("[data-drop], [data-set]")) {
+  const take = (files) => {
+    if (!files.length) return;
+    if (zone.matches("[data-set]")) handIn(zone, Array.from(files));
+    else upload(zone, files[0]);
+  };
   for (const kind of ["dragenter", "dragover"])
     zone.addEventListener(kind, (event) => {
       event.preventDefault();
@@ -141,11 +172,8 @@ for (const zone of document.querySelectorAll("[data-drop]")) {
     zone.addEventListener(kind, () => zone.classList.remove("over"));
   zone.addEventListener("drop", (event) => {
     event.preventDefault();
-    const [file] = event.dataTransfer.files;
-    if (file) upload(zone, file);
+    take(event.dataTransfer.files);
   });
-  zone.querySelector("[data-pick]")?.addEventListener("change", (event) => {
-    const [file] = event.target.files;
-    if (file) upload(zone, file);
-  });
+  for (const input of zone.querySelectorAll("[data-pick]"))
+    input.addEventListener("change", () => take(input.files));
 }

@@ -1,0 +1,157 @@
+"""Make the release: what is still in the way, progress, and what came of it."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import zipfile
+from pathlib import Path
+
+from starlette.background import BackgroundTask
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from incrowd.errors import IncrowdError
+from incrowd.release.verify import read_certificate
+from incrowd.tasks.check import Finding, foreseen
+from incrowd.ui.results import promise
+from incrowd.ui.studio.desk import Desk, Work
+from incrowd.ui.studio.hands import Job
+from incrowd.ui.studio.rooms.data import findings, subject
+from incrowd.ui.studio.server import Form, MissingError, Studio, form_route
+from incrowd.ui.terminal import DOING
+
+STEPS = ("open", "count", "book", "search", "draw", "measure", "attack", "write", "report")
+WORDS = {**DOING, "begin": "starting", "open": "opening the table"}
+# A report is one page with its own style, and runs nothing.
+REPORT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+
+
+def routes(studio: Studio) -> list[BaseRoute]:
+    """The page, its job, and what is handed out."""
+
+    def page(request: Request) -> Response:
+        work = studio.work(request)
+        job: Job | None = work.kept.get("job")
+        if job is not None:
+            return studio.page(
+                request, "published.html" if job.ended and not job.problem else "job.html",
+                room="publish", work=work, job=job, steps=STEPS, words=WORDS,
+                ledger=work.kept.get("ledger"), **_result(job),
+            )  # fmt: skip
+        found = findings(studio, work)
+        wrong, asked = _in_the_way(work, found)
+        return studio.page(
+            request, "publish.html", room="publish", work=work, waiting=found is None,
+            wrong=wrong, asked=asked, ledger=work.kept.get("ledger"),
+            proposed=_proposed(studio.desk(request), work),
+            doubtful=[one for one in found or () if one.kind == "doubtful"],
+        )  # fmt: skip
+
+    def begin(request: Request, form: Form) -> Response:
+        work, desk = studio.work(request), studio.desk(request)
+        with work.lock:
+            job: Job | None = work.kept.get("job")
+            if job is not None and not job.ended:
+                raise IncrowdError("A release of this table is being made. Wait, or cancel it.")
+            made = Job(_output(desk, form.get("name", "")))
+            made.begin(subject(work), str(made.output), work.kept.get("ledger"))
+            work.kept["job"] = made
+        return _again(work)
+
+    def cancel(request: Request, _form: Form) -> Response:
+        work = studio.work(request)
+        job: Job | None = work.kept.get("job")
+        if job is not None:
+            job.cancel()
+        return _again(work)
+
+    def another(request: Request, _form: Form) -> Response:
+        work = studio.work(request)
+        job: Job | None = work.kept.get("job")
+        if job is not None and job.ended:
+            work.kept["job"] = None
+        return _again(work)
+
+    def report(request: Request) -> Response:
+        text = (_done(studio.work(request)).curator / "report.html").read_text(encoding="utf-8")
+        return HTMLResponse(text, headers={"Content-Security-Policy": REPORT_POLICY})
+
+    def zipped(request: Request) -> Response:
+        return zip_of(_done(studio.work(request)).output)
+
+    return [
+        Route("/work/{work}/publish", page),
+        form_route("/work/{work}/publish/begin", begin),
+        form_route("/work/{work}/publish/cancel", cancel),
+        form_route("/work/{work}/publish/another", another),
+        Route("/work/{work}/report", report),
+        Route("/work/{work}/release.zip", zipped),
+    ]
+
+
+def _again(work: Work) -> Response:
+    return RedirectResponse(f"/work/{work.name}/publish", status_code=303)
+
+
+def _in_the_way(
+    work: Work, found: list[Finding] | None
+) -> tuple[list[Finding], dict[str, tuple[str, ...]]]:
+    """What must be put right, and what must be confirmed, before anything can be published."""
+    wrong = [one for one in found or () if one.kind == "wrong"]
+    asked = {name: tuple(entries) for name, entries in work.file.spec.unconfirmed.items()}
+    if not asked:
+        wrong += [one for one in foreseen(work.file) if one.kind == "wrong"]
+    return wrong, asked
+
+
+def _proposed(desk: Desk, work: Work) -> str:
+    """A name for the folder of the release that is free."""
+    stem = re.sub(r"[^\w.-]+", "-", work.title).strip("-.") or "table"
+    name, number = f"{stem}-release", 1
+    while (desk.home / name).exists():
+        number += 1
+        name = f"{stem}-release-{number}"
+    return name
+
+
+def _output(desk: Desk, name: str) -> Path:
+    """The folder of a release, below that of the project."""
+    if not name.strip():
+        raise IncrowdError("Name a folder for the release.")
+    path = desk.inside(name.strip())
+    if path.exists():
+        raise IncrowdError(f"'{name}' exists already. Name another folder.")
+    return path
+
+
+def _done(work: Work) -> Job:
+    job: Job | None = work.kept.get("job")
+    if job is None or not job.ended or job.problem:
+        raise MissingError("There is no release of this table yet.")
+    return job
+
+
+def _result(job: Job) -> dict[str, object]:
+    if not job.ended or job.problem:
+        return {}
+    certificate = read_certificate(job.output)
+    return {"certificate": certificate, "promise": promise(certificate)}
+
+
+def zip_of(folder: Path) -> Response:
+    """The folder of a release, and nothing beside it, as one file; it is made for this answer."""
+    handle = tempfile.NamedTemporaryFile(suffix=".zip", delete=False)  # noqa: SIM115 - sent later
+    target = Path(handle.name)
+    with handle, zipfile.ZipFile(handle, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and not path.is_symlink():
+                packed.write(path, Path(folder.name) / path.relative_to(folder))
+    return FileResponse(
+        target, filename=f"{folder.name}.zip", media_type="application/zip",
+        background=BackgroundTask(target.unlink),
+    )  # fmt: skip

@@ -1,0 +1,162 @@
+"""Check a release from anybody: a folder or a zip file in, green or red out."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+import shutil
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from incrowd.errors import IncrowdError
+from incrowd.release.certificate import FILE
+from incrowd.release.verify import read_certificate, verify
+from incrowd.ui.results import promise
+from incrowd.ui.studio.desk import Desk
+from incrowd.ui.studio.rooms.data import answer
+from incrowd.ui.studio.server import Form, MissingError, Studio, form_route
+
+_MOST_FILES, _MOST_BYTES = 10_000, 64 << 30
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is wrong with a release; if nothing is, what it promises and who signed it."""
+
+    problems: tuple[str, ...]
+    promise: str = ""
+    statement: str = ""
+    signed: str | None = None
+    rows: int = 0
+    seeded: bool = False
+
+
+def routes(studio: Studio) -> list[BaseRoute]:
+    """The page, and ways to hand a release in."""
+
+    def page(request: Request) -> Response:
+        desk, name = studio.desk(request), request.query_params.get("of", "")
+        asked = desk.kept.get(("verdict", name))
+        if name and asked is None:
+            raise MissingError("There is no such release on this desk. Hand it in again.")
+        verdict = answer(asked[1], 0.5) if asked else None
+        return studio.page(
+            request, "verify.html", room="verify", verdict=verdict,
+            title=asked[0] if asked else "", waiting=asked is not None and verdict is None,
+            releases=[path.name for path in releases(desk.home)],
+        )  # fmt: skip
+
+    def named(request: Request, form: Form) -> Response:
+        desk, given = studio.desk(request), form.get("folder", "").strip()
+        if not given:
+            raise IncrowdError("Name the folder of a release, or a zip file.")
+        path = desk.inside(given)
+        if path.is_file():
+            path = _unpacked(desk, path)
+        elif not path.is_dir():
+            raise IncrowdError(f"There is no folder '{given}'.")
+        return _to(_ask(studio, desk, path, given, form.get("key", "").strip()))
+
+    async def landed(request: Request) -> Response:
+        """One file of a folder, or a zip file."""
+        desk, name = studio.desk(request), request.query_params.get("name", "")
+        mark = request.query_params.get("set", "")
+        if not re.fullmatch(r"[a-z0-9]{8,40}", mark):
+            raise IncrowdError("A set of files has a name of letters and digits.")
+        folder = desk.kept.setdefault(("set", mark), desk.room())
+        target = _below(folder, name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("wb") as file:
+            async for part in request.stream():
+                await asyncio.to_thread(file.write, part)
+        return JSONResponse({"go": ""})
+
+    def complete(request: Request, form: Form) -> Response:
+        """All files of a set are there."""
+        desk = studio.desk(request)
+        folder: Path | None = desk.kept.get(("set", form.get("set", "")))
+        if folder is None:
+            raise MissingError("There are no such files on this desk. Hand them in again.")
+        files = list(folder.iterdir())
+        title = files[0].name if len(files) == 1 else folder.name
+        if len(files) == 1 and files[0].is_file():
+            folder = _unpacked(desk, files[0])
+        return _to(_ask(studio, desk, _inner(folder), title, form.get("key", "").strip()))
+
+    return [
+        Route("/verify", page),
+        form_route("/verify/folder", named),
+        Route("/verify/file", landed, methods=["PUT"]),
+        form_route("/verify/set", complete),
+    ]
+
+
+def releases(home: Path) -> list[Path]:
+    """The folders of the project that hold a release."""
+    return sorted(path.parent for path in home.glob(f"*/{FILE}"))
+
+
+def _to(name: str) -> Response:
+    return RedirectResponse(f"/verify?of={name}", status_code=303)
+
+
+def _ask(studio: Studio, desk: Desk, folder: Path, title: str, key: str) -> str:
+    name = secrets.token_hex(8)
+    asked = studio.hands.ask(judged, str(folder), key or None)
+    desk.kept["verdict", name] = Path(title).name, asked
+    return name
+
+
+def judged(folder: str, key: str | None) -> Verdict:
+    """What `incrowd verify` says of a folder."""
+    problems = verify(folder, key=key)
+    if problems:
+        return Verdict(tuple(problems))
+    certificate = read_certificate(Path(folder))
+    signed = certificate.signature
+    return Verdict(
+        (), promise(certificate), certificate.guarantee.statement,
+        signed.public_key if signed else None,
+        sum(table.release.rows for table in certificate.tables),
+        certificate.randomness != "system",
+    )  # fmt: skip
+
+
+def _below(folder: Path, name: str) -> Path:
+    """A path of a set of files; refuses one that leads elsewhere."""
+    parts = PurePosixPath(name.replace("\\", "/")).parts
+    if not parts or any(part in ("..", "/", "") or "\0" in part for part in parts):
+        raise IncrowdError(f"'{name}' is no name of a file in a folder.")
+    return folder.joinpath(*parts)
+
+
+def _inner(folder: Path) -> Path:
+    """The folder that holds the certificate: this one, or the only one in it."""
+    inside = list(folder.iterdir())
+    if not (folder / FILE).exists() and len(inside) == 1 and inside[0].is_dir():
+        return inside[0]
+    return folder
+
+
+def _unpacked(desk: Desk, path: Path) -> Path:
+    """The files of a zip file, each below a private folder and none too many."""
+    folder = desk.room()
+    try:
+        with zipfile.ZipFile(path) as packed:
+            entries = [one for one in packed.infolist() if not one.is_dir()]
+            if len(entries) > _MOST_FILES or sum(one.file_size for one in entries) > _MOST_BYTES:
+                raise IncrowdError(f"'{path.name}' holds too much to be a release.")
+            for one in entries:
+                target = _below(folder, one.filename)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with packed.open(one) as source, target.open("wb") as file:
+                    shutil.copyfileobj(source, file)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        raise IncrowdError(f"'{path.name}' is no zip file that can be read: {error}.") from error
+    return _inner(folder)
