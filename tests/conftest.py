@@ -12,10 +12,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from support.fixtures import attacked, patients, quick, settled_once, unattacked, voters
 from support.spark import mark_spark, spark_cluster, spark_session
+from support.studio import studio
 
 __all__ = [
     "attacked", "own_state", "patients", "quick", "settled_once", "spark_cluster",
-    "spark_session", "unattacked", "voters",
+    "spark_session", "studio", "unattacked", "voters",
 ]  # fmt: skip
 
 # The same cases each time: a red run can be run again. `--hypothesis-profile random` draws others.

@@ -79,6 +79,7 @@ def _listens(host: str, port: int) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((host, port))
+        found.listen(128)  # so that a browser that is quicker than we are waits
     except (OSError, OverflowError) as error:
         found.close()
         raise IncrowdError(f"Cannot listen on {host}, port {port}: {error}.") from error

@@ -25,7 +25,7 @@ from incrowd.ui.studio.hands import Hands, Job
 from incrowd.ui.studio.safety import Doors, Guard
 
 HERE = Path(__file__).parent
-_MOST_FORM = 4_000_000  # bytes
+_MOST_FORM, _BLOCK = 4_000_000, 4 << 20  # bytes
 # The rooms of a work in their order: address, name, what is done there.
 ROOMS = (
     ("data", "Data", "What each column is"),
@@ -75,9 +75,7 @@ class Studio:
             )
         return found
 
-    def page(
-        self, request: Request, template: str, *, room: str, status: int = 200, **values: Any
-    ) -> Response:
+    def page(self, template: str, *, room: str, status: int = 200, **values: Any) -> Response:
         """A page of a room."""
         work = values.get("work")
         shared = {
@@ -131,6 +129,18 @@ async def form_of(request: Request) -> Form:
     return Form(parse_qsl(text, keep_blank_values=True))
 
 
+async def land(request: Request, target: Path) -> None:
+    """Write what is sent into a file as it comes, whatever its size."""
+    with target.open("wb") as file:
+        held = bytearray()
+        async for part in request.stream():
+            held += part
+            if len(held) >= _BLOCK:
+                await asyncio.to_thread(file.write, held)
+                held = bytearray()
+        await asyncio.to_thread(file.write, held)
+
+
 Handler = Callable[[Request, Form], Response]
 
 
@@ -159,7 +169,7 @@ def make(studio: Studio, doors: Doors, hosts: Iterable[str]) -> ASGIApp:
         if request.headers.get("x-studio") == "part":
             return PlainTextResponse(str(error), status_code=status)
         return studio.page(
-            request, "refused.html", room="", status=status, words=str(error),
+            "refused.html", room="", status=status, words=str(error),
             back=request.headers.get("x-back", "/"),
         )  # fmt: skip
 

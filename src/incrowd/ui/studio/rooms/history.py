@@ -65,8 +65,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
 
     def page(request: Request) -> Response:
         home = studio.home
-        return studio.page(
-            request, "history.html", room="history", books=books(home), past=list(_past(home)),
+        return studio.page("history.html", room="history", books=books(home), past=list(_past(home)),
             words=words,
         )  # fmt: skip
 

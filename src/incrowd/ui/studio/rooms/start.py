@@ -15,7 +15,7 @@ from incrowd.errors import IncrowdError
 from incrowd.tasks.sample import SPECS as SAMPLES
 from incrowd.tasks.sample import sample
 from incrowd.ui.studio.desk import SPECS, Desk, Work
-from incrowd.ui.studio.server import Form, Studio, form_route
+from incrowd.ui.studio.server import Form, Studio, form_route, land
 
 
 def routes(studio: Studio) -> list[BaseRoute]:
@@ -29,8 +29,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
                 return _to(_sample(desk, studio.sample))
             if studio.table is not None:
                 return _to(_begin(desk, studio.table))
-        return studio.page(
-            request, "start.html", room="start",
+        return studio.page("start.html", room="start",
             works=desk.works(), shelf=list(desk.shelf()), samples=list(SAMPLES),
         )  # fmt: skip
 
@@ -51,9 +50,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         desk = studio.desk(request)
         target = desk.landing(request.query_params.get("name", ""))
         try:
-            with target.open("wb") as file:
-                async for part in request.stream():
-                    await asyncio.to_thread(file.write, part)
+            await land(request, target)
             work = await asyncio.to_thread(_landed, desk, target)
         except BaseException:
             shutil.rmtree(target.parent, ignore_errors=True)

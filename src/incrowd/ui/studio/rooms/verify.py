@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import secrets
 import shutil
@@ -20,7 +19,7 @@ from incrowd.release.verify import read_certificate, verify
 from incrowd.ui.results import promise
 from incrowd.ui.studio.desk import Desk
 from incrowd.ui.studio.rooms.data import answer
-from incrowd.ui.studio.server import Form, MissingError, Studio, form_route
+from incrowd.ui.studio.server import Form, MissingError, Studio, form_route, land
 
 _MOST_FILES, _MOST_BYTES = 10_000, 64 << 30
 
@@ -46,8 +45,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         if name and asked is None:
             raise MissingError("There is no such release on this desk. Hand it in again.")
         verdict = answer(asked[1], 0.5) if asked else None
-        return studio.page(
-            request, "verify.html", room="verify", verdict=verdict,
+        return studio.page("verify.html", room="verify", verdict=verdict,
             title=asked[0] if asked else "", waiting=asked is not None and verdict is None,
             releases=[path.name for path in releases(desk.home)],
         )  # fmt: skip
@@ -72,9 +70,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         folder = desk.kept.setdefault(("set", mark), desk.room())
         target = _below(folder, name)
         target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("wb") as file:
-            async for part in request.stream():
-                await asyncio.to_thread(file.write, part)
+        await land(request, target)
         return JSONResponse({"go": ""})
 
     def complete(request: Request, form: Form) -> Response:
