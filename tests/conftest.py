@@ -13,9 +13,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 from support.fixtures import attacked, patients, quick, settled_once, unattacked, voters
 from support.spark import mark_spark, spark_cluster, spark_session
 from support.studio import studio
+from support.web import chromium
 
 __all__ = [
-    "attacked", "own_state", "patients", "quick", "settled_once", "spark_cluster",
+    "attacked", "chromium", "own_state", "patients", "quick", "settled_once", "spark_cluster",
     "spark_session", "studio", "unattacked", "voters",
 ]  # fmt: skip
 

@@ -46,7 +46,8 @@ def routes(studio: Studio) -> list[BaseRoute]:
         described = columns(studio, work)
         rows, waiting = _rows(work, described, found)
         unit = work.file.spec.unit
-        return studio.page("data.html", room="data", work=work, rows=rows, roles=edits.ROLES,
+        return studio.page(
+            "data.html", room="data", work=work, rows=rows, roles=edits.ROLES,
             unit=unit.id if isinstance(unit, PersonId) else "",
             whole=[one for one in found or () if one.column is None],
             personal=work.guessed.personal(), waiting=waiting or found is None,

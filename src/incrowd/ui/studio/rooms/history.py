@@ -63,9 +63,10 @@ class Past:
 def routes(studio: Studio) -> list[BaseRoute]:
     """The page."""
 
-    def page(request: Request) -> Response:
+    def page(_request: Request) -> Response:
         home = studio.home
-        return studio.page("history.html", room="history", books=books(home), past=list(_past(home)),
+        return studio.page(
+            "history.html", room="history", books=books(home), past=list(_past(home)),
             words=words,
         )  # fmt: skip
 

@@ -38,13 +38,15 @@ def routes(studio: Studio) -> list[BaseRoute]:
         work = studio.work(request)
         job: Job | None = work.kept.get("job")
         if job is not None:
-            return studio.page("published.html" if job.ended and not job.problem else "job.html",
+            return studio.page(
+            "published.html" if job.ended and not job.problem else "job.html",
                 room="publish", work=work, job=job, steps=STEPS, words=WORDS,
                 ledger=work.kept.get("ledger"), **_result(job),
             )  # fmt: skip
         found = findings(studio, work)
         wrong, asked = _in_the_way(work, found)
-        return studio.page("publish.html", room="publish", work=work, waiting=found is None,
+        return studio.page(
+            "publish.html", room="publish", work=work, waiting=found is None,
             wrong=wrong, asked=asked, ledger=work.kept.get("ledger"),
             proposed=_proposed(studio.desk(request), work),
             doubtful=[one for one in found or () if one.kind == "doubtful"],

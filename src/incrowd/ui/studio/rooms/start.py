@@ -29,7 +29,8 @@ def routes(studio: Studio) -> list[BaseRoute]:
                 return _to(_sample(desk, studio.sample))
             if studio.table is not None:
                 return _to(_begin(desk, studio.table))
-        return studio.page("start.html", room="start",
+        return studio.page(
+            "start.html", room="start",
             works=desk.works(), shelf=list(desk.shelf()), samples=list(SAMPLES),
         )  # fmt: skip
 

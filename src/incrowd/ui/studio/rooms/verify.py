@@ -45,7 +45,8 @@ def routes(studio: Studio) -> list[BaseRoute]:
         if name and asked is None:
             raise MissingError("There is no such release on this desk. Hand it in again.")
         verdict = answer(asked[1], 0.5) if asked else None
-        return studio.page("verify.html", room="verify", verdict=verdict,
+        return studio.page(
+            "verify.html", room="verify", verdict=verdict,
             title=asked[0] if asked else "", waiting=asked is not None and verdict is None,
             releases=[path.name for path in releases(desk.home)],
         )  # fmt: skip

@@ -1,0 +1,126 @@
+"""The whole way in a browser: a table becomes a verified release by clicks, or by keys alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from support.studio import RunningStudio
+from support.web import accessible, visiting
+
+from incrowd.release.verify import verify
+from incrowd.spec.file import load
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+ROOMS = ("data", "hierarchies", "privacy", "explore", "publish")
+
+
+def settled(page: Page) -> None:
+    """Wait until nothing more is to be followed."""
+    page.wait_for_function("!document.querySelector('[data-follow]')")
+
+
+def room(page: Page, name: str) -> None:
+    """Go to a room of the work by its link."""
+    page.click(f"nav.steps a[href$='/{name}']")
+    page.wait_for_selector(f"nav.steps a[href$='/{name}'][aria-current]")
+    settled(page)
+
+
+def test_the_sample_table_by_clicks(studio: RunningStudio, chromium: Browser) -> None:
+    with visiting(chromium, studio.link()) as page:
+        page.click("button[value=voters]")
+        page.wait_for_selector("#column-0 svg")
+        settled(page)
+        assert accessible(page) == []
+        page.select_option("#role-6", "drop")  # race
+        page.wait_for_selector("#column-6.role-drop")
+        spec = studio.folder / "voters.yaml"
+        assert load(spec).spec.columns["race"].role == "drop"
+        page.click("footer button")  # undo
+        page.wait_for_selector("#column-6.role-quasi")
+        for name in ROOMS[1:]:
+            room(page, name)
+            assert accessible(page) == [], name
+        page.fill("#name", "by-clicks")
+        page.click("#publish")
+        page.wait_for_selector("#download")
+        assert accessible(page) == []
+        assert verify(studio.folder / "by-clicks") == []
+        with page.expect_popup() as opened:
+            page.click("#report")
+        assert "Private" in opened.value.title()
+        with page.expect_download() as loaded:
+            page.click("#download")
+        zipped = Path(loaded.value.path()).read_bytes()
+        assert b"by-clicks/certificate.json" in zipped
+        assert b"curator" not in zipped
+        page.click("#verify")
+        page.wait_for_selector(".verdict.fine")
+        assert accessible(page) == []
+        page.click("nav.tools a[href='/history']")
+        assert "by-clicks" in page.inner_text("main")
+        assert accessible(page) == []
+
+
+@pytest.fixture
+def patients(tmp_path: Path) -> Path:
+    """A file as users bring it: semicolons, decimal commas, days of two forms of null."""
+    path = tmp_path / "Patienten 2025.csv"
+    lines = ["Name;Geburtsdatum;Gewicht;Geschlecht"]
+    for at in range(400):
+        born = "" if at % 50 == 0 else f"{1 + at % 28:02}.{1 + at % 12:02}.{1940 + at % 60}"
+        lines.append(f"Person {at};{born};{60 + at % 40},{at % 10};{'mw'[at % 2]}")
+    path.write_text("\n".join(lines), encoding="cp1252")
+    return path
+
+
+def test_a_file_as_users_bring_it_on_a_phone(
+    studio: RunningStudio, chromium: Browser, patients: Path
+) -> None:
+    with visiting(
+        chromium, studio.link(), viewport={"width": 380, "height": 760}, color_scheme="dark"
+    ) as page:
+        page.set_input_files("input[data-pick]", patients)
+        page.wait_for_url("**/data")
+        settled(page)
+        assert accessible(page) == []
+        for name in ROOMS:
+            room(page, name)
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= 380, name
+            assert accessible(page) == [], name
+        assert "Confirm" in page.inner_text("#ready")
+        assert page.is_disabled("#publish")
+        spec = load(studio.folder / "Patienten 2025.yaml").spec
+        assert spec.table == "Patienten 2025.csv"
+
+
+def test_the_keyboard_alone_suffices(studio: RunningStudio, chromium: Browser) -> None:
+    """From the first page to a role, by keys: what is focused is always to be seen."""
+    with visiting(chromium, studio.link()) as page:
+
+        def tab_to(selector: str) -> None:
+            for _ in range(120):
+                page.keyboard.press("Tab")
+                if page.evaluate("s => document.activeElement.matches(s)", selector):
+                    assert page.evaluate(
+                        "getComputedStyle(document.activeElement).outlineStyle != 'none'"
+                    )
+                    return
+            raise AssertionError(f"no key leads to {selector}")
+
+        tab_to("button[value=patients]")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/data")
+        settled(page)
+        tab_to("#role-0")
+        page.keyboard.press("d")  # drop, by its letter
+        page.wait_for_selector("#column-0.role-drop")
+        assert page.evaluate("document.activeElement.id") == "role-0"
+        tab_to("a.button")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/hierarchies")

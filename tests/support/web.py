@@ -1,0 +1,64 @@
+"""A real browser for tests: it fails a test that makes it load from elsewhere, or complain."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+NEEDED = "Tests in a browser need Chromium: install the package chromium, or put it on the PATH."
+SERIOUS = ("serious", "critical")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """Debian's browser, without a window; one for all tests."""
+    from playwright.sync_api import sync_playwright
+
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    assert path, NEEDED
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def visiting(browser: Browser, link: str, **settings: Any) -> Iterator[Page]:
+    """A page of a new user; at the end nothing was loaded from elsewhere, nothing complained."""
+    host, wrong = urlsplit(link).netloc, list[str]()
+    context = browser.new_context(**settings)
+    context.set_default_timeout(60_000)
+    context.on("request", lambda one: _same(one.url, host, wrong))
+    context.on("console", lambda one: wrong.append(one.text) if one.type == "error" else None)
+    context.on("weberror", lambda one: wrong.append(str(one.error)))
+    page = context.new_page()
+    page.goto(link)
+    yield page
+    context.close()
+    assert wrong == []
+
+
+def _same(url: str, host: str, wrong: list[str]) -> None:
+    if urlsplit(url).scheme not in ("data", "blob", "about") and urlsplit(url).netloc != host:
+        wrong.append(f"a request to {url}")
+
+
+def accessible(page: Page) -> list[str]:
+    """What axe finds that keeps somebody out."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{one['id']}: {node['html'][:160]}"
+        for one in found
+        if one["impact"] in SERIOUS
+        for node in one["nodes"]
+    ]
