@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -98,7 +97,7 @@ def test_an_upload_has_no_path(studio: RunningStudio, browser: Browser) -> None:
 
 
 @pytest.fixture
-def hostile(tmp_path: Path) -> Iterator[Path]:
+def hostile(tmp_path: Path) -> Path:
     """A table whose names and values would like to be scripts."""
     path = tmp_path / "hostile.csv"
     path.write_text(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -20,6 +20,7 @@ from incrowd.ui.studio.desk import Work
 from incrowd.ui.studio.hands import CRASHED, Subject
 from incrowd.ui.studio.server import Form, Studio, form_route
 
+T = TypeVar("T")
 _MOMENT = 0.08  # seconds that a page waits for what may be there at once
 
 
@@ -132,7 +133,7 @@ def findings(studio: Studio, work: Work) -> list[Finding] | None:
     return answer(known[1])
 
 
-def answer(future: Future[Any], moment: float = _MOMENT) -> Any:
+def answer(future: Future[T], moment: float = _MOMENT) -> T | None:
     """What another process has answered, waiting a moment for it; None if it has not yet."""
     try:
         return future.result(timeout=moment)

@@ -6,6 +6,7 @@ import re
 import tempfile
 import zipfile
 from pathlib import Path
+from typing import Any
 
 from starlette.background import BackgroundTask
 from starlette.requests import Request
@@ -14,6 +15,7 @@ from starlette.routing import BaseRoute, Route
 
 from incrowd.errors import IncrowdError
 from incrowd.release.verify import read_certificate
+from incrowd.spec.model import Confirmable
 from incrowd.tasks.check import Finding, foreseen
 from incrowd.ui.results import promise
 from incrowd.ui.studio.desk import Desk, Work
@@ -100,10 +102,10 @@ def _again(work: Work) -> Response:
 
 def _in_the_way(
     work: Work, found: list[Finding] | None
-) -> tuple[list[Finding], dict[str, tuple[str, ...]]]:
+) -> tuple[list[Finding], dict[str, tuple[Confirmable, ...]]]:
     """What must be put right, and what must be confirmed, before anything can be published."""
     wrong = [one for one in found or () if one.kind == "wrong"]
-    asked = {name: tuple(entries) for name, entries in work.file.spec.unconfirmed.items()}
+    asked = work.file.spec.unconfirmed
     if not asked:
         wrong += [one for one in foreseen(work.file) if one.kind == "wrong"]
     return wrong, asked
@@ -136,7 +138,7 @@ def _done(work: Work) -> Job:
     return job
 
 
-def _result(job: Job) -> dict[str, object]:
+def _result(job: Job) -> dict[str, Any]:
     if not job.ended or job.problem:
         return {}
     certificate = read_certificate(job.output)
