@@ -9,7 +9,7 @@ ANONYMETER := .venv-anonymeter
 OUT := build/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo papers test java lint format bench trials anonymeter clean
+.PHONY: help demo studio papers test java browser lint format bench trials anonymeter clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -18,10 +18,14 @@ demo: $(VENV)/.run ## Set up, publish a sample table and verify it
 	@rm -rf $(OUT)
 	@$(BIN)/incrowd demo -o $(OUT)
 
+studio: $(VENV)/.studio ## Set up, and open the studio on a sample table
+	@mkdir -p build/studio
+	@$(BIN)/incrowd studio --folder build/studio --sample voters
+
 papers: $(VENV)/.run ## Compute the tables and figures of both papers again (two minutes)
 	@$(BIN)/incrowd reproduce all -o build/papers
 
-test: java $(VENV)/.test ## Set up, then lint, check types and run all tests
+test: java browser $(VENV)/.test ## Set up, then lint, check types and run all tests
 	@echo "== ruff"; $(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@echo "== mypy"; $(BIN)/mypy
 	@echo "== pytest"; $(BIN)/pytest -n auto --dist worksteal
@@ -57,12 +61,17 @@ $(VENV)/.run: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	@touch $@
 
+$(VENV)/.studio: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "== Installing incrowd with its studio"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[studio]'
+	@touch $@ $(VENV)/.run
+
 $(VENV)/.test: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "== Installing incrowd with what its tests need"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
 	@# pycanon pins old versions of everything; it runs with ours
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps pycanon==1.3.6
-	@touch $@ $(VENV)/.run
+	@touch $@ $(VENV)/.run $(VENV)/.studio
 
 # Tests of Spark need Java 17 or later, where Spark itself looks for it
 java:
@@ -74,6 +83,17 @@ java:
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq openjdk-17-jre-headless >/dev/null; \
 	else \
 		echo "Tests of Spark need Java 17 or later: install openjdk-17-jre-headless, or let JAVA_HOME name one" >&2; \
+		exit 1; \
+	fi
+
+# Tests of the studio need a browser
+browser:
+	@if command -v chromium >/dev/null || command -v chromium-browser >/dev/null; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "== Installing chromium, which tests of the studio need"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; \
+	else \
+		echo "Tests of the studio need Chromium: install the package chromium" >&2; \
 		exit 1; \
 	fi
 
