@@ -19,6 +19,8 @@ BLOCK, BLOCKS = 500_000, 20  # ten million rows, of which each block has the sam
 GROUP = 250_000  # rows of a group in the file
 SMALL_TASKS = {
     "spark.sql.files.maxPartitionBytes": "1m", "spark.sql.files.openCostInBytes": "0",
+    # of so many rows it pays to compile what is done with them
+    "spark.sql.codegen.factoryMode": "FALLBACK", "spark.sql.codegen.wholeStage": "true",
 }  # fmt: skip
 CLUSTER_SPEC = """
 table: people.parquet

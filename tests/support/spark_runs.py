@@ -22,6 +22,8 @@ SETTINGS = {
     "spark.driver.memory": "1g",
     "spark.executor.extraJavaOptions": QUICK_JAVA,
     "spark.executor.memory": "700m",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
 }

@@ -78,9 +78,14 @@ def between(
 
 def keys(codes: Codes) -> npt.NDArray[np.int64]:
     """One number per tuple, in the order of the tuples; ranks where numbers would overflow."""
-    found = np.zeros(len(codes), dtype=np.int64)
+    return packed(list(codes.T), len(codes))
+
+
+def packed(columns: Sequence[npt.NDArray[np.integer]], rows: int) -> npt.NDArray[np.int64]:
+    """The same of columns of whole numbers from 0 on."""
+    found = np.zeros(rows, dtype=np.int64)
     size = 1
-    for column in codes.T:
+    for column in columns:
         width = int(column.max(initial=0)) + 1
         if size * width >= 2**62:
             found = np.unique(found, return_inverse=True)[1].astype(np.int64)

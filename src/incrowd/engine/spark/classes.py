@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from collections.abc import Mapping, Sequence
 from functools import reduce
@@ -13,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from incrowd.arrays import Counts, Members
+from incrowd.arrays import Codes, Counts, Members
 from incrowd.codes.frequency import Frequencies
 from incrowd.engine.count import kept_value
 from incrowd.engine.spark.cells import CHANGED, with_codes
@@ -52,8 +53,18 @@ def worked(
     names = list(coders)
     keys = [f"k{at}" for at in range(len(names))]
     shown = np.flatnonzero(members >= 0)
-    known = {f"t{at}": pa.array(tuples.codes[shown, at]) for at in range(len(names))}
     frame = with_codes(table, names, coders)
+    known = {f"t{at}": pa.array(tuples.codes[shown, at]) for at in range(len(names))}
+    widths = [
+        _width(table, name, coders[name], tuples.codes[:, at]) for at, name in enumerate(names)
+    ]
+    if math.prod(widths) < 2**62:  # then one number stands for a tuple, which is found quicker
+        number = tuples.codes[shown, 0].astype(np.int64)
+        whole = F.col(keys[0]).cast("bigint")
+        for at, width in enumerate(widths[1:], 1):
+            number = number * width + tuples.codes[shown, at]
+            whole = whole * F.lit(width) + F.col(keys[at])
+        frame, keys, known = frame.withColumn("k", whole), ["k"], {"t0": pa.array(number)}
     with told("send classes"):
         sent = frame.sparkSession.createDataFrame(
             pa.table({**known, "m": pa.array(members[shown], type=pa.int64())})
@@ -81,6 +92,12 @@ def worked(
         found = ordered.mapInArrow(task, schema).toArrow()
     counted = np.bincount(members[shown], weights=tuples.counts[shown])
     return _rows(found, through, read, counted.astype(np.int64))
+
+
+def _width(table: SparkTable, name: str, coder: Coder, codes: Codes) -> int:
+    """More than any code of a column, of tuples or of rows: so no two tuples have one number."""
+    met = coder(table.raw_values(name).get_column("value").to_list())
+    return max(int(codes.max(initial=0)), int(np.asarray(met).max(initial=0))) + 1
 
 
 def _rows(found: Any, through: Sequence[str], read: Sequence[str], counted: Counts) -> WorkedRows:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from incrowd.arrays import Bools, Codes, Places, Steps
 from incrowd.codes.counted import Counted, Rows, Shown
-from incrowd.codes.frequency import merged
+from incrowd.codes.frequency import merged, packed
 from incrowd.codes.grid import Grid
 from incrowd.engine.count import count_rows
 from incrowd.engine.table import Engine, Table
@@ -104,18 +103,11 @@ class KEpsilon:
             listed, codes = worked.kept[name]
             labels, rank = in_reading_order(listed)
             coded[name] = labels, rank[codes]
-        plain = {
-            name: (known[name].values(steps), null)
-            for name, (steps, null) in worked.columns.items()
-        }
+        members, counts = np.unique(worked.members, return_counts=True)
         return self._made(
             rows.counted,
-            Shown(
-                found.labels,
-                merged(looks, np.ones(len(looks), np.int64)),
-                found.levels or (),
-            ),
-            self._in_order(coded, plain, walk.engine),
+            Shown(found.labels, merged(looks_of(found, members), counts), found.levels or ()),
+            self._in_order(coded, worked.columns, known, walk.engine),
             known,
             partial(together, parts),
             self.columns.warnings(
@@ -190,33 +182,47 @@ class KEpsilon:
         for at, name in enumerate(self.columns.kept):
             labels, rank = in_reading_order(rows.kept[name])
             coded[name] = labels, rank[rows.frequencies.codes[tuples, width + at]]
-        plain = {
-            column.name: (column.grid.values(noisy[kept]), column.null[kept])
+        stepped = {
+            column.name: (noisy[kept], column.null[kept])
             for column, noisy in zip(data.columns, released, strict=True)
         }
-        return self._in_order(coded, plain, engine)
+        known = {column.name: column.grid for column in data.columns}
+        return self._in_order(coded, stepped, known, engine)
 
     def _in_order(
         self,
         coded: Mapping[str, tuple[Sequence[object], Codes]],
-        plain: Mapping[str, tuple[npt.NDArray[Any], Bools]],
+        stepped: Mapping[str, tuple[Steps, Bools]],
+        known: Mapping[str, Grid],
         engine: Engine,
     ) -> Table:
         """The rows in the order of what they show, which tells nothing else of them."""
-        names = [name for name in self._order if name in coded or name in plain]
-        keys: list[npt.NDArray[Any]] = []
+        names = [name for name in self._order if name in coded or name in stepped]
+        keys: list[npt.NDArray[np.integer]] = []
         for name in names:
             if name in coded:
                 keys.append(coded[name][1])
             else:
-                values, null = plain[name]
-                keys += [null, np.where(null, values[:1], values)]  # nulls are alike, and last
-        order = np.lexsort(keys[::-1])  # which sorts by its last key first
+                steps, null = stepped[name]
+                keys += [null.astype(np.int8), _places(steps, null)]  # nulls are last
+        order = np.argsort(packed(keys, len(keys[0])), kind="stable")
         return engine.from_rows(
             {name: (labels, codes[order]) for name, (labels, codes) in coded.items()},
-            {name: (values[order], null[order]) for name, (values, null) in plain.items()},
+            {
+                name: (known[name].values(steps[order]), null[order])
+                for name, (steps, null) in stepped.items()
+            },
             names,
         )
+
+
+def _places(steps: Steps, null: Bools) -> Steps:
+    """Numbers from 0 on in the order of the steps; all nulls have the same."""
+    held = np.where(null, 0, steps)
+    least, most = int(held.min(initial=0)), int(held.max(initial=0))
+    if most - least >= 2**40:
+        return np.unique(held, return_inverse=True)[1].astype(np.int64)
+    return held - least
 
 
 def _refuse(release: KEpsilonSpec, noisy: Mapping[str, Column]) -> None:
