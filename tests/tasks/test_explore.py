@@ -1,4 +1,4 @@
-"""Schemes and their figures: against a count by hand, in part where there are many, as a command."""
+"""Schemes and their figures: against a count by hand, in part where many, at a terminal."""
 
 from __future__ import annotations
 

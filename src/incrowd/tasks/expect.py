@@ -13,6 +13,7 @@ from typing import Any
 
 from incrowd.engine.source import open_for
 from incrowd.engine.table import Table
+from incrowd.errors import IncrowdError
 from incrowd.measure.expected import (
     ASSUMPTIONS,
     OPEN_VALUES,
@@ -143,6 +144,17 @@ def expect(spec: SpecFile | Path | str | Mapping[str, Any], table: Any = None) -
         tables=len(settled.tables),
         fixed=all(low == high for low, high in widest.values()),
     )
+
+
+def expect_by_draw(file: SpecFile, table: Any = None) -> dict[str, Expectation | str]:
+    """What to expect of a safe release by a sample and by counts, or why one does not go."""
+    found: dict[str, Expectation | str] = {}
+    for draw in ("sample", "counts"):
+        try:
+            found[draw] = expect(file.changed(("release", "draw"), draw), table)
+        except IncrowdError as error:
+            found[draw] = str(error)
+    return found
 
 
 def _expected(
