@@ -8,6 +8,10 @@ function put(html, address) {
   const focused = document.activeElement?.id;
   for (const part of document.querySelectorAll("[data-part]")) {
     const other = fresh.getElementById(part.id);
+    // What a hand is on stays, as long as it is about the same thing; its own parts are replaced.
+    if (other && part.dataset.steady && part.dataset.steady === other.dataset.steady) continue;
+    for (const open of part.querySelectorAll("details[open][id]"))
+      fresh.getElementById(open.id)?.setAttribute("open", "");
     if (other && other.outerHTML !== part.outerHTML) part.replaceWith(other);
   }
   for (const foot of document.querySelectorAll("footer.foot, nav.steps")) {

@@ -1,0 +1,4 @@
+"""stub"""
+from starlette.routing import BaseRoute
+def routes(studio) -> list[BaseRoute]:
+    return []
