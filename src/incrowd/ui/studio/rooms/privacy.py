@@ -71,6 +71,7 @@ class Draw:
     name: str
     known: Expectation | None
     refused: str
+    waiting: bool
 
     @property
     def lines(self) -> list[str]:
@@ -182,17 +183,16 @@ def _promise(studio: Studio, work: Work) -> tuple[Promised | Refused | None, boo
 
 def _draws(studio: Studio, work: Work) -> tuple[list[Draw], bool]:
     """What a sample and what counts would keep, and whether one is still being computed."""
-    answers, found, waiting = answers_of(work), [], False
+    answers, found = answers_of(work), []
     for draw in ("counts", "sample"):
         name = f"expect {draw}"
-        one = answers.ask(
-            studio.hands, name, work.file.text(), _expected, subject(work), draw
-        )
-        if one is None:
-            waiting, one = True, answers.last.get(name)
+        one = answers.ask(studio.hands, name, work.file.text(), _expected, subject(work), draw)
+        waiting = one is None
+        one = answers.last.get(name) if waiting else one
         known = one if isinstance(one, Expectation) else None
-        found.append(Draw(draw, known, one.words if isinstance(one, Refused) else ""))
-    return found, waiting
+        refused = one.words if isinstance(one, Refused) else ""
+        found.append(Draw(draw, known, refused, waiting))
+    return found, any(one.waiting for one in found)
 
 
 def _spending(
