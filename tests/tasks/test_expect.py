@@ -15,7 +15,7 @@ from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.spec.file import SpecFile, parse
 from incrowd.tasks.check import check
-from incrowd.tasks.expect import Expectation, expect
+from incrowd.tasks.expect import Expectation, expect, expect_by
 
 pytestmark = pytest.mark.usefixtures("settled_once", "quick")
 
@@ -260,3 +260,17 @@ def test_json_is_left_alone(tmp_path: Path) -> None:
     messages = [one["message"] for one in
                 json.loads(command("check", str(path), "--json").stdout)["findings"]]  # fmt: skip
     assert any(text.startswith("expect: If its 600 people") for text in messages)
+
+
+def test_a_sample_and_counts_are_expected_side_by_side() -> None:
+    file = spec(size=5000)
+    sample, counts = (expect_by(draw, file, untouchable()) for draw in ("sample", "counts"))
+    assert sample.crowd > counts.crowd
+    assert words(counts) == words(expect(spec(f"{SAFE}, draw: counts", size=5000), untouchable()))
+
+
+def test_a_draw_that_does_not_go_says_why() -> None:
+    file = spec(f"{SAFE}, beta: 0.5")
+    assert expect_by("sample", file, untouchable()).crowd > 1
+    with pytest.raises(IncrowdError, match="is for 'draw: sample'"):
+        expect_by("counts", file, untouchable())

@@ -40,11 +40,13 @@ class Series:
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a square from 0 to 1."""
+    """A point of a square; ``href`` is where it leads, ``colour`` its own where it has one."""
 
     name: str
     x: float
     y: float
+    colour: str = ""
+    href: str = ""
 
 
 def grouped_bars(
@@ -148,21 +150,35 @@ def _legend(canvas: _Canvas, colours: Mapping[str, str]) -> None:
         x -= 34
 
 
-def scatter(points: Sequence[Point], *, colour: str, title: str, across: str, up: str) -> str:
-    """Points in a square from 0 to 1, with the line on which both are the same."""
-    left, top, side = 54, 10, 250
+def scatter(
+    points: Sequence[Point], *, colour: str, title: str, across: str, up: str,
+    most: tuple[float, float] | None = None,
+) -> str:  # fmt: skip
+    """Points in a square from 0 to 1, with the line on which both are the same.
+
+    With ``most`` both axes go from 0 to a round number above these, each to its own, and there is
+    no such line.
+    """
+    ticks = (_UNIT, _UNIT) if most is None else (_steps(most[0]), _steps(most[1]))
+    left = max(54, 32 + max(_wide(text) for text in ticks[1].values()))
+    top, side = 10, 250
     canvas = _Canvas(left + side + 16, top + side + 46)
-    for value, text in _UNIT.items():
-        x, y = left + side * value, top + side * (1 - value)
+    wide, high = max(ticks[0]), max(ticks[1])
+    for value, text in ticks[0].items():
+        x = left + side * value / wide
         canvas.line(x, top, x, top + side, _GRID if value else _AXIS)
-        canvas.line(left, y, left + side, y, _GRID if value else _AXIS)
         canvas.text(x, top + side + 16, text)
+    for value, text in ticks[1].items():
+        y = top + side * (1 - value / high)
+        canvas.line(left, y, left + side, y, _GRID if value else _AXIS)
         canvas.text(left - 6, y + 4, text, anchor="end")
-    canvas.line(left, top + side, left + side, top, "#bbbbbb")
+    if most is None:
+        canvas.line(left, top + side, left + side, top, "#bbbbbb")
     for point in points:
         if math.isfinite(point.x) and math.isfinite(point.y):
-            x, y = left + side * point.x, top + side * (1 - point.y)
-            canvas.dot(x, y, 3, colour, f"{point.name}: {point.x:.3f}, {point.y:.3f}")
+            x, y = left + side * point.x / wide, top + side * (1 - point.y / high)
+            told = f"{point.name}: {point.x:.3f}, {point.y:.3f}"
+            canvas.dot(x, y, 4 if point.href else 3, point.colour or colour, told, point.href)
     canvas.text(left + side / 2, canvas.height - 9, across)
     canvas.text(14, top + side / 2, up, turn=-90)
     return canvas.svg(title, f"A point for each pair: {across}, {up}.", round(canvas.width * 1.25))
@@ -220,9 +236,12 @@ class _Canvas:
         at = f'x="{_n(x)}" y="{_n(y)}" width="{_n(wide)}" height="{_n(tall)}"'
         self.parts.append(f'<rect {at} fill="{ink}">{_tooltip(told)}</rect>')
 
-    def dot(self, x: float, y: float, radius: float, ink: str, told: str) -> None:
+    def dot(self, x: float, y: float, radius: float, ink: str, told: str, href: str = "") -> None:
         at = f'cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}"'
-        self.parts.append(f'<circle {at} fill="{ink}">{_tooltip(told)}</circle>')
+        drawn = f'<circle {at} fill="{ink}">{_tooltip(told)}</circle>'
+        if href:
+            drawn = f'<a href="{_escaped(href)}" aria-label="{_escaped(told)}">{drawn}</a>'
+        self.parts.append(drawn)
 
     def text(
         self, x: float, y: float, words: str, *, anchor: str = "middle", turn: int = 0,
@@ -240,8 +259,9 @@ class _Canvas:
         """The whole, ``shown`` pixels wide where there is room."""
         wide, tall = _n(self.width), _n(self.height)
         size = f'width="{_n(shown)}" height="{_n(shown * self.height / self.width)}"'
+        role = "group" if any(part.startswith("<a ") for part in self.parts) else "img"
         head = (
-            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size} '
+            f'<svg xmlns="http://www.w3.org/2000/svg" role="{role}" {size} '
             f'viewBox="0 0 {wide} {tall}" font-family="system-ui, sans-serif" '
             f'font-size="{_SIZE}" fill="{_INK}">'
         )
@@ -269,6 +289,17 @@ def _counts(highest: int) -> dict[int, str]:
     step = next(step for step in steps if 5 * step >= highest)
     top = step * max(math.ceil(highest / step), 1)
     return {value: f"{value:,}" for value in range(0, top + 1, step)}
+
+
+def _steps(highest: float) -> dict[float, str]:
+    """Round numbers from 0 to one that is not below the highest, at most six."""
+    highest = highest if 0 < highest < math.inf else 1.0
+    power = 10.0 ** (math.floor(math.log10(highest)) - 1)
+    step = next(
+        base * power for base in (1, 2, 5, 10, 20) if 5 * base * power >= highest * (1 - 1e-9)
+    )
+    number = max(math.ceil(highest / step - 1e-9), 1)
+    return {place * step: f"{place * step:.3g}" for place in range(number + 1)}
 
 
 def _blue(value: float) -> str:

@@ -145,6 +145,11 @@ def expect(spec: SpecFile | Path | str | Mapping[str, Any], table: Any = None) -
     )
 
 
+def expect_by(draw: str, file: SpecFile, table: Any = None) -> Expectation:
+    """What to expect of a safe release by a sample or by counts, whichever its spec asks for."""
+    return expect(file.changed(("release", "draw"), draw), table)
+
+
 def _expected(
     settled: Settled,
     limits: Mapping[str, tuple[int, int]],

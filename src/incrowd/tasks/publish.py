@@ -37,11 +37,12 @@ from incrowd.release.certificate import Certificate
 from incrowd.release.examples import Examples, examples
 from incrowd.release.folder import fill_both
 from incrowd.release.history import Recognised
-from incrowd.release.ledger import ONE_ROW, Ledger, unit_of_id
+from incrowd.release.ledger import Ledger
 from incrowd.release.page import Page
 from incrowd.release.write import write, write_curator
 from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import PersonId, Spec
+from incrowd.tasks.budget import unit_of
 from incrowd.tasks.check import weak_promises
 from incrowd.tasks.expect import expect, with_size
 
@@ -207,7 +208,7 @@ def released(
         spend = [Composition(spend)]  # one release is one entry of the ledger
     if ledger is not None:  # before the table is so much as opened
         _refuse_unaccountable(asked.method, spend)
-        ledger.allow(spend, unit=_unit(file.spec))
+        ledger.allow(spend, unit=unit_of(file.spec))
     source = open_for(file, table, engine=engine)
     _refuse_unfit(file.spec, source)
     with (
@@ -225,7 +226,7 @@ def released(
             recognised.wait()
         step("book")
         if ledger is not None:
-            ledger.book(spend, unit=_unit(file.spec))
+            ledger.book(spend, unit=unit_of(file.spec))
             spent.booked = True
         known = _seeded(bits) + _last(ledger, spend)
         if recognised is not None:
@@ -281,10 +282,6 @@ class _Spend:
         if error is not None and self.booked:
             what = "the release is there" if self.output.exists() else "nothing was released"
             error.add_note(f"The spend is booked and counts, and {what}.")
-
-
-def _unit(spec: Spec) -> str:
-    return unit_of_id(spec.unit.id) if isinstance(spec.unit, PersonId) else ONE_ROW
 
 
 def _seeded(bits: Randomness) -> tuple[str, ...]:

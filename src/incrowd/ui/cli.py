@@ -18,6 +18,7 @@ from incrowd.errors import IncrowdError, IncrowdWarning, Refusal, check_choice, 
 from incrowd.ui import results, terminal
 from incrowd.ui.attack import attack
 from incrowd.ui.audit import audit
+from incrowd.ui.explore import explore
 from incrowd.ui.groups import hierarchies, ledgers
 from incrowd.ui.options import EngineName, Master, Settings, engine_of, number, parsed
 from incrowd.ui.plan import plan
@@ -99,7 +100,9 @@ def _show_version(wanted: bool) -> None:
 
 app.add_typer(ledgers, name="ledger")
 app.add_typer(hierarchies, name="hierarchy")
-for command in (init, confirm, check, rehearse, schema, sample, plan, attack, audit, studio):
+for command in (
+    init, confirm, check, rehearse, schema, sample, plan, explore, attack, audit, studio,
+):  # fmt: skip
     app.command()(command)
 
 

@@ -69,7 +69,7 @@ def classes(
     if total < k:
         raise IncrowdError(f"The table has {total} rows, fewer than k = {k}. Nothing was written.")
     weights = np.array([columns[name].weight for name in rows.counted.names])
-    protected = _protected(rows, columns)
+    protected = protected_of(rows, columns)
     _refuse_hopeless(protected)
     algorithm = release.algorithm or "ola"
     if algorithm == "ola":
@@ -99,6 +99,17 @@ def lattice_of(rows: Rows, release: ClassesSpec) -> Lattice:
     return lattice_between(rows.counted.names, heights, release.levels)
 
 
+def rollups_of(rows: Rows, protected: Sequence[Protected]) -> Rollups:
+    """The classes at any scheme; by all tuples where sensitive values have to be looked at."""
+    counted, quasi = rows.counted, len(rows.counted.names)
+    base = (
+        Frequencies(rows.frequencies.codes[:, :quasi], rows.frequencies.counts)
+        if protected
+        else counted.frequencies
+    )
+    return Rollups(counted.hierarchies, base, protected)
+
+
 def _full_domain(
     rows: Rows,
     release: ClassesSpec,
@@ -107,13 +118,7 @@ def _full_domain(
     protected: Sequence[Protected],
     progress: Progress,
 ) -> Classes:
-    counted, quasi = rows.counted, len(rows.counted.names)
-    base = (
-        Frequencies(rows.frequencies.codes[:, :quasi], rows.frequencies.counts)
-        if protected
-        else counted.frequencies
-    )
-    rollups = Rollups(counted.hierarchies, base, protected)
+    counted, rollups = rows.counted, rollups_of(rows, protected)
     search = {
         "k": k,
         "limit": suppressible(release, rows.frequencies.total),
@@ -198,7 +203,7 @@ def _duplicated(
     return Classes(labels, np.column_stack(codes), members, (0,) * len(axes), published=published)
 
 
-def _protected(rows: Rows, columns: Mapping[str, Column]) -> list[Protected]:
+def protected_of(rows: Rows, columns: Mapping[str, Column]) -> list[Protected]:
     """The sensitive columns with rules, coded in the order of their values."""
     found = []
     quasi = len(rows.counted.names)

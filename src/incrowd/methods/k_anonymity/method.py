@@ -41,6 +41,11 @@ class KAnonymity:
             )
 
     @property
+    def columns(self) -> Columns:
+        """The columns, and the spec of the release as it can be searched."""
+        return self._columns
+
+    @property
     def settled(self) -> Settled:
         """Classes of at least k."""
         return self._columns.settled

@@ -130,7 +130,7 @@ class KEpsilon:
             shown=shown,
             columns=self.columns.quasi,
             axes=original.axes,
-            parameters=self._parameters(),
+            parameters=self.parameters(),
             kept=tuple(self.columns.kept),
             noisy={
                 name: NoisyColumn(
@@ -143,7 +143,8 @@ class KEpsilon:
         )
         return Made((product,), self.promise, self.events, original, reasons=self.columns.reasons)
 
-    def _parameters(self) -> dict[str, float | str]:
+    def parameters(self) -> dict[str, float | str]:
+        """What the certificate says, all of it settled before the table is seen."""
         release = self.release
         assert release.epsilon is not None
         known = self.columns.parameters()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ruamel.yaml import YAML
 
+from incrowd.errors import IncrowdError
 from incrowd.spec.file import Place, SpecFile
 from incrowd.spec.model import Spec
+from incrowd.spec.release import METHODS, ClassesSpec, KEpsilonSpec
 from incrowd.tasks.draft.draft import Draft
 
 Changes = dict[Place, Any]
@@ -75,3 +77,137 @@ def entry_of(file: SpecFile, name: str) -> Mapping[str, Any]:
     columns = file.document["columns"]
     found = next(value for key, value in columns.items() if str(key) == name)
     return found if isinstance(found, Mapping) else {}
+
+
+# The release ------------------------------------------------------------------------------------
+
+_USUAL: dict[str, dict[str, Any]] = {  # what a method begins with
+    "safe": {"epsilon": 1.0, "delta": 1e-6},
+    "k-anonymity": {"k": 5},
+    "k-epsilon": {"k": 5, "epsilon": 2.0},
+}
+_FILES = ("format", "rows", "formulas")  # what every method takes, with the same meaning
+_CLASSES = (
+    *_FILES, "k", "levels", "loss", "candidates", "cut", "suppression", "suppressed", "algorithm",
+)  # fmt: skip
+_NOT_WITH_NOISE = {
+    "rows": ("weighted",), "suppressed": ("starred",), "algorithm": ("cluster", "duplicate"),
+}  # fmt: skip
+_OF_ALGORITHM = {
+    "loss": "ola", "candidates": "ola", "suppression": "ola", "levels": "ola", "cut": "mondrian",
+}  # fmt: skip
+_WHOLE = frozenset({"k", "slices"})
+_NUMBERS = frozenset({
+    "epsilon", "delta", "beta", "keep", "already_sampled", "search_epsilon", "suppression",
+    "confidence",
+})  # fmt: skip
+_WORDS = frozenset({
+    "draw", "scheme", "objective", "target", "algorithm", "loss", "candidates", "cut",
+    "suppressed", "noise", "bounds",
+})  # fmt: skip
+
+
+def method(file: SpecFile, chosen: str) -> Changes:
+    """The release gets another method, with what both methods take and else the usual values.
+
+    Levels that were picked by what they keep of the table never become those of a safe release.
+    """
+    if chosen not in METHODS:
+        raise IncrowdError(f"There is no method '{chosen}'. There are: {', '.join(METHODS)}.")
+    noisy = file.spec.with_role("noisy")
+    if noisy and chosen != "k-epsilon":
+        raise IncrowdError(
+            f"The column '{noisy[0]}' has the role 'noisy', which belongs to the method k-epsilon "
+            "alone. Make it quasi or drop it on the Data page, then choose this method."
+        )
+    old = file.spec.release
+    if old is None or "release" not in file.document:
+        return {("release",): {"method": chosen, **_USUAL[chosen]}}
+    if old.method == chosen:
+        return {}
+    both = "safe" not in (old.method, chosen)
+    given = file.document["release"]
+    kept = {
+        str(key) for key in given
+        if str(key) in (_CLASSES if both else _FILES)
+        and not (chosen == "k-epsilon" and given[key] in _NOT_WITH_NOISE.get(str(key), ()))
+    }  # fmt: skip
+    changes: Changes = {
+        ("release", str(key)): None for key in given if str(key) not in {"method", *kept}
+    }
+    changes["release", "method"] = chosen
+    for name, value in _USUAL[chosen].items():
+        if name not in kept:
+            changes["release", name] = value
+    return changes
+
+
+def settings(file: SpecFile, given: Mapping[str, str]) -> Changes:
+    """What a form says of the release: an empty field takes the entry out, others set it.
+
+    Entries that the form does not name stay. What cannot stand beside a new choice goes.
+    """
+    release = file.spec.release
+    if release is None:
+        raise IncrowdError("Choose a method first.")
+    fields = type(release).model_fields
+    changes: Changes = {}
+    for name, text in given.items():
+        if name in fields and name in _WHOLE | _NUMBERS | _WORDS:
+            value = _value(name, text.strip())
+            if value != getattr(release, name):
+                changes["release", name] = value
+        elif name == "clamp" and name in fields:
+            changes["release", name] = True if text == "yes" else None
+    if "size" in given or "size_public" in given:
+        size = "public" if given.get("size_public") else _value("size", given.get("size", ""))
+        if size != file.spec.size:
+            changes[("size",)] = size
+    if isinstance(release, ClassesSpec) and ("release", "algorithm") in changes:
+        algorithm = changes["release", "algorithm"] or "ola"
+        for name, owner in _OF_ALGORITHM.items():
+            if owner != algorithm:
+                changes["release", name] = None
+    if isinstance(release, KEpsilonSpec) and ("release", "noise") in changes:
+        gaussian = changes["release", "noise"] == "gaussian"
+        changes["release", "delta"] = (release.delta or 1e-6) if gaussian else None
+    if changes.get(("release", "draw")) == "counts":
+        changes |= {("release", name): None for name in ("beta", "keep")}
+    return changes
+
+
+def scheme(file: SpecFile, levels: Sequence[int]) -> Changes:
+    """The scheme that is published is settled: the level of every quasi column."""
+    names = file.spec.with_role("quasi")
+    if len(names) != len(levels):
+        raise IncrowdError("This scheme is of other columns. Look at the page again.")
+    return {("release", "levels"): dict(zip(names, levels, strict=True))}
+
+
+def open_scheme() -> Changes:
+    """The search chooses the scheme again."""
+    return {("release", "levels"): None}
+
+
+def pair(k: str, epsilon: str) -> Changes:
+    """A k and an epsilon that were picked together."""
+    return {
+        ("release", "k"): _value("k", k), ("release", "epsilon"): _value("epsilon", epsilon),
+    }  # fmt: skip
+
+
+def _value(name: str, text: str) -> Any:
+    """What a field says; None if it is empty."""
+    if not text:
+        return None
+    if name in _WORDS:
+        return text
+    try:
+        number = float(text.replace(",", "")) if name == "size" else float(text)
+    except ValueError:
+        raise IncrowdError(f"'{name}' must be a number; got '{text}'.") from None
+    if name in _WHOLE or name == "size":
+        if number != number // 1:
+            raise IncrowdError(f"'{name}' must be a whole number; got '{text}'.")
+        return int(number)
+    return number

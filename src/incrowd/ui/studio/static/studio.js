@@ -9,6 +9,10 @@ function put(html, address) {
   for (const part of document.querySelectorAll("[data-part]")) {
     const other = fresh.getElementById(part.id);
     if (!other) return location.reload(); // it is another page by now
+    // What a hand is on stays, as long as it is about the same thing; its own parts are replaced.
+    if (part.dataset.steady && part.dataset.steady === other.dataset.steady) continue;
+    for (const open of part.querySelectorAll("details[open][id]"))
+      fresh.getElementById(open.id)?.setAttribute("open", "");
     if (other.outerHTML !== part.outerHTML) part.replaceWith(other);
   }
   for (const foot of document.querySelectorAll("footer.foot, nav.steps")) {

@@ -1,0 +1,107 @@
+"""What a release will promise, before its table is seen: the crowd, and the certificate's words.
+
+Nothing is read from the table, unless the spec says that its size is public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from incrowd.methods.base import Method, published
+from incrowd.methods.k_anonymity.method import KAnonymity
+from incrowd.methods.k_epsilon.method import KEpsilon
+from incrowd.methods.registry import method_of
+from incrowd.privacy.events import Event
+from incrowd.privacy.plan_counts import USUAL_K
+from incrowd.release.statements import Facts, Parameters, told
+from incrowd.release.statements.format_1 import satisfied
+from incrowd.release.statements.format_2 import PUBLIC, people, population
+from incrowd.release.statements.format_4 import statement
+from incrowd.spec.file import SpecFile, taken
+from incrowd.spec.model import Spec
+from incrowd.spec.release import SafeSpec
+from incrowd.tasks.expect import with_size
+
+_LATER = (
+    "How many rows must be alike to be shown, and which share of the rows is drawn, is chosen "
+    "together with the levels by a mechanism of its own. The certificate will name them; epsilon "
+    "and delta are settled, and include the choice."
+)
+_TOSSED = (
+    "A coin that sees no data decides between two bounds of the noise, r = {} and r = {}, when the "
+    "release is made. These are the words for the larger one."
+)
+
+
+@dataclass(frozen=True)
+class Promised:
+    """What will be promised: by ``kind``, with ``epsilon`` and ``delta`` where there are any.
+
+    ``crowd`` is the number of people alike from which they are shown at least as often as not.
+    ``statement`` is what will stand in the certificate; ``later`` says which of its parameters are
+    settled only while the release is made, and is empty where all of them are. ``events`` are what
+    a ledger would book.
+    """
+
+    kind: str
+    epsilon: float | None
+    delta: float | None
+    crowd: float
+    statement: str
+    later: str
+    events: tuple[Event, ...]
+
+
+def promised(spec: SpecFile | Path | str | Mapping[str, Any], table: Any = None) -> Promised:
+    """What a release by a spec will promise, whatever is left to confirm in it."""
+    file = with_size(taken(spec).confirmed(), table)
+    method = method_of(file)
+    words, later = _stated(file.spec, method)
+    known = method.promise
+    return Promised(
+        kind=known.kind, epsilon=known.epsilon, delta=known.delta, crowd=method.settled.crowd,
+        statement=words, later=later, events=tuple(method.events),
+    )  # fmt: skip
+
+
+def _stated(spec: Spec, method: Method) -> tuple[str, str]:
+    release, known = spec.release, method.promise
+    assert release is not None
+    common: dict[str, Any] = {
+        "unit": known.unit, "epsilon": known.epsilon, "delta": known.delta,
+        "without_id": known.without_id,
+    }  # fmt: skip
+    if isinstance(method, KAnonymity | KEpsilon):
+        columns = method.columns
+        parameters = method.parameters() if isinstance(method, KEpsilon) else columns.parameters()
+        local = tuple(sorted(columns.quasi)) if columns.release.is_local else ()
+        facts = Facts(
+            tables=[parameters], local=local, noisy=tuple(published(spec, "noisy")),
+            kept=tuple(sorted(columns.kept)), **common,
+        )  # fmt: skip
+        return statement(release.method, facts), ""
+    assert isinstance(release, SafeSpec)
+    found = told(list(method.events))
+    assert found is not None
+    names = published(spec, "quasi", "sensitive")
+    facts = Facts(
+        tables=[_of_table(possible, release) for possible in found.tables],
+        shared=found.shared, local=tuple(sorted(names)) if release.is_local else (), **common,
+    )  # fmt: skip
+    first = found.tables[0]
+    if all(len(possible) == 1 for possible in found.tables):
+        return statement("safe", facts), ""
+    if "r" in first[0]:
+        bounds = sorted(int(known["r"]) for known in first)
+        return statement("safe", facts), _TOSSED.format(*bounds)
+    whole = {**facts.shared, **facts.tables[0]}
+    return satisfied(facts).rstrip() + people(facts) + population(whole) + PUBLIC, _LATER
+
+
+def _of_table(possible: list[Parameters], release: SafeSpec) -> Parameters:
+    """The parameters of a table, with the largest noise that it may have; no event tells k."""
+    worst = max(possible, key=lambda known: float(known.get("r", 0.0)))
+    return {"k": float(release.k or USUAL_K), **worst} if "r" in worst else worst

@@ -1,0 +1,64 @@
+"""What a click changes in a spec."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from incrowd.engine.source import open_table
+from incrowd.spec.file import SpecFile, parse
+from incrowd.tasks.draft.draft import Draft, draft
+from incrowd.ui.studio import edits
+
+TABLE = pl.DataFrame({"name": ["Ann", "Bob"] * 40, "score": list(range(20, 60)) * 2})
+
+
+def drafted() -> tuple[SpecFile, Draft]:
+    guessed = draft(open_table(TABLE), name="t.csv")
+    return parse(guessed.yaml()), guessed
+
+
+def test_another_role_is_confirmed_by_whoever_chose_it() -> None:
+    file, guessed = drafted()
+    assert "role" in file.spec.columns["score"].confirm
+    changed = file.changed_at(edits.role(file, guessed, "score", "identifier"))
+    assert changed.spec.columns["score"].role == "identifier"
+    assert changed.spec.columns["score"].confirm == ()
+    assert changed.spec.columns["score"].hierarchy is None
+
+
+def test_a_quasi_column_gets_the_ladder_that_was_guessed() -> None:
+    file, guessed = drafted()
+    dropped = file.changed_at(edits.role(file, guessed, "score", "drop"))
+    again = dropped.changed_at(edits.role(dropped, guessed, "score", "quasi")).spec.columns["score"]
+    assert again.hierarchy == file.spec.columns["score"].hierarchy
+    assert again.confirm == ("hierarchy",)  # it was read from the data
+
+
+def test_a_quasi_column_without_a_guess_shows_its_value_or_nothing() -> None:
+    file, guessed = drafted()
+    name = file.changed_at(edits.role(file, guessed, "name", "quasi")).spec.columns["name"]
+    assert name.hierarchy is not None
+    assert name.hierarchy.flat is not None
+
+
+def test_what_belongs_to_the_old_role_goes() -> None:
+    file = parse(
+        "columns:\n  x: {role: noisy, precision: 0.1, bounds: [0, 9]}\n  y: {role: drop}\n"
+        "release: {method: k-epsilon, k: 5, epsilon: 1}"
+    )
+    changed = file.changed_at(edits.role(file, Draft(None, ()), "x", "sensitive"))
+    assert changed.spec.columns["x"].precision is None
+    assert changed.spec.columns["x"].bounds is None
+
+
+def test_one_question_is_answered() -> None:
+    file, _ = drafted()
+    changed = file.changed_at(edits.confirmed(file, "score", "role")).spec.columns["score"]
+    assert changed.confirm == tuple(x for x in file.spec.columns["score"].confirm if x != "role")
+
+
+def test_the_unit_keeps_what_becomes_of_rows_without_an_id() -> None:
+    file = parse("unit: {id: a, without_id: drop}\ncolumns: {a: {role: drop}, b: {role: drop}}")
+    other = file.changed_at(edits.unit(file, "b")).spec.unit
+    assert (other.id, other.without_id) == ("b", "drop")  # type: ignore[union-attr]
+    assert file.changed_at(edits.unit(file, "")).spec.unit == "one row per person"
