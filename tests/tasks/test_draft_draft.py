@@ -206,7 +206,8 @@ NAMES = st.text(LETTERS, max_size=8) | st.sampled_from(
 DAYS = st.dates(dt.date(1890, 1, 1), dt.date(2060, 1, 1))
 KINDS: tuple[st.SearchStrategy[object], ...] = (
     st.integers(-1000, 1000), st.integers(0, 10**15), st.floats(-1e6, 1e6), st.integers(0, 1),
-    st.floats(-1e-6, 1e-6), st.booleans(), DAYS, st.datetimes(dt.datetime(1890, 1, 1), dt.datetime(2060, 1, 1)),
+    st.floats(-1e-6, 1e-6), st.booleans(), DAYS,
+    st.datetimes(dt.datetime(1890, 1, 1), dt.datetime(2060, 1, 1)),
     st.text(LETTERS, max_size=6),
     st.decimals(-100, 100, places=2), st.integers(0, 130), st.integers(1850, 2050),
     st.integers(0, 99999).map("{:05}".format), st.floats(-180, 180).map("{:.4f}".format),
