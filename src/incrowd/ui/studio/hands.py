@@ -82,12 +82,17 @@ class Subject:
         stamp = path.stat().st_mtime if path.exists() else 0.0
         return _opened(self.place, self.sheet, self.header, stamp)
 
+    def file(self) -> Any:
+        """The spec alone."""
+        from incrowd.spec.file import parse
+
+        return parse(self.text, path=Path(self.path))
+
     def both(self) -> tuple[Any, Any]:
         """The spec, and the table as it says that it is written."""
         from incrowd.engine.source import open_for
-        from incrowd.spec.file import parse
 
-        file = parse(self.text, path=Path(self.path))
+        file = self.file()
         return file, open_for(file, self.table())
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from starlette.routing import BaseRoute
 
-from incrowd.ui.studio.rooms import data, start
+from incrowd.ui.studio.rooms import data, hierarchies, start
 
 if TYPE_CHECKING:
     from incrowd.ui.studio.server import Studio
@@ -14,4 +14,4 @@ if TYPE_CHECKING:
 
 def routes(studio: Studio) -> list[BaseRoute]:
     """The addresses of all rooms."""
-    return [*start.routes(studio), *data.routes(studio)]
+    return [*start.routes(studio), *data.routes(studio), *hierarchies.routes(studio)]

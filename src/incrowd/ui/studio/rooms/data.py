@@ -127,6 +127,8 @@ def findings(studio: Studio, work: Work) -> list[Finding] | None:
     text = work.file.text()
     known: tuple[str, Future[list[Finding]]] | None = work.kept.get("findings")
     if known is None or known[0] != text:
+        if known is not None:
+            known[1].cancel()  # nobody waits for it any more
         known = text, studio.hands.ask(_checked, subject(work))
         work.kept["findings"] = known
     return answer(known[1])
