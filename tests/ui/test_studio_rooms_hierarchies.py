@@ -244,6 +244,7 @@ def test_groups_by_hand(browser: Browser) -> None:
     browser.send("town", do="group", level="1", member=["Ulm", "Rome"], name="Middle", then="put")
     groups = {"North": ["Oslo"], "Middle": ["Ulm", "Rome"], "South": ["Lima"]}
     assert browser.declared("town") == {"groups": groups}
+    assert "Middle: [Ulm, Rome]" in browser.spec.text()
     _, headers, _ = browser.send("town", do="group", level="1", then="add-level")
     assert headers["location"].endswith("column=town&level=2")
     assert "Groups of groups" in browser.page("town", level="2")
@@ -269,6 +270,7 @@ def test_another_kind_is_proposed_and_marked_where_it_was_read(browser: Browser)
     assert browser.column("town").confirm == ()
     browser.send(NASTY, do="kind", kind="groups")
     assert browser.declared(NASTY) == {"groups": {"*": ["a", "b"]}}
+    assert "There are no groups yet: 2 values" in browser.page(NASTY)
     assert browser.column(NASTY).confirm == (), "its values stood in the spec"
     browser.send(NASTY, do="kind", kind="")
     assert browser.column(NASTY).hierarchy is None

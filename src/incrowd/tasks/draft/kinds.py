@@ -23,6 +23,7 @@ from incrowd.tasks.draft.ladders import Ladder
 
 MOST_LISTED = 500  # values that a spec lists at a click
 _DIGITS = "0123456789"
+_MOST_MASKED = 12  # characters: each is a level, and what is longer is no code
 
 
 def ladder_of(kind: str, column: str, table: Table, guess: Guess | None = None) -> Ladder:
@@ -87,7 +88,9 @@ def _dates(texts: Sequence[str]) -> Ladder:
 
 
 def _mask(texts: Sequence[str]) -> Ladder:
-    length = min(max(map(len, texts), default=5), 64)
+    length = max(map(len, texts), default=0)
+    if not 0 < length <= _MOST_MASKED:
+        return Ladder("{mask: {length: 5}}", "an example: values are no short codes", read=False)
     letters = "".join(sorted({*_DIGITS, *"".join(texts)}))
     if letters == _DIGITS:
         return Ladder(f"{{mask: {{length: {length}}}}}", "as long as the longest value")

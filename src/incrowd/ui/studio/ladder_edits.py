@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedSeq
 
 from incrowd.codes.hierarchy import ROOT, from_rows
 from incrowd.errors import IncrowdError
@@ -223,11 +224,22 @@ def _take(work: Work, name: str, hierarchy: Any, *, read: bool = False, kept: bo
     """
     work.change(
         {
-            ("columns", name, "hierarchy"): hierarchy,
+            ("columns", name, "hierarchy"): _on_lines(hierarchy),
             ("columns", name, "confirm"): _left(work, name, read=read, kept=kept),
         },
         check=_builds(name),
     )
+
+
+def _on_lines(said: Any) -> Any:
+    """What is declared, with each list on one line, as a draft writes it."""
+    if isinstance(said, dict):
+        return {key: _on_lines(value) for key, value in said.items()}
+    if not isinstance(said, list):
+        return said
+    listed = CommentedSeq(map(_on_lines, said))
+    listed.fa.set_flow_style()
+    return listed
 
 
 def _left(work: Work, name: str, *, read: bool, kept: bool = True) -> list[str] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, wait
+from concurrent.futures import CancelledError, Future, wait
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,7 +138,7 @@ def answer(future: Future[Any], moment: float = _MOMENT) -> Any:
     """What another process has answered, waiting a moment for it; None if it has not yet."""
     try:
         return future.result(timeout=moment)
-    except TimeoutError:
+    except (TimeoutError, CancelledError):  # cancelled for one that is asked anew
         return None
     except IncrowdError:
         raise

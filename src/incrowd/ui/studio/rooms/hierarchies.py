@@ -189,12 +189,12 @@ def _view(
     question = _question(studio, work, name, column) if asked else None
     found = findings(studio, work)
     tree, wrong = _answered(grown)
-    told, _ = _answered(question)
+    told, untold = _answered(question)
     typed = said is not None and said.form.get("do") == "ladder"
     waiting = (
         found is None
-        or (grown is not None and not tree and not wrong)
-        or (question is not None and told is None)
+        or (grown is not None and tree is None and not wrong)
+        or (question is not None and told is None and not untold)
     )
     return {
         "items": _items(work, names, found),
@@ -205,7 +205,7 @@ def _view(
         "ruler": ruler(declared) if isinstance(declared, Intervals) else None,
         "editor": _editor(request, work, column) if isinstance(declared, Groups) else None,
         "safe": safe, "counted": counted, "open": bool(column.hierarchy) and is_open(column),
-        "tree": tree, "wrong": wrong, "questions": told, "asked": asked,
+        "tree": tree, "wrong": wrong, "questions": told, "untold": untold, "asked": asked,
         "findings": [one for one in found or () if one.column == name],
         "found": found is not None, "waiting": waiting and said is None,
         "said": said.problem if said else "",
@@ -245,7 +245,7 @@ def _editor(request: Request, work: Work, column: Column) -> dict[str, Any] | No
     known = groups.at_level(rows, level, find) if levels else []
     alone = [] if levels else [row[0] for row in rows]
     return {
-        "levels": levels, "level": level, "groups": known, "find": find, "values": len(rows),
+        "levels": levels, "level": level, "groups": known, "find": find, "size": len(rows),
         "names": sorted({row[level] for row in rows}) if levels else [],
         "alone": alone[: groups.MOST_SHOWN], "folded": len(rows) > groups.MOST_SHOWN,
     }  # fmt: skip

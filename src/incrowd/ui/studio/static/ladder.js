@@ -165,9 +165,16 @@ document.addEventListener("change", (event) => {
   if (field) field.form.requestSubmit();
 });
 
+// A handle that was moved keeps the focus when the ruler is drawn anew.
+let held = "";
+document.addEventListener("focusin", (event) => {
+  held = event.target.closest?.(".ruler .handle")?.id ?? "";
+});
+
 document.addEventListener("studio:put", (event) => {
   const address = new URL(event.detail, location.href);
   if (address.pathname === location.pathname) history.replaceState(null, "", address);
   prepare();
+  if (held && document.activeElement === document.body) document.getElementById(held)?.focus();
 });
 prepare();
