@@ -8,7 +8,7 @@ they are confirmed one by one, with the values that few people have before one's
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,8 +54,10 @@ class Question:
         return "Is all of it public knowledge, also to whoever has never seen this table?"
 
 
-def questions(file: SpecFile, table: Table | None = None) -> Iterator[Question]:
-    """Everything that is to be confirmed, column by column.
+def questions(
+    file: SpecFile, table: Table | None = None, *, columns: Collection[str] | None = None
+) -> Iterator[Question]:
+    """Everything that is to be confirmed, column by column; of some columns, if they are named.
 
     The table is opened, unless it is given, to show what few people have; it is the curator's.
     """
@@ -63,6 +65,8 @@ def questions(file: SpecFile, table: Table | None = None) -> Iterator[Question]:
     if table is None and waiting:
         table = open_for(file)
     for name, entries in waiting.items():
+        if columns is not None and name not in columns:
+            continue
         column = file.spec.columns[name]
         for entry in entries:
             yield _question(file, name, column, entry, table)

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from incrowd.arrays import Counts
 from incrowd.codes.hierarchy import ROOT, Hierarchy, from_rows
 from incrowd.engine.count import count
 from incrowd.engine.source import open_for
+from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.spec.arx import ArxRows
 from incrowd.spec.base import quoted
@@ -33,19 +35,12 @@ class Preview:
 
 def preview(file: SpecFile, name: str, *, counted: bool) -> Preview:
     """Every value of a column's domain with its labels; null and outside if rows hold them."""
-    column = _column(file, name)
+    column = column_of(file, name)
     if not counted and not is_open(column):
         hierarchy = build(column, folder=file.folder)
         rows = hierarchy.rows()
         return Preview(tuple(rows), (0,) * len(rows), hierarchy.height)
-    result = count(open_for(file), Declared({name: column}, file.folder))
-    (hierarchy,) = result.hierarchies
-    counts = np.zeros(len(hierarchy.values) + 2, dtype=np.int64)
-    at_value = dict(zip(hierarchy.groups[0].tolist(), range(len(counts)), strict=True))
-    for code, rows_held in zip(
-        result.frequencies.codes[:, 0].tolist(), result.frequencies.counts.tolist(), strict=True
-    ):
-        counts[at_value[code]] += rows_held
+    hierarchy, counts = held(file, name)
     shown = [code for code in range(len(counts)) if code < len(hierarchy.values) or counts[code]]
     labels = tuple(
         tuple(
@@ -57,13 +52,32 @@ def preview(file: SpecFile, name: str, *, counted: bool) -> Preview:
     return Preview(labels, tuple(int(counts[code]) for code in shown), hierarchy.height)
 
 
-def hierarchy_of(file: SpecFile, name: str, *, values_are_public: bool = False) -> Hierarchy:
-    """The hierarchy of a column; an open domain holds the values of the spec's table.
+def held(file: SpecFile, name: str, table: Table | None = None) -> tuple[Hierarchy, Counts]:
+    """The hierarchy of a column, and how many rows hold each value, null, and what is outside.
+
+    Without a table, the one that the spec names is read.
+    """
+    declared = Declared({name: column_of(file, name)}, file.folder)
+    result = count(open_for(file, table), declared)
+    (hierarchy,) = result.hierarchies
+    counts = np.zeros(len(hierarchy.values) + 2, dtype=np.int64)
+    at_value = dict(zip(hierarchy.groups[0].tolist(), range(len(counts)), strict=True))
+    for code, rows_held in zip(
+        result.frequencies.codes[:, 0].tolist(), result.frequencies.counts.tolist(), strict=True
+    ):
+        counts[at_value[code]] += rows_held
+    return hierarchy, counts
+
+
+def hierarchy_of(
+    file: SpecFile, name: str, *, values_are_public: bool = False, table: Table | None = None
+) -> Hierarchy:
+    """The hierarchy of a column; an open domain holds the values of the table, or the spec's.
 
     Those are facts about the people in it. In a file they would count as listed beforehand,
     so that they are read only by someone who says that they are public.
     """
-    column = _column(file, name)
+    column = column_of(file, name)
     if is_open(column) and not values_are_public:
         raise IncrowdError(
             f"The hierarchy of '{name}' lists no values: they would be read from the table. From a "
@@ -71,7 +85,7 @@ def hierarchy_of(file: SpecFile, name: str, *, values_are_public: bool = False) 
             "too that only a few people have. Keep the rule of the spec, or take the values from a "
             "public list; if everything that the column holds is public, say --values-are-public."
         )
-    values = open_for(file).values(name) if is_open(column) else ()
+    values = open_for(file, table).values(name) if is_open(column) else ()
     return build(column, folder=file.folder, values=values)
 
 
@@ -106,7 +120,8 @@ def _flow(node: Any) -> str:
     return "{" + ", ".join(f"{quoted(name)}: {_flow(inner)}" for name, inner in node.items()) + "}"
 
 
-def _column(file: SpecFile, name: str) -> Column:
+def column_of(file: SpecFile, name: str) -> Column:
+    """A column that has a hierarchy; refuses any other."""
     column = file.spec.columns.get(name)
     if column is None or column.hierarchy is None:
         have = [key for key, entry in file.spec.columns.items() if entry.hierarchy]

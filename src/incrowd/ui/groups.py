@@ -130,6 +130,22 @@ def preview(
 
 
 @hierarchies.command()
+def tree(
+    spec: Annotated[Path, typer.Argument(help="The spec.")],
+    column: Annotated[str, typer.Argument(help="The column.")],
+    counts: Annotated[bool, typer.Option("--counts", help="Count the table's rows.")] = False,
+    most: Annotated[int, typer.Option(help="Show so many groups and values at most.")] = 200,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show a hierarchy as a tree, with the groups of each level; large ones are folded."""
+    from incrowd.spec.file import load
+    from incrowd.tasks.tree import tree as look
+
+    shown = look(load(spec), column, counted=counts, most=most)
+    terminal.print_json(shown.as_dict()) if as_json else results.print_tree(shown)
+
+
+@hierarchies.command()
 def convert(
     source: Annotated[Path, typer.Argument(help="A spec, or a hierarchy in ARX form (.csv).")],
     column: Annotated[str | None, typer.Argument(help="The column of the spec.")] = None,

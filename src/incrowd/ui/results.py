@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from incrowd.tasks.confirm import Question
     from incrowd.tasks.preview import Preview
     from incrowd.tasks.publish import Release
+    from incrowd.tasks.tree import Node, Tree
 
 
 def promise(certificate: Certificate) -> str:
@@ -338,6 +339,30 @@ def print_preview(shown: Preview, counts: bool, most: int) -> None:
     terminal.print(table, markup=False)
     if len(shown.rows) > most:
         terminal.print(f"... and {len(shown.rows) - most:,} more; see them with --most")
+
+
+def print_tree(shown: Tree) -> None:
+    """Print what each level of a hierarchy shows, and the tree of its groups."""
+    for at, level in enumerate(shown.levels):
+        groups = "by rule" if level.groups is None else f"{level.groups:,} groups"
+        rows = "" if level.smallest is None else f", the smallest of {level.smallest:,} rows"
+        say(f"Level {at}  {level.words}: {groups}{rows}")
+    for node in shown.top:
+        _print_node(node, 0)
+    if shown.more:
+        say(f"... and {shown.more:,} more; see them with --most")
+    for words, rows in (("without a value", shown.nulls), ("outside the domain", shown.outside)):
+        if rows:
+            say(f"{rows:,} rows {words}")
+
+
+def _print_node(node: Node, depth: int) -> None:
+    rows = "" if node.rows is None else f"  {node.rows:,} rows"
+    say(f"{'  ' * depth}{node.label}{rows}")
+    for member in node.members:
+        _print_node(member, depth + 1)
+    if node.more:
+        say(f"{'  ' * (depth + 1)}... and {node.more:,} more")
 
 
 def print_question(question: Question, at: int, all_: int) -> None:

@@ -12,7 +12,7 @@ import secrets
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -60,10 +60,18 @@ class Work:
         """What it is called: by its table."""
         return title_of(self.place)
 
-    def change(self, changes: Mapping[Place, Any]) -> None:
-        """Change entries of the spec, and save it; refuses what is no spec, and changes nothing."""
+    def change(
+        self, changes: Mapping[Place, Any], *, check: Callable[[SpecFile], object] | None = None
+    ) -> None:
+        """Change entries of the spec, and save it; refuses what is no spec, and changes nothing.
+
+        ``check`` may refuse more, by what it raises.
+        """
         with self.lock:
-            self._take(self.file.changed_at(changes))
+            file = self.file.changed_at(changes)
+            if check is not None:
+                check(file)
+            self._take(file)
 
     def rewrite(self, text: str) -> None:
         """Take another text as the spec, and save it."""

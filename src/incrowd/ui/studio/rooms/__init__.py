@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING
 
 from starlette.routing import BaseRoute
 
-from incrowd.ui.studio.rooms import data, explore, history, privacy, publish, start, verify
+from incrowd.ui.studio.rooms import (
+    data,
+    explore,
+    hierarchies,
+    history,
+    privacy,
+    publish,
+    start,
+    verify,
+)
 
 if TYPE_CHECKING:
     from incrowd.ui.studio.server import Studio
@@ -14,5 +23,5 @@ if TYPE_CHECKING:
 
 def routes(studio: Studio) -> list[BaseRoute]:
     """The addresses of all rooms."""
-    every = (start, data, privacy, explore, publish, verify, history)
+    every = (start, data, hierarchies, privacy, explore, publish, verify, history)
     return [route for room in every for route in room.routes(studio)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, wait
+from concurrent.futures import CancelledError, Future, wait
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -128,6 +128,8 @@ def findings(studio: Studio, work: Work) -> list[Finding] | None:
     text = work.file.text()
     known: tuple[str, Future[list[Finding]]] | None = work.kept.get("findings")
     if known is None or known[0] != text:
+        if known is not None:
+            known[1].cancel()  # nobody waits for it any more
         known = text, studio.hands.ask(_checked, subject(work))
         work.kept["findings"] = known
     return answer(known[1])
@@ -137,7 +139,7 @@ def answer(future: Future[T], moment: float = _MOMENT) -> T | None:
     """What another process has answered, waiting a moment for it; None if it has not yet."""
     try:
         return future.result(timeout=moment)
-    except TimeoutError:
+    except (TimeoutError, CancelledError):  # cancelled for one that is asked anew
         return None
     except IncrowdError:
         raise

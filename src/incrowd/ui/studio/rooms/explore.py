@@ -62,7 +62,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
             return _schemes(studio, request, work)
         if method == "k-epsilon":
             return _pairs(studio, request, work)
-        return _rehearsal(studio, request, work)
+        return _rehearsal(studio, work)
 
     def take(request: Request, form: Form) -> Response:
         work = studio.work(request)
@@ -263,7 +263,7 @@ def _tried(asked: Subject) -> Choices:
 # safe -------------------------------------------------------------------------------------------
 
 
-def _rehearsal(studio: Studio, request: Request, work: Work) -> Response:
+def _rehearsal(studio: Studio, work: Work) -> Response:
     size = work.kept.get("rehearsal")
     found = None
     if size is not None and work.file.spec.release is not None:

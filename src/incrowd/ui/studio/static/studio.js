@@ -41,7 +41,8 @@ async function ask(address, options = {}) {
 const waiting = new WeakMap(); // of each form, what is sent next
 
 async function send(form, submitter) {
-  const fields = new FormData(form, submitter);
+  const fields = new FormData(form);
+  if (submitter?.name) fields.append(submitter.name, submitter.value); // of this form or its like
   if (busy.has(form.action)) {
     waiting.set(form, submitter ?? null);
     return;

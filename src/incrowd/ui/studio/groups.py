@@ -1,0 +1,128 @@
+"""Groups by hand: rows of a hierarchy, as in an ARX file, before and after a click.
+
+A row is a value with its label at every level, the root at the last. What is in no group yet is a
+group of its own, so that every value has as many levels as any other. Levels nest before and after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from incrowd.codes.hierarchy import ROOT
+from incrowd.codes.values import canonical
+from incrowd.errors import IncrowdError
+from incrowd.spec.arx import ArxRows
+
+MOST_SHOWN = 400  # members that a page lists
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of one level and what it is made of: groups of the level below, or values.
+
+    ``own`` marks what nobody has put anywhere: a single member of the same name.
+    """
+
+    name: str
+    members: tuple[str, ...]
+    hidden: int = 0
+
+    @property
+    def own(self) -> bool:
+        """Whether it is only itself."""
+        return self.members == (self.name,) and not self.hidden
+
+
+def levels(rows: ArxRows) -> range:
+    """The levels whose groups can be changed: between the values and the root."""
+    return range(1, len(rows[0]) - 1)
+
+
+def at_level(rows: ArxRows, level: int, find: str = "", most: int = MOST_SHOWN) -> list[Group]:
+    """The groups of a level with their members; those that hold a text, if it is given."""
+    found: dict[str, dict[str, None]] = {}
+    for row in rows:
+        found.setdefault(row[level], {})[row[level - 1]] = None
+    groups, left = [], most
+    for name, members in found.items():
+        asked = [one for one in members if find.lower() in one.lower()]
+        if find and not asked:
+            continue
+        groups.append(Group(name, tuple(asked[:left]), len(members) - min(len(asked), left)))
+        left -= min(len(asked), left)
+    return sorted(groups, key=lambda group: group.own)
+
+
+def put(rows: ArxRows, level: int, members: Collection[str], name: str) -> ArxRows:
+    """Members of a level are in the group of this name from now on, a new one or one that is there.
+
+    A group that is there keeps what it belongs to; a new one belongs to what its first member did.
+    """
+    name = name.strip()
+    if not members:
+        raise IncrowdError("Select what belongs together first.")
+    if not name:
+        raise IncrowdError("Give the group a name.")
+    above = next((row[level + 1 :] for row in rows if row[level] == name), None)
+    if above is None:
+        above = next((row[level + 1 :] for row in rows if row[level - 1] in members), None)
+    if above is None:
+        raise IncrowdError("What was selected is not there any more.")
+    return [(*row[:level], name, *above) if row[level - 1] in members else row for row in rows]
+
+
+def apart(rows: ArxRows, level: int, members: Collection[str]) -> ArxRows:
+    """Members leave their groups, and are groups of their own."""
+    if not members:
+        raise IncrowdError("Select what is to leave its group first.")
+    return [
+        (*row[:level], row[level - 1], *row[level + 1 :]) if row[level - 1] in members else row
+        for row in rows
+    ]
+
+
+def renamed(rows: ArxRows, level: int, old: str, new: str) -> ArxRows:
+    """A group has another name; that of another group makes them one."""
+    members = {row[level - 1] for row in rows if row[level] == old}
+    return put(rows, level, members, new)
+
+
+def with_level(rows: ArxRows) -> ArxRows:
+    """One level more below the root, where each group is one of its own: groups of groups."""
+    return [(*row[:-1], row[-2], row[-1]) for row in rows]
+
+
+def without_level(rows: ArxRows, level: int) -> ArxRows:
+    """One level less."""
+    return [(*row[:level], *row[level + 1 :]) for row in rows]
+
+
+def with_values(rows: ArxRows, values: Iterable[str], group: str) -> ArxRows:
+    """Further values, in a group of level 1, or each by itself."""
+    known = {row[0] for row in rows}
+    new = [text for value in values if (text := canonical(value)) and text not in known]
+    new = list(dict.fromkeys(new))
+    if not new:
+        raise IncrowdError("Write values that are not there yet, one on a line.")
+    root, height = rows[0][-1], len(rows[0])
+    group = group.strip()
+    above = next((row[1:] for row in rows if group and height > 2 and row[1] == group), None)
+    return [
+        *rows,
+        *((one, *(above or ((group or one,) * (height - 2) + (root,)))) for one in new),
+    ]
+
+
+def without_values(rows: ArxRows, values: Collection[str]) -> ArxRows:
+    """Values that are left out of the domain."""
+    left = [row for row in rows if row[0] not in values]
+    if not left:
+        raise IncrowdError("At least one value has to stay.")
+    return left
+
+
+def with_root(rows: Sequence[Sequence[str]]) -> ArxRows:
+    """Rows whose last label is one for all: the root is added where it is missing."""
+    single = len(rows[0]) > 1 and len({row[-1] for row in rows}) == 1
+    return [tuple(row) if single else (*row, ROOT) for row in rows]
