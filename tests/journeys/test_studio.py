@@ -20,7 +20,7 @@ ROOMS = ("data", "hierarchies", "privacy", "explore", "publish")
 
 def settled(page: Page) -> None:
     """Wait until nothing more is to be followed."""
-    page.wait_for_function("!document.querySelector('[data-follow]')")
+    page.wait_for_selector("[data-follow]", state="detached")
 
 
 def room(page: Page, name: str) -> None:

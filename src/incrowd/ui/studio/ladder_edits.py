@@ -243,7 +243,7 @@ def _on_lines(said: Any) -> Any:
 
 
 def _left(work: Work, name: str, *, read: bool, kept: bool = True) -> list[str] | None:
-    now = list(work.file.spec.columns[name].confirm)
+    now: list[str] = list(work.file.spec.columns[name].confirm)
     drawn = is_safe(work.file) and name in counted(work)
     other = [one for one in now if one != "hierarchy"]
     marked = read or drawn or (kept and "hierarchy" in now)
