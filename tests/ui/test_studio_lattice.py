@@ -40,7 +40,7 @@ def test_coarser_schemes_stand_higher_and_none_on_another() -> None:
         by_height.values(), reverse=True
     )
     assert all(0 < dot.x < drawn.wide and 0 < dot.y < drawn.high for dot in drawn.dots)
-    assert dict((height, y) for y, height in drawn.rows) == by_height
+    assert {height: y for y, height in drawn.rows} == by_height
 
 
 def test_lines_join_schemes_one_level_apart() -> None:
