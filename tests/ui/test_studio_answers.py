@@ -49,6 +49,21 @@ def test_a_question_that_is_out_of_date_is_not_waited_for() -> None:
     assert len(hands.asked) == 4
 
 
+def test_while_a_process_is_at_work_on_an_old_question_the_next_one_waits() -> None:
+    answers, hands = Answers(), Slow()
+    ask(answers, hands, 1)
+    hands.asked[0].set_running_or_notify_cancel()
+    assert ask(answers, hands, 2) is None
+    assert ask(answers, hands, 3) is None
+    assert len(hands.asked) == 1
+    hands.asked[0].set_result("one")
+    assert ask(answers, hands, 3) is None
+    assert len(hands.asked) == 2
+    hands.asked[1].set_result("three")
+    assert ask(answers, hands, 3) == "three"
+    assert ask(answers, hands, 1) == "one"
+
+
 def test_a_refusal_is_an_answer_and_a_crash_is_asked_again() -> None:
     answers, hands = Answers(), Slow()
     ask(answers, hands, 1)

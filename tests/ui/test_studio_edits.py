@@ -180,3 +180,18 @@ def test_a_pair_is_taken() -> None:
     made = release_of(after(file, edits.pair("20", "0.5")))
     assert isinstance(made, KEpsilonSpec)
     assert (made.k, made.epsilon) == (20, 0.5)
+
+
+def test_a_noisy_column_gets_its_precision_and_bounds() -> None:
+    drafted = NOISY.replace("{role: noisy}", "{role: noisy, confirm: [role, precision]}")
+    file = spec("method: k-epsilon, k: 5, epsilon: 2", drafted)
+    given = {"precision": "0.1", "low": "50", "high": "250.5"}
+    column = after(file, edits.noisy(file, "height", given)).spec.columns["height"]
+    assert (str(column.precision), [str(end) for end in column.bounds or ()]) == (
+        "0.1", ["50", "250.5"],
+    )  # fmt: skip
+    assert column.confirm == ("role",)
+    bare = after(file, edits.noisy(file, "height", {})).spec.columns["height"]
+    assert (bare.precision, bare.bounds) == (None, None)
+    with pytest.raises(IncrowdError, match="two numbers"):
+        edits.noisy(file, "height", {"low": "50"})

@@ -1,7 +1,9 @@
 """What was asked of other processes about a work, and what they have answered.
 
 A question has a name and a key: what the answer depends on. Answers of late are kept, so that
-whoever goes back sees them at once; a question that is out of date is not waited for.
+whoever goes back sees them at once. A question that is out of date is dropped, or, if a process is
+at work on it, the next one of its name waits until it is done: so one name never holds more than
+one process.
 """
 
 from __future__ import annotations
@@ -45,6 +47,8 @@ class Answers:
         """
         with self.lock:
             future = self._future(hands, name, key, task, *given)
+        if future is None:
+            return None
         try:
             found = future.result(timeout=moment)
         except TimeoutError:
@@ -62,12 +66,15 @@ class Answers:
 
     def _future(
         self, hands: Hands, name: str, key: Any, task: Callable[..., Any], *given: Any
-    ) -> Future[Any]:
+    ) -> Future[Any] | None:
+        """The question as it was or is now asked; None while another one has to be waited for."""
         future = self.asked.pop((name, key), None)
         if future is None or future.cancelled():
             for other, waiting in list(self.asked.items()):
-                if other[0] == name and waiting.cancel():
+                if other[0] == name and not waiting.done() and waiting.cancel():
                     del self.asked[other]
+            if any(other[0] == name and not one.done() for other, one in self.asked.items()):
+                return None
             future = hands.ask(task, *given)
         self.asked[name, key] = future  # the latest is at the end
         while len(self.asked) > _KEPT:

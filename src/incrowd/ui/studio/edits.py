@@ -196,6 +196,27 @@ def pair(k: str, epsilon: str) -> Changes:
     }  # fmt: skip
 
 
+def noisy(file: SpecFile, name: str, given: Mapping[str, str]) -> Changes:
+    """How fine the values of a noisy column are, and between which bounds they lie.
+
+    Somebody said so, who has thereby confirmed it.
+    """
+    low, high = given.get("low", "").strip(), given.get("high", "").strip()
+    if bool(low) != bool(high):
+        raise IncrowdError(f"The bounds of '{name}' are two numbers: the least and the largest.")
+    bounds = [_plain(_value("bound", low)), _plain(_value("bound", high))] if low else None
+    left = [one for one in file.spec.columns[name].confirm if one not in ("precision", "bounds")]
+    return {
+        ("columns", name, "precision"): _plain(_value("precision", given.get("precision", ""))),
+        ("columns", name, "bounds"): bounds, ("columns", name, "confirm"): left or None,
+    }  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    """A number without a point where it has none."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def _value(name: str, text: str) -> Any:
     """What a field says; None if it is empty."""
     if not text:

@@ -105,7 +105,8 @@ def routes(studio: Studio) -> list[BaseRoute]:
             slices=slices.columns if isinstance(slices, Slicing) else "",
             listed=bool(slices) and not isinstance(slices, Slicing),
             size=work.file.spec.size, targets=work.file.spec.with_role("quasi", "sensitive"),
-            noisy=work.file.spec.with_role("noisy"), number=plain,
+            noisy=[(name, column) for name, column in work.file.spec.columns.items()
+                   if column.role == "noisy"], number=plain,
             left=sum(len(entries) for entries in work.file.spec.unconfirmed.values()),
         )  # fmt: skip
 
@@ -117,6 +118,13 @@ def routes(studio: Studio) -> list[BaseRoute]:
     def settings(request: Request, form: Form) -> Response:
         work = studio.work(request)
         work.change(edits.settings(work.file, form))
+        return _again(work)
+
+    def noisy(request: Request, form: Form) -> Response:
+        work, name = studio.work(request), form.get("column", "")
+        if name not in work.file.spec.with_role("noisy"):
+            raise IncrowdError(f"There is no noisy column '{name}'.")
+        work.change(edits.noisy(work.file, name, form))
         return _again(work)
 
     def ledger(request: Request, form: Form) -> Response:
@@ -141,6 +149,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         Route("/work/{work}/privacy", page),
         form_route("/work/{work}/privacy/method", method),
         form_route("/work/{work}/privacy/settings", settings),
+        form_route("/work/{work}/privacy/noisy", noisy),
         form_route("/work/{work}/privacy/ledger", ledger),
         form_route("/work/{work}/privacy/ledger/new", new_ledger),
     ]

@@ -1,0 +1,88 @@
+"""The studio in this process, and a browser without JavaScript that asks it."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import uvicorn
+
+from incrowd.ui.studio.hands import Hands
+from incrowd.ui.studio.safety import Doors
+from incrowd.ui.studio.server import Studio, make
+
+
+class Here(Hands):
+    """Hands that answer at once, in this process."""
+
+    def ask(self, task: Callable[..., Any], *given: Any) -> Future[Any]:
+        found: Future[Any] = Future()
+        try:
+            found.set_result(task(*given))
+        except Exception as error:  # noqa: BLE001 - as another process would hand it over
+            found.set_exception(error)
+        return found
+
+
+class Browser:
+    """What a browser keeps: a cookie, and where it is."""
+
+    def __init__(self, port: int, token: str) -> None:
+        self.host, self.cookie, self.address = f"127.0.0.1:{port}", "", ""
+        self.get(f"/?token={token}")
+        self.room = self.address.rpartition("/")[0]
+
+    def get(self, path: str, status: int = 200) -> str:
+        """A page, after whatever it leads to."""
+        return self._asked("GET", path, None, status)
+
+    def post(self, path: str, status: int = 200, **form: str) -> str:
+        """The page that a form leads to."""
+        return self._asked("POST", path, urlencode(form), status)
+
+    def _asked(self, method: str, path: str, body: str | None, status: int) -> str:
+        connection = http.client.HTTPConnection(self.host, timeout=60)
+        headers = {"Cookie": self.cookie, "Origin": f"http://{self.host}"}
+        connection.request(method, path, body, headers)
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        given, leads = answer.headers.get("Set-Cookie"), answer.headers.get("Location")
+        connection.close()
+        if given:
+            self.cookie = given.partition(";")[0]
+        if leads:
+            parts = urlsplit(leads)
+            return self.get(parts.path + (f"?{parts.query}" if parts.query else ""), status)
+        assert answer.status == status, text
+        self.address = path
+        return text
+
+
+@contextmanager
+def studio(home: Path, **begin: Any) -> Iterator[Browser]:
+    """A studio of a folder, and a browser that has come in by its link."""
+    listens = socket.socket()
+    listens.bind(("127.0.0.1", 0))
+    port = listens.getsockname()[1]
+    doors, opened = Doors(), Studio(home, **begin)
+    opened.hands = Here()
+    app = make(opened, doors, [f"127.0.0.1:{port}"])
+    config = uvicorn.Config(app, log_level="error", access_log=False, ws="none", lifespan="on")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listens]})
+    thread.start()
+    try:
+        while not server.started:
+            time.sleep(0.01)
+        yield Browser(port, doors.token)
+    finally:
+        server.should_exit = True
+        thread.join()
