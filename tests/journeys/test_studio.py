@@ -42,9 +42,26 @@ def test_the_sample_table_by_clicks(studio: RunningStudio, chromium: Browser) ->
         assert load(spec).spec.columns["race"].role == "drop"
         page.click("footer button")  # undo
         page.wait_for_selector("#column-6.role-quasi")
-        for name in ROOMS[1:]:
+        room(page, "hierarchies")
+        page.click("#ladder-list a:has-text('birth_year')")
+        page.wait_for_selector("#f-width-1")
+        page.fill("#f-width-1", "5")
+        page.press("#f-width-1", "Tab")
+        page.wait_for_selector("#ladder-tree:has-text('5')")
+        settled(page)
+        assert accessible(page) == []
+        room(page, "privacy")
+        page.fill("#epsilon", "2")
+        page.press("#epsilon", "Tab")
+        page.wait_for_selector("#statement:has-text('epsilon = 2.0')")
+        settled(page)
+        for name in ROOMS[2:]:
             room(page, name)
             assert accessible(page) == [], name
+        release = load(spec).spec.release
+        assert release is not None
+        assert release.budget is not None
+        assert release.budget.epsilon == 2
         page.fill("#name", "by-clicks")
         page.click("#publish")
         page.wait_for_selector("#download")
@@ -95,8 +112,25 @@ def test_a_file_as_users_bring_it_on_a_phone(
             assert accessible(page) == [], name
         assert "Confirm" in page.inner_text("#ready")
         assert page.is_disabled("#publish")
-        spec = load(studio.folder / "Patienten 2025.yaml").spec
-        assert spec.table == "Patienten 2025.csv"
+        file = studio.folder / "Patienten 2025.yaml"
+        assert load(file).spec.table == "Patienten 2025.csv"
+        room(page, "data")
+        page.click("#confirm-all")
+        page.wait_for_selector("#overview:has-text('guessed here is confirmed')")
+        for name in load(file).spec.unconfirmed:  # what is left are ladders
+            room(page, "hierarchies")
+            page.click(f"#ladder-list a:has-text('{name}')")
+            page.click("#confirm-ladder")
+            page.wait_for_selector("#ladder-confirm:empty", state="attached")
+        assert load(file).spec.unconfirmed == {}
+        room(page, "publish")
+        page.fill("#name", "on-a-phone")
+        page.click("#publish")
+        page.wait_for_selector("#download")
+        assert accessible(page) == []
+        assert verify(studio.folder / "on-a-phone") == []
+        page.click("#verify")
+        page.wait_for_selector(".verdict.fine")
 
 
 def test_the_keyboard_alone_suffices(studio: RunningStudio, chromium: Browser) -> None:

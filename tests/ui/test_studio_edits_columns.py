@@ -53,7 +53,7 @@ def test_what_belongs_to_the_old_role_goes() -> None:
 
 def test_one_question_is_answered() -> None:
     file, _ = drafted()
-    changed = file.changed_at(edits.confirmed(file, "score", "role")).spec.columns["score"]
+    changed = file.changed_at(edits.confirmed(file, ["score"], ("role",))).spec.columns["score"]
     assert changed.confirm == tuple(x for x in file.spec.columns["score"].confirm if x != "role")
 
 

@@ -224,6 +224,24 @@ def test_counts_are_hidden_until_asked_for_and_then_all_is_to_be_confirmed(
     assert browser.column("town").confirm == ("hierarchy",), "drawn with counts in view"
     browser.send("town", do="hide")
     assert 'class="held"' not in browser.page("town")
+    browser.send("town", do="confirm", entry="hierarchy")
+    browser.send("town", do="group", level="1", member="Ulm", name="North", then="put")
+    assert browser.column("town").confirm == ("hierarchy",), "what was seen stays seen"
+
+
+def test_that_counts_were_seen_cannot_be_undone(browser: Browser) -> None:
+    browser.send("town", do="group", level="1", member="Ulm", name="South", then="put")
+    browser.send("town", do="counts")
+    browser.ask("POST", f"{browser.work}/undo", "")
+    assert browser.column("town").confirm == ("hierarchy",)
+
+
+def test_a_table_without_such_columns_needs_none(browser: Browser) -> None:
+    for name in ("age", "town", NASTY, "zip"):
+        browser.ask(
+            "POST", f"{browser.work}/data/role", urlencode({"column": name, "role": "drop"})
+        )
+    assert "none needs a hierarchy" in browser.page()
 
 
 def test_without_a_safe_release_counts_are_there_at_once(browser: Browser) -> None:
@@ -274,6 +292,7 @@ def test_another_kind_is_proposed_and_marked_where_it_was_read(browser: Browser)
     assert browser.column(NASTY).confirm == (), "its values stood in the spec"
     browser.send(NASTY, do="kind", kind="")
     assert browser.column(NASTY).hierarchy is None
+    assert "Values are kept as they are." in browser.page(NASTY)
     browser.send("age", do="kind", kind="csv")
     assert browser.declared("age") == {"csv": {"file": "t_hierarchy_age.csv"}}
     assert (browser.folder / "t_hierarchy_age.csv").read_text().startswith("0;0-9;0-49;*\n")

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,11 @@ class SpecFile:
 
     def text(self) -> str:
         """The document as YAML."""
-        return _dump(self.document)
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
+        return _dump(self.document)  # once: nobody changes a document that was read
 
 
 def _untie(node: Any, key: Any) -> None:

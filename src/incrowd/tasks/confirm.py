@@ -78,7 +78,7 @@ def _question(
     if entry == "role":
         why = "A wrong role shows what must be hidden, or hides what could be shown."
         return Question(name, entry, f"{column.role}: {_ROLES[column.role]}", why)
-    says = _says(file, name, entry)
+    says = said(file, name, entry)
     if entry == "written":
         why = "Read in another way, numbers and dates are others, and nulls are values."
         return Question(name, entry, says, why)
@@ -101,7 +101,7 @@ def _question(
     return Question(name, entry, says, why)
 
 
-def _says(file: SpecFile, name: str, entry: str) -> str:
+def said(file: SpecFile, name: str, entry: str) -> str:
     """The entry as the spec has it, without comments."""
     declared = file.spec.columns[name].model_dump(mode="json", by_alias=True, exclude_defaults=True)
     return _plain(declared.get(entry))

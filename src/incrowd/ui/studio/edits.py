@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -54,10 +54,15 @@ def role(file: SpecFile, guessed: Draft, name: str, chosen: str) -> Changes:
     return changes
 
 
-def confirmed(file: SpecFile, name: str, entry: str) -> Changes:
-    """One question of a column is answered with yes."""
-    left = [one for one in file.spec.columns[name].confirm if one != entry]
-    return {("columns", name, "confirm"): left or None}
+def confirmed(file: SpecFile, names: Iterable[str], entries: Collection[str]) -> Changes:
+    """Some questions of some columns are answered with yes."""
+    changes: Changes = {}
+    for name in names:
+        asked = file.spec.unconfirmed.get(name, ())
+        left = [one for one in asked if one not in entries]
+        if len(left) < len(asked):
+            changes["columns", name, "confirm"] = left or None
+    return changes
 
 
 def unit(file: SpecFile, column: str) -> Changes:

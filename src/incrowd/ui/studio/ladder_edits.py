@@ -9,6 +9,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedSeq
 
@@ -33,10 +34,21 @@ def counted(work: Work) -> set[str]:
 
 
 def show_counts(work: Work, name: str) -> None:
-    """Counts are shown from now on; under a safe release the hierarchy is to be confirmed then."""
+    """Counts are shown from now on; under a safe release the hierarchy is to be confirmed then.
+
+    What was seen stays seen: that cannot be undone, and every later change is to be confirmed.
+    """
     if is_safe(work.file):
         work.change({("columns", name, "confirm"): _left(work, name, read=True)})
+        work.past.clear()
     counted(work).add(name)
+    _seen(work).add(name)
+
+
+def _seen(work: Work) -> set[str]:
+    """The columns whose counts were shown, now or earlier."""
+    seen: set[str] = work.kept.setdefault("seen", set())
+    return seen
 
 
 def hide_counts(work: Work, name: str) -> None:
@@ -92,12 +104,17 @@ def set_ladder(work: Work, name: str, form: Any) -> None:
         by = "cuts" if "cuts" in said["intervals"] else "widths"
         then = then or ("by:" if form.get("by", by) != by else "")
         if then:
-            typed = work.file.changed_at({("columns", name, "hierarchy"): said})
-            declared = typed.spec.columns[name].hierarchy
-            assert declared is not None
-            assert declared.intervals is not None
-            said = _intervals(declared.intervals, *then.split(":"))
+            said = _intervals(_valid(work, name, said), *then.split(":"))
     _take(work, name, said)
+
+
+def _valid(work: Work, name: str, said: dict[str, Any]) -> Intervals:
+    """The intervals that a form declares; the spec says what is wrong with others."""
+    try:
+        return Intervals.model_validate(said["intervals"])
+    except ValidationError:
+        work.file.changed_at({("columns", name, "hierarchy"): said})
+        raise
 
 
 def _intervals(now: Intervals, do: str, *given: str) -> dict[str, Any]:
@@ -219,7 +236,7 @@ def _plain_name(name: str) -> str:
 def _take(work: Work, name: str, hierarchy: Any, *, read: bool = False, kept: bool = True) -> None:
     """Have a column use a hierarchy, if it is one.
 
-    It is to be confirmed if it was ``read`` from the data or drawn with counts in view, or, unless
+    It is to be confirmed if it was ``read`` from the data or drawn after counts were seen, or, unless
     it is not ``kept``, if the one before was.
     """
     work.change(
@@ -244,7 +261,7 @@ def _on_lines(said: Any) -> Any:
 
 def _left(work: Work, name: str, *, read: bool, kept: bool = True) -> list[str] | None:
     now: list[str] = list(work.file.spec.columns[name].confirm)
-    drawn = is_safe(work.file) and name in counted(work)
+    drawn = is_safe(work.file) and name in _seen(work)
     other = [one for one in now if one != "hierarchy"]
     marked = read or drawn or (kept and "hierarchy" in now)
     return [*other, "hierarchy"] if marked else other or None

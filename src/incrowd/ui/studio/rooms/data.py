@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Route
 from incrowd.errors import IncrowdError
 from incrowd.spec.model import PersonId
 from incrowd.tasks.check import Finding
+from incrowd.tasks.confirm import FREE, said
 from incrowd.tasks.describe import Described
 from incrowd.tasks.draft.guess import Guess
 from incrowd.ui.studio import edits
@@ -35,6 +36,7 @@ class Row:
     reason: str
     hipaa: str | None
     confirm: tuple[str, ...]
+    written: str
     findings: tuple[Finding, ...]
 
 
@@ -52,7 +54,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
             unit=unit.id if isinstance(unit, PersonId) else "",
             whole=[one for one in found or () if one.column is None],
             personal=work.guessed.personal(), waiting=waiting or found is None,
-            guessed=sum("role" in row.confirm for row in rows),
+            guessed=sum(1 for row in rows for one in row.confirm if one in FREE),
         )  # fmt: skip
 
     def role(request: Request, form: Form) -> Response:
@@ -64,14 +66,8 @@ def routes(studio: Studio) -> list[BaseRoute]:
 
     def confirm(request: Request, form: Form) -> Response:
         work = studio.work(request)
-        asked = form.every("column") or [
-            name for name, left in work.file.spec.unconfirmed.items() if "role" in left
-        ]
-        changes: edits.Changes = {}
-        for name in asked:
-            if name in work.file.spec.columns:
-                changes |= edits.confirmed(work.file, name, "role")
-        work.change(changes)
+        asked = form.every("column") or list(work.file.spec.columns)
+        work.change(edits.confirmed(work.file, asked, FREE))
         return _again(work)
 
     def unit(request: Request, form: Form) -> Response:
@@ -102,6 +98,7 @@ def _rows(
             at=at, name=name, role=column.role, known=described.get(name),
             reason=guess.reason if guess and guess.role == column.role else "",
             hipaa=guess.hipaa if guess else None, confirm=column.confirm,
+            written=said(work.file, name, "written") if column.written else "",
             findings=tuple(one for one in found or () if one.column == name),
         ))  # fmt: skip
     return rows, any(one is None for one in described.values())

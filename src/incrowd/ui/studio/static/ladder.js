@@ -178,3 +178,4 @@ document.addEventListener("studio:put", (event) => {
   if (held && document.activeElement === document.body) document.getElementById(held)?.focus();
 });
 prepare();
+document.querySelector(".ladder-list [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
