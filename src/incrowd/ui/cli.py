@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import time
 import traceback
 import warnings
 from pathlib import Path
@@ -13,7 +11,6 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from incrowd import __version__
-from incrowd.arrays import Step
 from incrowd.errors import IncrowdError, IncrowdWarning, Refusal, check_choice, check_whole
 from incrowd.ui import results, terminal
 from incrowd.ui.attack import attack
@@ -204,7 +201,7 @@ def publish(
                 key=load_key(sign) if sign else None,
                 bits=None if whole is None else SeededRandomness(whole),
                 engine=worker,
-                step=_pausing(step),
+                step=terminal.pausing(step),
                 progress=tell,
             )
     except KeyboardInterrupt as error:
@@ -222,20 +219,6 @@ def publish(
     for name in saved:
         print(f"Saved as the table {name}.")
     return int(release.empty)
-
-
-def _pausing(step: Step) -> Step:
-    """Where a test asks for it, wait at a step, so that the process can be killed there."""
-    pause = os.environ.get("INCROWD_PAUSE_AT")
-
-    def taken(name: str) -> None:
-        step(name)
-        if name == pause:
-            print(f"paused at {name}")
-            sys.stdout.flush()
-            time.sleep(600)
-
-    return taken
 
 
 @app.command()

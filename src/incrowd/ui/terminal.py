@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Timer
@@ -115,6 +117,20 @@ def progress(what: str) -> Iterator[tuple[Step, Progress]]:
             yield step, tell
         finally:
             late.cancel()
+
+
+def pausing(step: Step) -> Step:
+    """Where a test asks for it, wait at a step, so that the process can be killed there."""
+    pause = os.environ.get("INCROWD_PAUSE_AT")
+
+    def taken(name: str) -> None:
+        step(name)
+        if name == pause:
+            say(f"paused at {name}")
+            sys.stdout.flush()
+            time.sleep(600)
+
+    return taken
 
 
 @contextmanager

@@ -133,6 +133,11 @@ class Job:
         return self.output.with_name(f"{self.output.name}.curator")
 
     @property
+    def process(self) -> int:
+        """The number of its process."""
+        return int(self._process.pid)
+
+    @property
     def seconds(self) -> int:
         """How long it has been at work."""
         return int(time.monotonic() - self.begun)
@@ -177,6 +182,7 @@ def _published(theirs: Connection, subject: Subject, output: str, ledger: str | 
     from incrowd.release.ledger import Ledger
     from incrowd.tasks.publish import released
     from incrowd.ui.results import published
+    from incrowd.ui.terminal import pausing
 
     def stopped(_signal: int, _frame: object) -> None:
         raise KeyboardInterrupt
@@ -189,7 +195,7 @@ def _published(theirs: Connection, subject: Subject, output: str, ledger: str | 
         release = released(
             table, file, output=Path(output), curator=None,
             ledger=Ledger(Path(ledger)) if ledger else None, key=None, bits=None, engine=None,
-            step=lambda name: theirs.send(("step", name)),
+            step=pausing(lambda name: theirs.send(("step", name))),
             progress=lambda done, every: theirs.send(("progress", (done, every))),
         )  # fmt: skip
         theirs.send(("done", {

@@ -1,0 +1,115 @@
+"""How soon the studio is there, and how soon its pages answer, on a small and on a large table.
+
+    PYTHONPATH=src python benchmarks/studio.py [--rows 30162 10000000] [--repeat 5]
+
+The command is started as a user starts it, and asked as a browser asks it. "answers" is the time
+until the whole page after a click is there; "settled" until nothing on it is to follow any more
+(figures that are solved, the check of the table). Tables are the sample ones: census for up to a
+million rows, else voters.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))
+
+from support.studio import Browser, RunningStudio
+
+from incrowd.tasks.sample import SPECS, sample
+
+
+def settled(browser: Browser, path: str) -> float:
+    """The seconds until a page has nothing to follow."""
+    start = time.perf_counter()
+    while "data-follow" in browser.get(path).text:
+        time.sleep(0.02)
+    return time.perf_counter() - start
+
+
+def started(folder: Path, state: Path) -> tuple[RunningStudio, float]:
+    """A studio, and the seconds until its first page was there."""
+    begun = time.perf_counter()
+    running = RunningStudio(folder, state)
+    browser = running.browser()
+    assert browser.get("/").status == 200
+    return running, time.perf_counter() - begun
+
+
+def clicks(spec: str) -> dict[str, list[tuple[str, dict[str, str]]]]:
+    """What is clicked, by name: for each the room and the form, in turn with what undoes it."""
+    column, other = re.findall(r"^  (\w+): \{role: quasi", spec, re.M)[:2]
+    return {
+        "role of a column": [
+            ("data/role", {"column": column, "role": role}) for role in ("drop", "quasi")
+        ],
+        "unit": [("data/unit", {"unit": unit}) for unit in (other, "")],
+        "epsilon": [
+            ("privacy/settings", {"epsilon": epsilon, "delta": "1e-6"}) for epsilon in ("0.7", "1")
+        ],
+    }
+
+
+def measured(browser: Browser, work: str, spec: str, repeat: int) -> None:
+    """Tell how long pages and clicks take."""
+    for room in ("data", "hierarchies", "privacy", "explore", "publish"):
+        settled(browser, f"{work}/{room}")
+        times = []
+        for _ in range(repeat):
+            start = time.perf_counter()
+            browser.get(f"{work}/{room}")
+            times.append(time.perf_counter() - start)
+        print(f"  page {room:18}{statistics.median(times):8.3f}")
+    for name, forms in clicks(spec).items():
+        answers, ends = [], []
+        for at in range(repeat):
+            path, fields = forms[at % len(forms)]
+            start = time.perf_counter()
+            answer = browser.post(f"{work}/{path}", **fields)
+            assert answer.status == 303, answer.text
+            browser.get(answer.place)
+            answers.append(time.perf_counter() - start)
+            ends.append(answers[-1] + settled(browser, answer.place))
+        shown = f"{statistics.median(answers):8.3f}{statistics.median(ends):10.3f}"
+        print(f"  click {name:17}{shown}", flush=True)
+
+
+def main(arguments: argparse.Namespace) -> None:
+    """Start, open each table, click."""
+    with tempfile.TemporaryDirectory() as home:
+        folder = Path(home, "project")
+        folder.mkdir()
+        starts = []
+        for at in range(arguments.repeat):
+            running, seconds = started(folder, Path(home, f"state-{at}"))
+            starts.append(seconds)
+            if at < arguments.repeat - 1:
+                running.stop()
+        print(f"start, until the first page: {statistics.median(starts):.2f} s")
+        print("seconds                  answers   settled")
+        for rows in arguments.rows:
+            kind = "census" if rows <= 1_000_000 else "voters"
+            sample(kind, rows=rows).write(folder / f"{kind}.parquet")
+            (folder / f"{kind}.yaml").write_text(SPECS[kind], encoding="utf-8")
+            browser = running.browser()
+            start = time.perf_counter()
+            work = browser.post("/open", place=f"{kind}.yaml").place.removesuffix("/data")
+            seconds = time.perf_counter() - start
+            print(
+                f"{kind}, {rows:,} rows: open {seconds:.2f}, looked at {settled(browser, f'{work}/data'):.2f}"
+            )
+            measured(browser, work, SPECS[kind], arguments.repeat)
+        running.stop()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, nargs="+", default=[30_162, 10_000_000])
+    parser.add_argument("--repeat", type=int, default=5)
+    main(parser.parse_args())
