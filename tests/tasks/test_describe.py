@@ -59,6 +59,11 @@ def test_many_texts_leave_a_rest() -> None:
 
 def test_of_a_large_table_the_first_rows_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LOOKED_AT", 10)
-    found = described([at % 7 for at in range(30)] + [None] * 5)
-    assert (found.rows, found.nulls, found.distinct, found.looked_at) == (35, 5, 7, 10)
+    values: list[object] = [at // 3 for at in range(30)] + [None] * 5
+    found = described(values)
+    assert (found.rows, found.nulls, found.distinct, found.looked_at) == (35, 5, 10, 10)
     assert sum(held for _, held in found.bars) == 10
+    assert not found.large
+    monkeypatch.setattr(module, "LARGE", 20)
+    found = described(values)
+    assert (found.rows, found.nulls, found.distinct, found.large) == (35, 0, 4, True)

@@ -17,6 +17,7 @@ from incrowd.codes.values import canonical, number, reading_order
 from incrowd.engine.table import Table, TableError
 
 LOOKED_AT = 200_000  # rows from whose values the spread is drawn
+LARGE = 2_000_000  # rows of a table that is not counted for a look
 _BARS, _EXAMPLES = 12, 3
 
 Kind: TypeAlias = Literal[
@@ -29,7 +30,8 @@ class Described:
     """What a column holds. ``bars`` are values, or ranges of numbers, with how many rows have them.
 
     ``rest`` are the rows whose values have no bar. ``looked_at`` is how many rows the bars and the
-    examples are taken from; ``nulls`` and ``distinct`` are those of the whole table.
+    examples are taken from; ``nulls`` and ``distinct`` are those of the whole table, or, where
+    ``large`` says that it would take long, of the rows looked at.
     """
 
     column: str
@@ -41,6 +43,7 @@ class Described:
     bars: tuple[tuple[str, int], ...]
     rest: int
     looked_at: int
+    large: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """The description as plain values, for JSON."""
@@ -50,8 +53,9 @@ class Described:
 def describe(table: Table, column: str) -> Described:
     """What one column holds; of a large table its first rows show how values spread."""
     rows = table.rows()
-    large = rows > LOOKED_AT
-    head = table.head(LOOKED_AT) if large else table
+    large = rows > LARGE
+    head = table.head(LOOKED_AT) if rows > LOOKED_AT else table
+    whole = head if large else table
     seen = min(rows, LOOKED_AT)
     try:
         counts = counted(head, column)
@@ -69,14 +73,13 @@ def describe(table: Table, column: str) -> Described:
         column=column,
         kind=kind,
         rows=rows,
-        nulls=table.missing(column),
-        distinct=table.distinct([column]) - bool(large and table.missing(column))
-        if large
-        else len(texts),
+        nulls=(nulls := whole.missing(column)),
+        distinct=len(texts) if whole is head else table.distinct([column]) - bool(nulls),
         examples=tuple(often[:_EXAMPLES]),
         bars=bars,
         rest=sum(texts.values()) - sum(held for _, held in bars),
         looked_at=seen,
+        large=large,
     )
 
 
