@@ -351,9 +351,9 @@ def print_tree(shown: Tree) -> None:
         _print_node(node, 0)
     if shown.more:
         say(f"... and {shown.more:,} more; see them with --most")
-    for words, rows in (("without a value", shown.nulls), ("outside the domain", shown.outside)):
-        if rows:
-            say(f"{rows:,} rows {words}")
+    for words, held in (("without a value", shown.nulls), ("outside the domain", shown.outside)):
+        if held:
+            say(f"{held:,} rows {words}")
 
 
 def _print_node(node: Node, depth: int) -> None:

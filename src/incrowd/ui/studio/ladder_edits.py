@@ -236,8 +236,8 @@ def _plain_name(name: str) -> str:
 def _take(work: Work, name: str, hierarchy: Any, *, read: bool = False, kept: bool = True) -> None:
     """Have a column use a hierarchy, if it is one.
 
-    It is to be confirmed if it was ``read`` from the data or drawn after counts were seen, or, unless
-    it is not ``kept``, if the one before was.
+    It is to be confirmed if it was ``read`` from the data or drawn after counts were seen; or if
+    the one before was, unless nothing of that is ``kept``.
     """
     work.change(
         {
@@ -260,7 +260,7 @@ def _on_lines(said: Any) -> Any:
 
 
 def _left(work: Work, name: str, *, read: bool, kept: bool = True) -> list[str] | None:
-    now = list(work.file.spec.columns[name].confirm)
+    now: list[str] = list(work.file.spec.columns[name].confirm)
     drawn = is_safe(work.file) and name in _seen(work)
     other = [one for one in now if one != "hierarchy"]
     marked = read or drawn or (kept and "hierarchy" in now)
