@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from incrowd.release.certificate import Certificate
     from incrowd.tasks.confirm import Question
     from incrowd.tasks.preview import Preview
-    from incrowd.tasks.tree import Node, Tree
     from incrowd.tasks.publish import Release
+    from incrowd.tasks.tree import Node, Tree
 
 
 def promise(certificate: Certificate) -> str:
