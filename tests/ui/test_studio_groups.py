@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,16 +58,17 @@ def test_values_come_and_go() -> None:
     assert got[4:] == [("Rome", "Germany", "Europe", "*")]
     assert groups.with_values(ROWS, ["Rome"], "")[4] == ("Rome", "Rome", "Rome", "*")
     assert groups.without_values(got, {"Rome"}) == ROWS
-    for wrong in (
+    wrong: list[Callable[[], ArxRows]] = [
         lambda: groups.with_values(ROWS, ["Ulm"], ""),
         lambda: groups.without_values(ROWS, {row[0] for row in ROWS}),
         lambda: groups.put(ROWS, 1, set(), "x"),
         lambda: groups.put(ROWS, 1, {"Ulm"}, " "),
         lambda: groups.put(ROWS, 1, {"Paris"}, "x"),
         lambda: groups.apart(ROWS, 1, set()),
-    ):
+    ]
+    for one in wrong:
         with pytest.raises(IncrowdError):
-            wrong()
+            one()
 
 
 def test_a_page_lists_some_members_and_says_how_many_there_are() -> None:

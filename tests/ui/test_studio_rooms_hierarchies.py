@@ -322,6 +322,16 @@ def test_files_come_and_go(browser: Browser) -> None:
     assert browser.ask("PUT", path.replace("/1/", "/9/"), b"a;*")[0] == 404
 
 
+def test_forms_may_name_their_origin(browser: Browser) -> None:
+    """Under `no-referrer` a browser sends the origin `null` with a form, and is refused."""
+    _, headers, _ = browser.ask("GET", f"{browser.work}/hierarchies")
+    assert headers["referrer-policy"] == "same-origin"
+    path = f"{browser.work}/hierarchies?column=town"
+    body = urlencode({"do": "other", "other": "x"})
+    assert browser.ask("POST", path, body, Origin="null")[0] == 403
+    assert browser.column("town").other is None
+
+
 def test_values_that_nobody_listed_leave_only_if_they_are_public(browser: Browser) -> None:
     assert "not listed" in browser.page("zip")
     path = f"{browser.work}/hierarchies/export?column=zip"

@@ -31,6 +31,7 @@ from incrowd.ui.studio.ruler import ruler
 from incrowd.ui.studio.server import Form, MissingError, Studio, form_route
 
 _MOST_FILE = 50_000_000  # bytes of a hierarchy that is uploaded
+_MOMENT = 0.02  # seconds, after those that the page has waited for the check
 _ENDINGS = (".csv", ".txt", ".tsv")
 
 
@@ -292,7 +293,7 @@ def _answered(future: Future[Any] | None) -> tuple[Any, str]:
     if future is None:
         return None, ""
     try:
-        return answer(future), ""
+        return answer(future, _MOMENT), ""
     except IncrowdError as error:
         return None, str(error)
 
