@@ -36,12 +36,7 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-<<<<<<< HEAD
     "Referrer-Policy": "same-origin",  # or forms would not say whose page they are on
-=======
-    # Nothing to other sites; without any, a form that is sent by a browser names no origin.
-    "Referrer-Policy": "same-origin",
->>>>>>> studio-h
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
