@@ -19,7 +19,7 @@ from incrowd.release.figures import (
     scatter,
 )
 
-KNOWN = {"svg", "title", "desc", "rect", "line", "circle", "text"}
+KNOWN = {"svg", "title", "desc", "rect", "line", "a", "circle", "text"}
 HOSTILE = [
     "</title></svg><script>alert(1)</script>",
     '"><img src=x onerror="alert(1)">',
@@ -212,3 +212,35 @@ def test_nothing_to_show_is_still_a_chart() -> None:
     parsed(horizontal_bars({}, colour="#2a9d8f", title="", across=""))
     parsed(scatter([], colour="#0b4f8a", title="", across="", up=""))
     parsed(heat_map([], {}, title="", scale=""))
+
+
+def test_a_scatter_with_its_own_ranges_has_links_and_no_diagonal() -> None:
+    several = [
+        Point("first", 0.1, 30.0, href="?k=5&epsilon=2"), Point("<last>", 0.03, 7.5, "#c2571a"),
+    ]  # fmt: skip
+    drawn = scatter(
+        several, colour="#0b4f8a", title="t", across="loss", up="risk", most=(0.1, 30.0)
+    )
+    root = parsed(drawn)
+    assert root.get("role") == "group"
+    links = [element for element in root.iter() if element.tag.endswith("}a")]
+    assert [link.get("href") for link in links] == ["?k=5&epsilon=2"]
+    assert [link.get("aria-label") for link in links] == ["first: 0.100, 30.000"]
+    dots = [element for element in root.iter() if element.tag.endswith("circle")]
+    assert {dot.get("fill") for dot in dots} == {"#0b4f8a", "#c2571a"}
+    assert "#bbbbbb" not in drawn
+    texts = [element.text for element in root.iter() if element.tag.endswith("text")]
+    assert {"0.1", "30", "0"} <= set(texts)
+    assert 'role="img"' in scatter(several[1:], colour="#0b4f8a", title="", across="", up="")
+
+
+@pytest.mark.parametrize("highest", [1e-9, 0.0301, 0.2, 1.0, 1.0001, 7.3, 99.0, 100.0, 12345.0])
+def test_ticks_of_any_range_are_few_and_round(highest: float) -> None:
+    point = [Point("", highest, highest)]
+    root = parsed(
+        scatter(point, colour="#0b4f8a", title="", across="", up="", most=(highest, highest))
+    )
+    lines = [element for element in root.iter() if element.tag.endswith("line")]
+    assert 4 <= len(lines) <= 14
+    (dot,) = (element for element in root.iter() if element.tag.endswith("circle"))
+    assert float(dot.get("cy") or 0) >= 9.9

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +36,7 @@ class Answers:
 
     asked: dict[tuple[str, Any], Future[Any]] = field(default_factory=dict)
     last: dict[str, Any] = field(default_factory=dict)
+    lost: set[tuple[str, Any]] = field(default_factory=set)  # asked once more: a process was lost
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def ask(
@@ -60,6 +62,9 @@ class Answers:
         except Exception as error:
             with self.lock:
                 self.asked.pop((name, key), None)
+                if isinstance(error, BrokenProcessPool) and (name, key) not in self.lost:
+                    self.lost.add((name, key))
+                    return None
             raise IncrowdError(CRASHED) from error
         self.last[name] = found
         return found

@@ -33,6 +33,7 @@ from incrowd.ui.studio.server import Form, Studio, form_route
 _BLUE, _GREY, _PICKED = "#3c78b4", "#9aa5b1", "#c2571a"
 _MOST_MADE_UP = 1_000_000
 _ROWS = 8
+_FAR = 2.0  # errors up to which pairs are drawn: twice the value, where nothing is left of it
 
 
 @dataclass(frozen=True)
@@ -235,21 +236,16 @@ def _error_and_linking(found: Choices, one: Choice | None) -> Markup:
         )
         for choice in sorted(found.choices, key=lambda choice: choice == one)
     ]  # fmt: skip
+    shown = [point for point in points if point.x <= _FAR] or points
     most = (
-        min(max((point.x for point in points), default=1.0), _far(points)),
-        max((point.y for point in points), default=1.0),
+        max((point.x for point in shown), default=1.0),
+        max((point.y for point in shown), default=1.0),
     )
-    shown = [point for point in points if point.x <= most[0]]
     drawn = scatter(
         shown, colour=_BLUE, title="Error and linking risk of k and epsilon",
         across="expected relative error", up="expected share of rows linked", most=most,
     )  # fmt: skip
     return Markup(drawn)  # noqa: S704 - every name in it is escaped where it is drawn
-
-
-def _far(points: list[Point]) -> float:
-    """Up to where errors are worth a look: noise of twice the value hides everything."""
-    return max(2.0, min((point.x for point in points), default=0.0))
 
 
 def _tried(asked: Subject) -> Choices:
