@@ -270,3 +270,16 @@ def test_many_columns_are_no_matter(assumption: Assumption) -> None:
     assert one.seen(dict.fromkeys(columns, 0), 1000).rows < 1e-3
     assert one.seen(one.telling(), 1000).rows < 0.9
     assert set(one.told(one.telling())) == set(columns)
+
+
+def test_a_long_mask_of_many_letters_is_expected_soon() -> None:
+    """Its groups are too many to be told apart; those of near sizes are taken together."""
+    from string import ascii_letters
+
+    found = masked(Mask(length=20, alphabet=ascii_letters), 0, "skewed")
+    assert len(found.logs) <= 4001
+    assert found.mass.sum() == pytest.approx(1.0)
+    # The mean of the logarithm of a text's share is that of its characters, added up.
+    one = weights(len(ascii_letters), "skewed")
+    entropy = 20 * float((one * np.log(one)).sum())
+    assert float((found.mass * found.logs).sum()) == pytest.approx(entropy, rel=1e-3)

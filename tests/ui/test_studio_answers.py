@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
 from typing import Any, cast
 
 import pytest
@@ -76,18 +75,6 @@ def test_a_refusal_is_an_answer_and_a_crash_is_asked_again() -> None:
         ask(answers, hands, 2)
     assert ask(answers, hands, 2) is None
     assert len(hands.asked) == 3
-
-
-def test_a_question_whose_process_was_lost_is_asked_once_more() -> None:
-    answers, hands = Answers(), Slow()
-    ask(answers, hands, 1)
-    hands.asked[0].set_exception(BrokenProcessPool())
-    assert ask(answers, hands, 1) is None
-    assert ask(answers, hands, 1) is None
-    assert len(hands.asked) == 2
-    hands.asked[1].set_exception(BrokenProcessPool())
-    with pytest.raises(IncrowdError, match="process was lost"):
-        ask(answers, hands, 1)
 
 
 def test_old_answers_go() -> None:

@@ -10,6 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
+from support.fatal import die, die_once
 
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
@@ -123,12 +124,21 @@ def hands() -> Iterator[Hands]:
     made.close()
 
 
-def die() -> None:
-    """What a fault in a library can do to a process."""
-    os._exit(9)
-
-
 def test_hands_that_die_are_replaced(hands: Hands) -> None:
     with pytest.raises(BrokenProcessPool):
         hands.ask(die).result(WAIT)
     assert hands.ask(len, "abc").result(WAIT) == 3
+
+
+def test_what_is_lost_is_asked_once_more(hands: Hands, tmp_path: Path) -> None:
+    assert hands.ask(die_once, tmp_path / "mark").result(WAIT) == "alive"
+
+
+def test_what_has_not_begun_can_be_cancelled(hands: Hands) -> None:
+    first, second = hands.ask(time.sleep, 1.0), hands.ask(len, "abc")
+    until(lambda: first.inner.running())  # type: ignore[attr-defined]
+    third = hands.ask(len, "abcd")
+    assert not first.cancel()
+    assert third.cancel()
+    assert third.cancelled()
+    assert second.result(WAIT) == 3

@@ -17,6 +17,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -30,6 +31,7 @@ from incrowd.spec.hierarchies import Mask
 Assumption: TypeAlias = Literal["even", "skewed"]
 ASSUMPTIONS: tuple[Assumption, ...] = ("even", "skewed")
 OPEN_VALUES = 10
+_MOST_KINDS = 4000  # of groups that are alike in size
 _PER_NAT = 20  # points of the grid for each factor of e
 _LEAST = 1e-4  # cells with fewer rows in the mean are not shown
 _DENSE = 4000
@@ -75,14 +77,27 @@ def groups(hierarchy: Hierarchy, level: int, assumption: Assumption) -> Groups:
 
 def masked(mask: Mask, level: int, assumption: Assumption) -> Groups:
     """The groups of a mask that hides so many characters."""
-    found = Groups(np.zeros(1), np.ones(1))
-    one = Groups.of(weights(len(set(mask.alphabet)), assumption))
-    for _ in range(mask.length - level):
-        logs: Floats = np.add.outer(found.logs, one.logs).ravel()
-        mass: Floats = np.multiply.outer(found.mass, one.mass).ravel()
-        kinds, at = np.unique(np.round(logs, 6), return_inverse=True)
-        found = Groups(kinds, _added(at, mass))
-    return found
+    return _characters(len(set(mask.alphabet)), mask.length - level, assumption)
+
+
+@lru_cache(maxsize=256)
+def _characters(letters: int, shown: int, assumption: Assumption) -> Groups:
+    """The groups of texts of so many characters. Of very many kinds, near ones are taken together.
+
+    Sizes are then off by a factor that is small beside how much they differ.
+    """
+    if not shown:
+        return Groups(np.zeros(1), np.ones(1))
+    found = _characters(letters, shown - 1, assumption)
+    one = Groups.of(weights(letters, assumption))
+    logs: Floats = np.add.outer(found.logs, one.logs).ravel()
+    mass: Floats = np.multiply.outer(found.mass, one.mass).ravel()
+    kinds, at = np.unique(np.round(logs, 6), return_inverse=True)
+    if len(kinds) > _MOST_KINDS:
+        wide = float(np.ptp(kinds)) / _MOST_KINDS
+        kinds, at = np.unique(np.floor(logs / wide), return_inverse=True)
+        kinds = (kinds + 0.5) * wide
+    return Groups(kinds, _added(at, mass))
 
 
 def _added(places: npt.NDArray[np.integer], mass: Floats, least: int = 0) -> Floats:

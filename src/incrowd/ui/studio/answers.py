@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,7 +35,6 @@ class Answers:
 
     asked: dict[tuple[str, Any], Future[Any]] = field(default_factory=dict)
     last: dict[str, Any] = field(default_factory=dict)
-    lost: set[tuple[str, Any]] = field(default_factory=set)  # asked once more: a process was lost
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def ask(
@@ -62,9 +60,6 @@ class Answers:
         except Exception as error:
             with self.lock:
                 self.asked.pop((name, key), None)
-                if isinstance(error, BrokenProcessPool) and (name, key) not in self.lost:
-                    self.lost.add((name, key))
-                    return None
             raise IncrowdError(CRASHED) from error
         self.last[name] = found
         return found

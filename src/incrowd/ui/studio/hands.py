@@ -25,6 +25,16 @@ T = TypeVar("T")
 CRASHED = "The work on the table ended without an answer: its process was lost. Try again."
 
 
+class _Asked(Future[T]):
+    """An answer that is waited for; it cannot be cancelled while a process is at work on it."""
+
+    inner: Future[T]
+
+    def cancel(self) -> bool:
+        """Let it be, if it has not begun."""
+        return self.inner.cancel() and super().cancel()
+
+
 class Hands:
     """Processes that answer questions about tables."""
 
@@ -33,20 +43,42 @@ class Hands:
         self._pool: ProcessPoolExecutor | None = None
 
     def ask(self, task: Callable[..., T], *given: Any) -> Future[T]:
-        """Have something done elsewhere; it and what it is given have to be plain."""
+        """Have something done elsewhere; it and what it is given have to be plain.
+
+        Where a process is lost, all that wait are lost with it: each is asked once more.
+        """
+        found: _Asked[T] = _Asked()
+        self._send(found, task, given, again=True)
+        return found
+
+    def _send(
+        self, found: _Asked[T], task: Callable[..., T], given: tuple[Any, ...], *, again: bool
+    ) -> None:
+        def answered(inner: Future[T]) -> None:
+            if found.done() or inner.cancelled():
+                return
+            error = inner.exception()
+            if isinstance(error, BrokenProcessPool) and again:
+                self._send(found, task, given, again=False)
+            elif error is not None:
+                found.set_exception(error)
+            else:
+                found.set_result(inner.result())
+
+        found.inner = self._submit(task, given)
+        found.inner.add_done_callback(answered)
+
+    def _submit(self, task: Callable[..., T], given: tuple[Any, ...]) -> Future[T]:
         with self._lock:
-            if self._pool is None:
-                self._pool = ProcessPoolExecutor(
-                    self._number, multiprocessing.get_context("spawn"), initializer=_quiet
-                )
-            try:
-                return self._pool.submit(task, *given)
-            except BrokenProcessPool:
-                self._pool.shutdown(wait=False)
-                self._pool = ProcessPoolExecutor(
-                    self._number, multiprocessing.get_context("spawn"), initializer=_quiet
-                )
-                return self._pool.submit(task, *given)
+            if self._pool is not None:
+                try:
+                    return self._pool.submit(task, *given)
+                except BrokenProcessPool:
+                    self._pool.shutdown(wait=False)
+            self._pool = ProcessPoolExecutor(
+                self._number, multiprocessing.get_context("spawn"), initializer=_quiet
+            )
+            return self._pool.submit(task, *given)
 
     def close(self) -> None:
         """Let all processes go."""

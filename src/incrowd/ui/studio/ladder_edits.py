@@ -236,7 +236,7 @@ def _plain_name(name: str) -> str:
 def _take(work: Work, name: str, hierarchy: Any, *, read: bool = False, kept: bool = True) -> None:
     """Have a column use a hierarchy, if it is one.
 
-        It is to be confirmed if it was ``read`` from the data or drawn after counts were seen; and, if
+    It is to be confirmed if it was ``read`` from the data or drawn after counts were seen; and, if
     that is ``kept``, where the one before was.
     """
     work.change(
