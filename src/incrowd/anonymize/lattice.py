@@ -24,8 +24,11 @@ from incrowd.measure.diversity import Protected
 
 Node = tuple[int, ...]
 MOST_NODES = 20_000_000
-_DENSE = 1 << 20  # so many cells are counted in place without a thought
-_DENSEST = 1 << 23  # and so many rather than sorted
+_DENSEST = 1 << 23  # so many cells are counted in place rather than sorted
+_SPARSE = 4  # with so many cells for each tuple, buckets are tried before cells are counted
+_SUMMED = 32  # axes are summed along together while they have so many places, or fewer
+_MIXED = np.uint64(0x9E3779B97F4A7C15)  # odd: its multiples spread over the highest bits
+_BUNDLED = 1 << 12  # columns are looked up together while their values make so many pairs, or fewer
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,32 @@ class Lattice:
     def coarser(self, node: Node) -> tuple[slice, ...]:
         """The places of all nodes that are nowhere finer, the node itself among them."""
         return tuple(slice(up, None) for up in self.place(node))
+
+    def below(self, marked: Bools) -> npt.NDArray[np.float32]:
+        """Over the lattice: how many of the marked nodes are nowhere coarser than each.
+
+        Sums along several axes at once are a product with a matrix of ones and zeros, exact as
+        long as they are below 2**24.
+        """
+        found, outer = marked.astype(np.float32).reshape(-1), 1
+        for sums in self._sums:
+            inner = self.size // (outer * len(sums))
+            parts = found.reshape((outer, len(sums), inner) if inner > 1 else (outer, len(sums)))
+            found = (sums @ parts if inner > 1 else parts @ sums.T).reshape(-1)
+            outer *= len(sums)
+        return found.reshape(self.shape)
+
+    @cached_property
+    def _sums(self) -> list[npt.NDArray[np.float32]]:
+        """For neighbouring axes, together of few places: which places are nowhere coarser."""
+        found = [np.ones((1, 1), dtype=np.float32)]
+        for length in self.shape:
+            one = np.tril(np.ones((length, length), dtype=np.float32))
+            if len(found[-1]) * length <= _SUMMED:
+                found[-1] = np.kron(found[-1], one)
+            else:
+                found.append(one)
+        return found
 
     def place(self, node: Node) -> Node:
         """Where the node is in an array that has the lattice's shape."""
@@ -167,7 +196,8 @@ class Rollups:
         self.protected = tuple(protected)
         self.total = frequencies.total
         self._wide: dict[Node, Codes] = {}
-        self._columns = [np.ascontiguousarray(column, np.intp) for column in frequencies.codes.T]
+        self._bundles = _bundles([len(one.groups[0]) for one in hierarchies], len(frequencies))
+        self._places = [self._placed(bundle) for bundle in self._bundles]
         ones = bool((frequencies.counts == 1).all())
         self._weights = None if ones else frequencies.counts.astype(np.float64)
 
@@ -184,9 +214,12 @@ class Rollups:
         buckets bounds what must be suppressed from below; mostly that decides.
         """
         keys, cells = self._keys(node)
-        if limit is not None and cells > _DENSE and self._exceeds(keys, k, limit):
+        if limit is not None and cells > _SPARSE * len(keys) and self._exceeds(keys, k, limit):
             return None
-        found, sizes, at = self._grouped(keys, cells, located=bool(self.protected))
+        grouped = self._grouped(keys, cells, k=k, limit=limit, located=bool(self.protected))
+        if grouped is None:
+            return None
+        found, sizes, at = grouped
         surely = sizes < k
         lost = surely
         for protected in self.protected:
@@ -203,7 +236,9 @@ class Rollups:
 
     def cells(self, node: Node) -> tuple[npt.NDArray[np.int64], Counts]:
         """The keys of the cells of a node, and their rows."""
-        return self._grouped(*self._keys(node), located=False)[:2]
+        grouped = self._grouped(*self._keys(node), located=False)
+        assert grouped is not None
+        return grouped[:2]
 
     def widths(self, at: int) -> list[int]:
         """How many groups a column has at each level."""
@@ -228,8 +263,8 @@ class Rollups:
         """For each column, how many rows have each code of level 0."""
         counts = self.frequencies.counts
         return [
-            np.bincount(column, weights=counts, minlength=len(hierarchy.groups[0])).astype(float)
-            for column, hierarchy in zip(self._columns, self.hierarchies, strict=True)
+            np.bincount(codes, weights=counts, minlength=len(hierarchy.groups[0])).astype(float)
+            for codes, hierarchy in zip(self.frequencies.codes.T, self.hierarchies, strict=True)
         ]
 
     def by_column(self, costs: Sequence[Sequence[Floats]]) -> list[Floats]:
@@ -244,6 +279,14 @@ class Rollups:
             for held, column, hierarchy in zip(self.held(), costs, self.hierarchies, strict=True)
         ]
 
+    def _placed(self, bundle: Sequence[int]) -> npt.NDArray[np.intp]:
+        """For each tuple, the place of its codes of level 0 among all of the bundled columns."""
+        places = np.zeros(len(self.frequencies), dtype=np.intp)
+        for at in bundle:
+            places *= len(self.hierarchies[at].groups[0])
+            places += self.frequencies.codes[:, at]
+        return places
+
     def _width(self, at: int, level: int) -> int:
         return len(self.hierarchies[at].labels[level])
 
@@ -252,24 +295,36 @@ class Rollups:
         cells = math.prod(self._width(at, level) for at, level in enumerate(node))
         if cells >= 2**62:
             return self._numbered(node)
-        keys = np.zeros(len(self.frequencies), dtype=np.int64)
-        stride = 1
-        for at in reversed(range(len(node))):
-            width = self._width(at, node[at])
-            if width > 1:
-                groups, column = self.hierarchies[at].groups[node[at]], self._columns[at]
-                if len(groups) < len(column):  # the fewer of both are multiplied
-                    keys += np.take(groups * np.int64(stride), column, mode="clip")
-                else:
-                    keys += np.take(groups, column, mode="clip") * np.int64(stride)
-                stride *= width
+        strides = [1] * len(node)
+        for at in reversed(range(len(node) - 1)):
+            strides[at] = strides[at + 1] * self._width(at + 1, node[at + 1])
+        keys: npt.NDArray[np.int64] | None = None
+        for bundle, places in zip(self._bundles, self._places, strict=True):
+            if all(self._width(at, node[at]) == 1 for at in bundle):
+                continue
+            found = np.take(self._table(bundle, node, strides), places, mode="clip")
+            keys = found if keys is None else np.add(keys, found, out=keys)
+        if keys is None:
+            keys = np.zeros(len(self.frequencies), dtype=np.int64)
         return keys, cells
+
+    def _table(
+        self, bundle: Sequence[int], node: Node, strides: Sequence[int]
+    ) -> npt.NDArray[np.int64]:
+        """What the codes of level 0 of some columns add to the key, for all that they may be."""
+        table = np.zeros((), dtype=np.int64)
+        for at in bundle:
+            groups = self.hierarchies[at].groups[node[at]]
+            table = np.add.outer(table, groups * np.int64(strides[at]))
+        return table.ravel()
 
     def _numbered(self, node: Node) -> tuple[npt.NDArray[np.int64], int]:
         """The same where such numbers would overflow: the cells met are numbered in order."""
         columns = [
-            hierarchy.groups[level][column]
-            for hierarchy, level, column in zip(self.hierarchies, node, self._columns, strict=True)
+            hierarchy.groups[level][codes]
+            for hierarchy, level, codes in zip(
+                self.hierarchies, node, self.frequencies.codes.T, strict=True
+            )
         ]
         codes = np.column_stack(columns).astype(np.int32)
         if not len(codes):
@@ -279,20 +334,34 @@ class Rollups:
         return place.astype(np.int64), len(first)
 
     def _exceeds(self, keys: npt.NDArray[np.int64], k: int, limit: int) -> bool:
-        buckets = max(min(2 * len(keys), _DENSE), 1 << 10)
-        held = np.bincount(keys % (buckets - 1), weights=self._weights)
-        return float(held[held < k].sum()) > limit
+        """Whether too many rows lie in small buckets, whichever cells share one."""
+        bits = min(max((2 * len(keys)).bit_length(), 10), 20)
+        mixed = keys.view(np.uint64) * _MIXED
+        mixed >>= np.uint64(64 - bits)
+        held = np.bincount(mixed.view(np.int64), weights=self._weights)
+        return float(np.where(held < k, held, 0).sum()) > limit
 
     def _grouped(
-        self, keys: npt.NDArray[np.int64], cells: int, *, located: bool
-    ) -> tuple[npt.NDArray[np.int64], Counts, npt.NDArray[np.int64]]:
-        """The distinct keys, their rows, and (if asked) where each tuple's key is among them."""
+        self,
+        keys: npt.NDArray[np.int64],
+        cells: int,
+        *,
+        located: bool,
+        k: int = 0,
+        limit: int | None = None,
+    ) -> tuple[npt.NDArray[np.int64], Counts, npt.NDArray[np.int64]] | None:
+        """The distinct keys, their rows, and (if asked) where each tuple's key is among them.
+
+        None if more than ``limit`` rows have cells of fewer than k, where that is told early.
+        """
         if not len(keys):
             nothing = np.zeros(0, dtype=np.int64)
             return nothing, nothing, nothing
         if cells <= max(min(_DENSEST, 16 * len(keys)), 1 << 12):
             held = np.bincount(keys, weights=self._weights, minlength=cells)
-            found = np.flatnonzero(held)
+            if limit is not None and float(np.where(held < k, held, 0).sum()) > limit:
+                return None
+            found = np.flatnonzero(held > 0)
             sizes = held[found].astype(np.int64)
         elif self._weights is None:  # each tuple is one row: where it stood does not matter
             ordered = np.sort(keys)
@@ -307,3 +376,20 @@ class Rollups:
             sizes = np.add.reduceat(self.frequencies.counts[order], first)
         at = np.searchsorted(found, keys) if located else np.zeros(0, dtype=np.int64)
         return found, sizes, at
+
+
+def _bundles(sizes: Sequence[int], tuples: int) -> list[list[int]]:
+    """Columns that are looked up together: in few bundles, none of too many combinations.
+
+    Where there are few tuples, to list combinations costs more than to look up once more.
+    """
+    most = min(_BUNDLED, tuples)
+    bundles: list[tuple[int, list[int]]] = []
+    for at in sorted(range(len(sizes)), key=lambda at: -sizes[at]):
+        for place, (size, bundle) in enumerate(bundles):
+            if size * sizes[at] <= most:
+                bundles[place] = (size * sizes[at], [*bundle, at])
+                break
+        else:
+            bundles.append((sizes[at], [at]))
+    return [sorted(bundle) for _, bundle in bundles]

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from incrowd.anonymize.lattice import Lattice, Node, NodeClasses, Rollups
 from incrowd.arrays import Bools, Floats, Progress
@@ -64,8 +65,8 @@ class Objective(Protocol):
         """Raise the bounds of other nodes."""
         ...
 
-    def next(self, open_: Floats) -> int:
-        """Which of the open bounds' places (flat) to look at; those not open are infinite."""
+    def next(self, open_: Bools) -> int:
+        """Which of the open places (flat) to look at."""
         ...
 
 
@@ -94,6 +95,7 @@ class Separable:
             ]
         )
         self.bound = self.order.copy()
+        self._below: npt.NDArray[np.float32] | None = None
 
     def loss(self, node: Node, classes: NodeClasses) -> float:
         """G(x) + p(x)."""
@@ -107,9 +109,18 @@ class Separable:
         penalty = self._penalty(node, classes, surely=True)
         np.maximum(self.bound[finer], self.order[finer] + penalty, out=self.bound[finer])
 
-    def next(self, open_: Floats) -> int:
-        """The highest: if it fails, all that is finer fails with it, and mostly it does."""
-        return int(np.argmax(np.where(np.isfinite(open_), open_, -np.inf)))
+    def next(self, open_: Bools) -> int:
+        """The one with the most open nodes finer than it: if it fails, they fail with it.
+
+        Such numbers only fall. They are counted again when one has fallen to less than half.
+        """
+        if self._below is not None:
+            place = int(np.argmax(np.where(open_, self._below, -1)))
+            finer = self._lattice.finer(self._lattice.at(place))
+            if 2 * np.count_nonzero(open_[finer]) >= self._below.flat[place]:
+                return place
+        self._below = self._lattice.below(open_)
+        return int(np.argmax(np.where(open_, self._below, -1)))
 
     def _penalty(self, node: Node, classes: NodeClasses, *, surely: bool) -> float:
         lost = classes.surely if surely else classes.lost
@@ -155,9 +166,9 @@ class ClassSizes:
             floor = (total - self._limit) / len(classes.sizes)
         np.maximum(self.bound[coarser], floor, out=self.bound[coarser])
 
-    def next(self, open_: Floats) -> int:
+    def next(self, open_: Bools) -> int:
         """The middle: what is decided there decides much above or below."""
-        return _middle(np.isfinite(open_), self.order)
+        return _middle(open_, self.order)
 
 
 def _coarseness(lattice: Lattice, rollups: Rollups) -> Floats:
@@ -266,12 +277,13 @@ class _Search:
     def open_node(self) -> Node | None:
         """A node that may be better than the best, or None."""
         best = np.inf if self._best is None else self._best[0]
-        open_ = np.where(self._closed | (self._goal.bound >= best), np.inf, self._goal.bound)
-        remaining = int(np.isfinite(open_).sum())
+        open_ = self._goal.bound < best
+        open_ &= ~self._closed
+        remaining = int(np.count_nonzero(open_))
         self._progress(self._lattice.size - remaining, self._lattice.size)
         if not remaining:
             return None
-        return self._lattice.at(self._goal.next(open_.ravel()))
+        return self._lattice.at(self._goal.next(open_))
 
     def polish(self) -> None:
         """Of equally good schemes prefer the finer: nothing is gained by hiding more."""
