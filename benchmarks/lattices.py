@@ -154,12 +154,17 @@ def jobs(data: Path | None, folder: Path, *, large: bool) -> list[Job]:
     def job(name: str, make: Callable[[Path], None], *others: dict[str, Any]) -> None:
         path = folder / f"table{len(found)}"
         make(path)
-        found.append(Job(name, str(path)))
+        found.append(Job(name, str(path), more={"seconds": 60.0} if large else {}))
         found.extend(Job(name, str(path), **other) for other in others)
 
-    none = {"suppression": 0.0}
+    none: dict[str, Any] = {"suppression": 0.0}
     if data is not None and not large:
-        other = [{"k": 50}, none, {"loss": "entropy"}, {"loss": "discernibility"}]
+        other: list[dict[str, Any]] = [
+            {"k": 50},
+            none,
+            {"loss": "entropy"},
+            {"loss": "discernibility"},
+        ]
         job("Adult, 9 columns", lambda path: adult(path, data), *other)
         job("Adult, 4 columns", lambda path: adult(path, data, FOUR))
     try:
@@ -189,9 +194,8 @@ def search(job: Job) -> dict[str, Any]:
     lattice = Lattice((0,) * len(hierarchies), tuple(h.height - 1 for h in hierarchies))
     limit = int(job.suppression * frequencies.total)
     start, worked = time.perf_counter(), time.process_time()
-    found: Any = optimal(
-        Rollups(hierarchies, frequencies), lattice, k=job.k, limit=limit, loss=job.loss, **job.more
-    )  # type: ignore[arg-type]
+    how: dict[str, Any] = {"k": job.k, "limit": limit, "loss": job.loss, **job.more}
+    found = optimal(Rollups(hierarchies, frequencies), lattice, **how)
     return {
         "seconds": time.perf_counter() - start,
         "processor": time.process_time() - worked,

@@ -303,26 +303,11 @@ def test_places_of_finer_and_coarser_nodes(
     assert len(found) == len(children)
 
 
-@given(ends=nodes_of, seed=st.integers(0, 100), most=st.sampled_from([1, 5, 32]))
-def test_marked_nodes_below_each_are_counted(
-    ends: list[tuple[int, int]], seed: int, most: int
-) -> None:
-    low, high = tuple(min(pair) for pair in ends), tuple(max(pair) for pair in ends)
-    lattice = Lattice(low, high)
-    marked = np.random.default_rng(seed).random(lattice.shape) < 0.4
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_SUMMED", most)
-        found = lattice.below(marked)
-    for place in range(lattice.size):
-        node = lattice.at(place)
-        expected = int(marked[lattice.finer(node)].sum())
-        assert int(found[lattice.place(node)]) == expected
-
-
 def test_a_lattice_of_too_many_nodes_is_refused() -> None:
     assert Lattice((0,) * 7, (9,) * 7).size == 10**7
     with pytest.raises(ParameterError, match="at most 20,000,000 schemes.*mondrian"):
-        Lattice((0,) * 8, (9,) * 8)
+        Lattice((0,) * 8, (9,) * 8).refuse_large()
+    Lattice((0,) * 7, (9,) * 7).refuse_large()
 
 
 def test_suppressed_counts_rows_not_classes() -> None:

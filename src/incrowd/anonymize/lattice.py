@@ -26,7 +26,6 @@ Node = tuple[int, ...]
 MOST_NODES = 20_000_000
 _DENSEST = 1 << 23  # so many cells are counted in place rather than sorted
 _SPARSE = 4  # with so many cells for each tuple, buckets are tried before cells are counted
-_SUMMED = 32  # axes are summed along together while they have so many places, or fewer
 _MIXED = np.uint64(0x9E3779B97F4A7C15)  # odd: its multiples spread over the highest bits
 _BUNDLED = 1 << 12  # columns are looked up together while their values make so many pairs, or fewer
 
@@ -42,7 +41,8 @@ class Lattice:
     low: Node
     high: Node
 
-    def __post_init__(self) -> None:
+    def refuse_large(self) -> None:
+        """Refuse more nodes than can be listed."""
         if self.size > MOST_NODES:
             raise ParameterError(
                 "levels",
@@ -92,32 +92,6 @@ class Lattice:
     def coarser(self, node: Node) -> tuple[slice, ...]:
         """The places of all nodes that are nowhere finer, the node itself among them."""
         return tuple(slice(up, None) for up in self.place(node))
-
-    def below(self, marked: Bools) -> npt.NDArray[np.float32]:
-        """Over the lattice: how many of the marked nodes are nowhere coarser than each.
-
-        Sums along several axes at once are a product with a matrix of ones and zeros, exact as
-        long as they are below 2**24.
-        """
-        found, outer = marked.astype(np.float32).reshape(-1), 1
-        for sums in self._sums:
-            inner = self.size // (outer * len(sums))
-            parts = found.reshape((outer, len(sums), inner) if inner > 1 else (outer, len(sums)))
-            found = (sums @ parts if inner > 1 else parts @ sums.T).reshape(-1)
-            outer *= len(sums)
-        return found.reshape(self.shape)
-
-    @cached_property
-    def _sums(self) -> list[npt.NDArray[np.float32]]:
-        """For neighbouring axes, together of few places: which places are nowhere coarser."""
-        found = [np.ones((1, 1), dtype=np.float32)]
-        for length in self.shape:
-            one = np.tril(np.ones((length, length), dtype=np.float32))
-            if len(found[-1]) * length <= _SUMMED:
-                found[-1] = np.kron(found[-1], one)
-            else:
-                found.append(one)
-        return found
 
     def place(self, node: Node) -> Node:
         """Where the node is in an array that has the lattice's shape."""
