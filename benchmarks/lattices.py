@@ -159,13 +159,8 @@ def jobs(data: Path | None, folder: Path, *, large: bool) -> list[Job]:
 
     none: dict[str, Any] = {"suppression": 0.0}
     if data is not None and not large:
-        other: list[dict[str, Any]] = [
-            {"k": 50},
-            none,
-            {"loss": "entropy"},
-            {"loss": "discernibility"},
-        ]
-        job("Adult, 9 columns", lambda path: adult(path, data), *other)
+        other = [{"loss": "entropy"}, {"loss": "discernibility"}, {"loss": "class-size"}]
+        job("Adult, 9 columns", lambda path: adult(path, data), {"k": 50}, none, *other)
         job("Adult, 4 columns", lambda path: adult(path, data, FOUR))
     try:
         from people import read
