@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incrowd.arrays import Bools, Counts, Floats, Places
+from incrowd.arrays import Bools, Counts, Floats
 from incrowd.codes.counted import CountNoise
 from incrowd.codes.frequency import Frequencies
 from incrowd.errors import ParameterError, check_whole, single
@@ -168,7 +168,7 @@ def _answers(table: Frequencies, shares: Sequence[Floats], regions: _Regions) ->
     answers = np.zeros(len(regions.restricted))
     sets, which = np.unique(regions.restricted, axis=0, return_inverse=True)
     for number, restricted in enumerate(sets):
-        columns = np.flatnonzero(restricted)
+        columns = np.flatnonzero(restricted).tolist()
         every = np.flatnonzero(which.ravel() == number)
         for start in range(0, len(every), _BLOCK):
             asked = every[start : start + _BLOCK]
@@ -181,7 +181,7 @@ def _answers(table: Frequencies, shares: Sequence[Floats], regions: _Regions) ->
     return answers / max(table.total, 1)
 
 
-def _in_rows(table: Frequencies, columns: Places, masses: Sequence[Floats]) -> Floats:
+def _in_rows(table: Frequencies, columns: Sequence[int], masses: Sequence[Floats]) -> Floats:
     """For each region, the rows expected in it, by the tuples of the table."""
     codes = [np.ascontiguousarray(table.codes[:, at]) for at in columns]
     answers = []
@@ -193,7 +193,7 @@ def _in_rows(table: Frequencies, columns: Places, masses: Sequence[Floats]) -> F
     return np.array(answers)
 
 
-def _in_cells(table: Frequencies, columns: Places, masses: Sequence[Floats]) -> Floats:
+def _in_cells(table: Frequencies, columns: Sequence[int], masses: Sequence[Floats]) -> Floats:
     """For each region, the rows expected in it, by the rows in every cell of its columns."""
     sizes = [mass.shape[1] for mass in masses]
     codes = np.zeros(len(table), dtype=np.int64)
