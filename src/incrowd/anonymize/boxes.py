@@ -14,9 +14,8 @@ that was dropped because it fails, or because its floor was not below the best l
 from __future__ import annotations
 
 import heapq
+import math
 from dataclasses import dataclass
-
-import numpy as np
 
 from incrowd.anonymize.lattice import Lattice, Node, NodeClasses
 from incrowd.anonymize.looks import Looks
@@ -37,7 +36,8 @@ class _Box:
 
     @property
     def size(self) -> int:
-        return Lattice(self.low, self.high).size
+        spans = zip(self.low, self.high, strict=True)
+        return math.prod(most - least + 1 for least, most in spans)
 
 
 def in_boxes(looks: Looks, lattice: Lattice, *, progress: Progress) -> float:
@@ -149,7 +149,7 @@ class _Search:
             float(step[most] - step[least]) if most > least else -1.0
             for step, least, most in zip(self._goal.steps, low, high, strict=True)
         ]
-        return int(np.argmax(spans))
+        return spans.index(max(spans))
 
     def _middle(self, at: int, least: int, most: int) -> int:
         """Where to split a column: the last level of the lower half."""

@@ -170,6 +170,7 @@ class Rollups:
         self.protected = tuple(protected)
         self.total = frequencies.total
         self._wide: dict[Node, Codes] = {}
+        self._widths = [[len(labels) for labels in one.labels] for one in hierarchies]
         self._bundles = _bundles([len(one.groups[0]) for one in hierarchies], len(frequencies))
         self._places = [self._placed(bundle) for bundle in self._bundles]
         ones = bool((frequencies.counts == 1).all())
@@ -216,7 +217,7 @@ class Rollups:
 
     def widths(self, at: int) -> list[int]:
         """How many groups a column has at each level."""
-        return [len(labels) for labels in self.hierarchies[at].labels]
+        return self._widths[at]
 
     def codes(self, node: Node, keys: npt.NDArray[np.int64]) -> Codes:
         """The codes, at the levels of the node, of classes named by their keys."""
@@ -262,19 +263,20 @@ class Rollups:
         return places
 
     def _width(self, at: int, level: int) -> int:
-        return len(self.hierarchies[at].labels[level])
+        return self._widths[at][level]
 
     def _keys(self, node: Node) -> tuple[npt.NDArray[np.int64], int]:
         """One number per tuple that names its class, in the order of the codes; their range."""
-        cells = math.prod(self._width(at, level) for at, level in enumerate(node))
+        widths = [self._widths[at][level] for at, level in enumerate(node)]
+        cells = math.prod(widths)
         if cells >= 2**62:
             return self._numbered(node)
         strides = [1] * len(node)
         for at in reversed(range(len(node) - 1)):
-            strides[at] = strides[at + 1] * self._width(at + 1, node[at + 1])
+            strides[at] = strides[at + 1] * widths[at + 1]
         keys: npt.NDArray[np.int64] | None = None
         for bundle, places in zip(self._bundles, self._places, strict=True):
-            if all(self._width(at, node[at]) == 1 for at in bundle):
+            if all(widths[at] == 1 for at in bundle):
                 continue
             found = np.take(self._table(bundle, node, strides), places, mode="clip")
             keys = found if keys is None else np.add(keys, found, out=keys)
@@ -286,11 +288,13 @@ class Rollups:
         self, bundle: Sequence[int], node: Node, strides: Sequence[int]
     ) -> npt.NDArray[np.int64]:
         """What the codes of level 0 of some columns add to the key, for all that they may be."""
-        table = np.zeros((), dtype=np.int64)
-        for at in bundle:
-            groups = self.hierarchies[at].groups[node[at]]
-            table = np.add.outer(table, groups * np.int64(strides[at]))
-        return table.ravel()
+        first, *others = (
+            self.hierarchies[at].groups[node[at]] * np.int64(strides[at]) for at in bundle
+        )
+        table: npt.NDArray[np.int64] = first
+        for more in others:
+            table = (table[:, None] + more).reshape(-1)
+        return table
 
     def _numbered(self, node: Node) -> tuple[npt.NDArray[np.int64], int]:
         """The same where such numbers would overflow: the cells met are numbered in order."""
