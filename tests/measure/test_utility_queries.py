@@ -132,6 +132,17 @@ def test_blocks_of_queries_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     assert queries(pair, count=50).mean_error == pytest.approx(whole.mean_error)
 
 
+@given(pair=pairs())
+def test_answers_by_cells_are_those_by_rows(pair: Pair) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        found = []
+        for dense in (0, 1 << 30):
+            patch.setattr(utility, "_DENSE", dense)
+            found.append(queries(pair, count=20))
+    assert found[0].median_error == pytest.approx(found[1].median_error, abs=1e-9)
+    assert found[0].mean_error == pytest.approx(found[1].mean_error, abs=1e-9)
+
+
 def test_too_many_tuples_are_sampled_by_weight(monkeypatch: pytest.MonkeyPatch) -> None:
     codes = np.arange(3000, dtype=np.int32)[:, None]
     heavy = np.where(codes[:, 0] < 1500, 9, 1).astype(np.int64)

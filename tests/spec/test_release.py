@@ -41,6 +41,7 @@ FIELDS = {
     "cut": ("median", CLASSES),
     "suppression": ("0", CLASSES),
     "suppressed": ("dropped", CLASSES),
+    "search_seconds": ("90", CLASSES),
     "algorithm": ("ola", CLASSES),
     "noise": ("laplace", "k-epsilon"),
     "bounds": ("class", "k-epsilon"),
@@ -53,8 +54,8 @@ WITH = {"formulas": ["format: csv"], "cut": ["algorithm: mondrian"]}
 # What each method refuses; of several, the one that comes first here is named.
 FOREIGN = {
     "safe": (
-        "loss", "candidates", "cut", "suppression", "suppressed", "algorithm",
-        "noise", "bounds", "confidence", "clamp",
+        "loss", "candidates", "cut", "suppression", "suppressed", "search_seconds",
+        "algorithm", "noise", "bounds", "confidence", "clamp",
     ),
     "k-epsilon": (
         "beta", "keep", "draw", "scheme", "slices", "already_sampled", "objective",
@@ -176,6 +177,18 @@ def test_a_mistyped_field_is_known_under_every_method(method: str) -> None:
             "{method: k-anonymity, cut: median}",
             "release: 'cut' does not belong to the algorithm 'ola'",
         ),
+        (
+            "{method: k-anonymity, algorithm: mondrian, search_seconds: 5}",
+            "release: 'search_seconds' does not belong to the algorithm 'mondrian'",
+        ),
+        (
+            "{method: k-epsilon, candidates: minimal, search_seconds: 5}",
+            "release: 'search_seconds' does not go with 'candidates: minimal'",
+        ),
+        ("{method: k-anonymity, search_seconds: 0}", "release.search_seconds: "),
+        ("{method: k-anonymity, search_seconds: -3}", "release.search_seconds: "),
+        ("{method: k-anonymity, search_seconds: .inf}", "release.search_seconds: "),
+        ("{method: k-anonymity, search_seconds: soon}", "release.search_seconds: "),
         ("{levels: {a: [2, 1]}}", "release: the levels of 'a' must rise; got 2, 1"),
         (
             "{method: k-anonymity, algorithm: cluster, levels: {a: 1}}",

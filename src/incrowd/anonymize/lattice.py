@@ -24,8 +24,10 @@ from incrowd.measure.diversity import Protected
 
 Node = tuple[int, ...]
 MOST_NODES = 20_000_000
-_DENSE = 1 << 20  # so many cells are counted in place without a thought
-_DENSEST = 1 << 23  # and so many rather than sorted
+_DENSEST = 1 << 23  # so many cells are counted in place rather than sorted
+_SPARSE = 4  # with so many cells for each tuple, buckets are tried before cells are counted
+_MIXED = np.uint64(0x9E3779B97F4A7C15)  # odd: its multiples spread over the highest bits
+_BUNDLED = 1 << 12  # columns are looked up together while their values make so many pairs, or fewer
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,8 @@ class Lattice:
     low: Node
     high: Node
 
-    def __post_init__(self) -> None:
+    def refuse_large(self) -> None:
+        """Refuse more nodes than can be listed."""
         if self.size > MOST_NODES:
             raise ParameterError(
                 "levels",
@@ -167,7 +170,9 @@ class Rollups:
         self.protected = tuple(protected)
         self.total = frequencies.total
         self._wide: dict[Node, Codes] = {}
-        self._columns = [np.ascontiguousarray(column, np.intp) for column in frequencies.codes.T]
+        self._widths = [[len(labels) for labels in one.labels] for one in hierarchies]
+        self._bundles = _bundles([len(one.groups[0]) for one in hierarchies], len(frequencies))
+        self._places = [self._placed(bundle) for bundle in self._bundles]
         ones = bool((frequencies.counts == 1).all())
         self._weights = None if ones else frequencies.counts.astype(np.float64)
 
@@ -184,9 +189,12 @@ class Rollups:
         buckets bounds what must be suppressed from below; mostly that decides.
         """
         keys, cells = self._keys(node)
-        if limit is not None and cells > _DENSE and self._exceeds(keys, k, limit):
+        if limit is not None and cells > _SPARSE * len(keys) and self._exceeds(keys, k, limit):
             return None
-        found, sizes, at = self._grouped(keys, cells, located=bool(self.protected))
+        grouped = self._grouped(keys, cells, k=k, limit=limit, located=bool(self.protected))
+        if grouped is None:
+            return None
+        found, sizes, at = grouped
         surely = sizes < k
         lost = surely
         for protected in self.protected:
@@ -203,11 +211,13 @@ class Rollups:
 
     def cells(self, node: Node) -> tuple[npt.NDArray[np.int64], Counts]:
         """The keys of the cells of a node, and their rows."""
-        return self._grouped(*self._keys(node), located=False)[:2]
+        grouped = self._grouped(*self._keys(node), located=False)
+        assert grouped is not None
+        return grouped[:2]
 
     def widths(self, at: int) -> list[int]:
         """How many groups a column has at each level."""
-        return [len(labels) for labels in self.hierarchies[at].labels]
+        return self._widths[at]
 
     def codes(self, node: Node, keys: npt.NDArray[np.int64]) -> Codes:
         """The codes, at the levels of the node, of classes named by their keys."""
@@ -228,8 +238,8 @@ class Rollups:
         """For each column, how many rows have each code of level 0."""
         counts = self.frequencies.counts
         return [
-            np.bincount(column, weights=counts, minlength=len(hierarchy.groups[0])).astype(float)
-            for column, hierarchy in zip(self._columns, self.hierarchies, strict=True)
+            np.bincount(codes, weights=counts, minlength=len(hierarchy.groups[0])).astype(float)
+            for codes, hierarchy in zip(self.frequencies.codes.T, self.hierarchies, strict=True)
         ]
 
     def by_column(self, costs: Sequence[Sequence[Floats]]) -> list[Floats]:
@@ -244,32 +254,55 @@ class Rollups:
             for held, column, hierarchy in zip(self.held(), costs, self.hierarchies, strict=True)
         ]
 
+    def _placed(self, bundle: Sequence[int]) -> npt.NDArray[np.intp]:
+        """For each tuple, the place of its codes of level 0 among all of the bundled columns."""
+        places = np.zeros(len(self.frequencies), dtype=np.intp)
+        for at in bundle:
+            places *= len(self.hierarchies[at].groups[0])
+            places += self.frequencies.codes[:, at]
+        return places
+
     def _width(self, at: int, level: int) -> int:
-        return len(self.hierarchies[at].labels[level])
+        return self._widths[at][level]
 
     def _keys(self, node: Node) -> tuple[npt.NDArray[np.int64], int]:
         """One number per tuple that names its class, in the order of the codes; their range."""
-        cells = math.prod(self._width(at, level) for at, level in enumerate(node))
+        widths = [self._widths[at][level] for at, level in enumerate(node)]
+        cells = math.prod(widths)
         if cells >= 2**62:
             return self._numbered(node)
-        keys = np.zeros(len(self.frequencies), dtype=np.int64)
-        stride = 1
-        for at in reversed(range(len(node))):
-            width = self._width(at, node[at])
-            if width > 1:
-                groups, column = self.hierarchies[at].groups[node[at]], self._columns[at]
-                if len(groups) < len(column):  # the fewer of both are multiplied
-                    keys += np.take(groups * np.int64(stride), column, mode="clip")
-                else:
-                    keys += np.take(groups, column, mode="clip") * np.int64(stride)
-                stride *= width
+        strides = [1] * len(node)
+        for at in reversed(range(len(node) - 1)):
+            strides[at] = strides[at + 1] * widths[at + 1]
+        keys: npt.NDArray[np.int64] | None = None
+        for bundle, places in zip(self._bundles, self._places, strict=True):
+            if all(widths[at] == 1 for at in bundle):
+                continue
+            found = np.take(self._table(bundle, node, strides), places, mode="clip")
+            keys = found if keys is None else np.add(keys, found, out=keys)
+        if keys is None:
+            keys = np.zeros(len(self.frequencies), dtype=np.int64)
         return keys, cells
+
+    def _table(
+        self, bundle: Sequence[int], node: Node, strides: Sequence[int]
+    ) -> npt.NDArray[np.int64]:
+        """What the codes of level 0 of some columns add to the key, for all that they may be."""
+        first, *others = (
+            self.hierarchies[at].groups[node[at]] * np.int64(strides[at]) for at in bundle
+        )
+        table: npt.NDArray[np.int64] = first
+        for more in others:
+            table = (table[:, None] + more).reshape(-1)
+        return table
 
     def _numbered(self, node: Node) -> tuple[npt.NDArray[np.int64], int]:
         """The same where such numbers would overflow: the cells met are numbered in order."""
         columns = [
-            hierarchy.groups[level][column]
-            for hierarchy, level, column in zip(self.hierarchies, node, self._columns, strict=True)
+            hierarchy.groups[level][codes]
+            for hierarchy, level, codes in zip(
+                self.hierarchies, node, self.frequencies.codes.T, strict=True
+            )
         ]
         codes = np.column_stack(columns).astype(np.int32)
         if not len(codes):
@@ -279,20 +312,34 @@ class Rollups:
         return place.astype(np.int64), len(first)
 
     def _exceeds(self, keys: npt.NDArray[np.int64], k: int, limit: int) -> bool:
-        buckets = max(min(2 * len(keys), _DENSE), 1 << 10)
-        held = np.bincount(keys % (buckets - 1), weights=self._weights)
-        return float(held[held < k].sum()) > limit
+        """Whether too many rows lie in small buckets, whichever cells share one."""
+        bits = min(max((2 * len(keys)).bit_length(), 10), 20)
+        mixed = keys.view(np.uint64) * _MIXED
+        mixed >>= np.uint64(64 - bits)
+        held = np.bincount(mixed.view(np.int64), weights=self._weights)
+        return float(np.where(held < k, held, 0).sum()) > limit
 
     def _grouped(
-        self, keys: npt.NDArray[np.int64], cells: int, *, located: bool
-    ) -> tuple[npt.NDArray[np.int64], Counts, npt.NDArray[np.int64]]:
-        """The distinct keys, their rows, and (if asked) where each tuple's key is among them."""
+        self,
+        keys: npt.NDArray[np.int64],
+        cells: int,
+        *,
+        located: bool,
+        k: int = 0,
+        limit: int | None = None,
+    ) -> tuple[npt.NDArray[np.int64], Counts, npt.NDArray[np.int64]] | None:
+        """The distinct keys, their rows, and (if asked) where each tuple's key is among them.
+
+        None if more than ``limit`` rows have cells of fewer than k, where that is told early.
+        """
         if not len(keys):
             nothing = np.zeros(0, dtype=np.int64)
             return nothing, nothing, nothing
         if cells <= max(min(_DENSEST, 16 * len(keys)), 1 << 12):
             held = np.bincount(keys, weights=self._weights, minlength=cells)
-            found = np.flatnonzero(held)
+            if limit is not None and float(np.where(held < k, held, 0).sum()) > limit:
+                return None
+            found = np.flatnonzero(held > 0)
             sizes = held[found].astype(np.int64)
         elif self._weights is None:  # each tuple is one row: where it stood does not matter
             ordered = np.sort(keys)
@@ -307,3 +354,20 @@ class Rollups:
             sizes = np.add.reduceat(self.frequencies.counts[order], first)
         at = np.searchsorted(found, keys) if located else np.zeros(0, dtype=np.int64)
         return found, sizes, at
+
+
+def _bundles(sizes: Sequence[int], tuples: int) -> list[list[int]]:
+    """Columns that are looked up together: in few bundles, none of too many combinations.
+
+    Where there are few tuples, to list combinations costs more than to look up once more.
+    """
+    most = min(_BUNDLED, tuples)
+    bundles: list[tuple[int, list[int]]] = []
+    for at in sorted(range(len(sizes)), key=lambda at: -sizes[at]):
+        for place, (size, bundle) in enumerate(bundles):
+            if size * sizes[at] <= most:
+                bundles[place] = (size * sizes[at], [*bundle, at])
+                break
+        else:
+            bundles.append((sizes[at], [at]))
+    return [sorted(bundle) for _, bundle in bundles]

@@ -108,6 +108,7 @@ def search(
     is what normalised loss leaves; more prefers fewer rows of more detail. ``target`` is the
     place of a column whose relation to the others is to be kept.
     """
+    lattice.refuse_large()  # noise is drawn for every scheme
     sensitivity = W * max(one.d for one in ramps)
     if target is not None:
         sensitivity *= 2 * (1 + _TOLD)

@@ -27,6 +27,7 @@ from incrowd.measure.labels import Cover, bins_of, cover, read_level
 from incrowd.measure.loss import average_class_size, discernibility, entropy_scale
 from incrowd.measure.noise import Noisiness
 from incrowd.measure.risk import Risk, risk
+from incrowd.measure.searched import Searched
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,8 @@ class Evaluation:
     each by its number of columns, and rows and classes are those of all slices.
 
     By labels, of any table: ``precision_by_column`` over the rows shown, ``losses``, ``risk``,
-    ``utility``, and ``noise`` where there is any; ``readings`` say how labels were read that mean
+    ``utility``, ``noise`` where there is any, and how good a scheme the ``search`` has found, which
+    the release alone knows; ``readings`` say how labels were read that mean
     different things at different levels of their hierarchy.
 
     By the levels of a safe release: its cells, the share of rows in cells that likely survive, how
@@ -137,6 +139,7 @@ class Evaluation:
     risk: Risk | None = None
     utility: Utility | None = None
     noise: Noisiness | None = None
+    search: Searched | None = None
     missing_columns: tuple[str, ...] = ()
     readings: tuple[str, ...] = ()
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.arrays import Codes, Counts, Floats
+from incrowd.arrays import Codes, Counts, Floats, Places
 from incrowd.codes.frequency import Frequencies, keys
 from incrowd.measure.labels import Cover
 
@@ -121,11 +121,19 @@ def label_at(cover: Cover, places: Codes) -> npt.NDArray[np.int64] | None:
 def _held(
     counts: Counts, columns: Sequence[Codes], covers: Sequence[Cover], codes: Sequence[int]
 ) -> float:
-    """How many original rows fit all labels of a class."""
-    fit = np.ones(len(counts), dtype=bool)
-    for column, cover, code in zip(columns, covers, codes, strict=True):
+    """How many original rows fit all labels of a class: narrow labels first, of what is left."""
+    places: Places | None = None
+    every = zip(columns, covers, codes, strict=True)
+    for column, cover, code in sorted(every, key=lambda one: _width(one[1], one[2])):
+        here = column if places is None else column[places]
         if code in cover.sets:
-            fit &= np.isin(column, cover.sets[code])
+            fit = np.isin(here, cover.sets[code])
         else:
-            fit &= (column >= cover.low[code]) & (column <= cover.high[code])
-    return float(counts[fit].sum())
+            fit = (here >= cover.low[code]) & (here <= cover.high[code])
+        places = np.flatnonzero(fit) if places is None else places[fit]
+    return float((counts if places is None else counts[places]).sum())
+
+
+def _width(cover: Cover, code: int) -> float:
+    """The share of a column's positions that a label covers, more or less."""
+    return float(cover.high[code] - cover.low[code] + 1) / float(cover.high.max() + 1)

@@ -7,6 +7,7 @@ reader sees. All of it is for the curator alone: none is covered by the guarante
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ _CHUNK = 1 << 13  # tuples whose shares are held at once
 _TUPLES = 200_000  # tuples that queries are answered on
 _SELECTED = 0.1  # of the domain of a query's columns, together
 _RARE = 0.001  # a query about a smaller share of the rows counts as one about this share
+_DENSE = 8  # with so many cells for each tuple or fewer, queries are answered by cells
 _BLOCK = 128  # queries whose masses per label are held at once
 
 
@@ -159,21 +161,50 @@ def _around(
 
 
 def _answers(table: Frequencies, shares: Sequence[Floats], regions: _Regions) -> Floats:
-    """For each region, the share of the rows expected in it."""
-    columns = np.ascontiguousarray(table.codes.T)
+    """For each region, the share of the rows expected in it.
+
+    Regions that restrict the same columns are answered together, by the rows of those columns.
+    """
     answers = np.zeros(len(regions.restricted))
-    for start in range(0, len(answers), _BLOCK):
-        chunk = slice(start, start + _BLOCK)
-        masses = [
-            mask[chunk].astype(np.float64) @ share.T
-            for mask, share in zip(regions.selected, shares, strict=True)
-        ]
-        for query, restricted in enumerate(regions.restricted[chunk]):
-            weights = table.counts.astype(np.float64)
-            for at in np.flatnonzero(restricted):
-                weights *= masses[at][query][columns[at]]
-            answers[start + query] = weights.sum()
+    sets, which = np.unique(regions.restricted, axis=0, return_inverse=True)
+    for number, restricted in enumerate(sets):
+        columns = np.flatnonzero(restricted).tolist()
+        every = np.flatnonzero(which.ravel() == number)
+        for start in range(0, len(every), _BLOCK):
+            asked = every[start : start + _BLOCK]
+            masses = [
+                regions.selected[at][asked].astype(np.float64) @ shares[at].T for at in columns
+            ]
+            cells = math.prod(mass.shape[1] for mass in masses)
+            answer = _in_cells if cells <= _DENSE * len(table) else _in_rows
+            answers[asked] = answer(table, columns, masses)
     return answers / max(table.total, 1)
+
+
+def _in_rows(table: Frequencies, columns: Sequence[int], masses: Sequence[Floats]) -> Floats:
+    """For each region, the rows expected in it, by the tuples of the table."""
+    codes = [np.ascontiguousarray(table.codes[:, at]) for at in columns]
+    answers = []
+    for place in range(len(masses[0])):
+        weights = table.counts.astype(np.float64)
+        for mass, code in zip(masses, codes, strict=True):
+            weights *= mass[place][code]
+        answers.append(weights.sum())
+    return np.array(answers)
+
+
+def _in_cells(table: Frequencies, columns: Sequence[int], masses: Sequence[Floats]) -> Floats:
+    """For each region, the rows expected in it, by the rows in every cell of its columns."""
+    sizes = [mass.shape[1] for mass in masses]
+    codes = np.zeros(len(table), dtype=np.int64)
+    for at, size in zip(columns, sizes, strict=True):
+        codes = codes * size + table.codes[:, at]
+    held = np.bincount(codes, weights=table.counts, minlength=math.prod(sizes))
+    left = masses[0] @ held.reshape(sizes[0], -1)
+    for mass, size in zip(masses[1:], sizes[1:], strict=True):
+        parts = left.reshape(len(mass), size, -1)
+        left = (mass[:, None, :] @ parts)[:, 0]
+    return np.asarray(left, dtype=np.float64).reshape(-1)
 
 
 def limited(table: Frequencies, most: int, seed: int) -> Frequencies:

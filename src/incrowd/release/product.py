@@ -22,6 +22,7 @@ from incrowd.engine.table import Table
 from incrowd.measure.evaluation import Evaluation, by_labels, invented
 from incrowd.measure.noise import Noisiness
 from incrowd.measure.outcome import outcome
+from incrowd.measure.searched import Searched
 from incrowd.measure.slices import together
 from incrowd.privacy.events import Event
 from incrowd.release.certificate import NoisyColumn, Promise
@@ -72,6 +73,7 @@ class Product:
     A safe release by levels names the ``crowd`` that survives as often as not, and the ``target``
     if it has one; one with noisy columns says how its ``noise`` is measured. Where cells were drawn
     elsewhere, ``original`` has those that are shown, and ``apart`` tells of the others.
+    Where a scheme was searched for among all, ``search`` tells how good it is.
     ``warnings`` are what the method itself has to say.
     """
 
@@ -87,6 +89,7 @@ class Product:
     crowd: float | None = None
     target: str | None = None
     noise: Callable[[], Noisiness] | None = None
+    search: Searched | None = None
     warnings: tuple[str, ...] = ()
     apart: Apart | None = None
 
@@ -149,12 +152,15 @@ class Product:
                 rest=self.apart.rest, before=self.apart.target,
             )  # fmt: skip
         found = by_labels(self.original, self.axes, self.shown, stars=False)
-        return found if self.noise is None else replace(found, noise=self.noise())
+        noise = None if self.noise is None else self.noise()
+        return replace(found, search=self.search, noise=noise)
 
     def said(self, found: Evaluation) -> tuple[str, ...]:
         """What the curator should know of the table, having measured it."""
         local = invented(self.original, self.axes, self.shown) if self.shown.local else ()
-        return (*self.warnings, *local, *(found.noise.warnings if found.noise else ()))
+        search = self.search
+        stopped = () if search is None or search.optimum else (search.words,)
+        return (*self.warnings, *stopped, *local, *(found.noise.warnings if found.noise else ()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -195,6 +195,7 @@ class ClassesSpec(CommonSpec):
     cut: Literal["balanced", "median"] | None = None
     suppression: Annotated[float, Field(ge=0, le=1)] | None = None
     suppressed: Literal["dropped", "starred"] | None = None
+    search_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     algorithm: Literal["ola", "mondrian", "cluster", "duplicate"] | None = None
 
     @property
@@ -206,9 +207,15 @@ class ClassesSpec(CommonSpec):
         algorithm = self.algorithm or "ola"
         for name, owner in (
             ("loss", "ola"), ("candidates", "ola"), ("suppression", "ola"), ("cut", "mondrian"),
+            ("search_seconds", "ola"),
         ):  # fmt: skip
             if getattr(self, name) and algorithm != owner:
                 raise ValueError(f"'{name}' does not belong to the algorithm '{algorithm}'")
+        if self.search_seconds is not None and self.candidates == "minimal":
+            raise ValueError(
+                "'search_seconds' does not go with 'candidates: minimal', which takes the time "
+                "that it needs"
+            )
         super()._refuse_misfits()
         if self.levels and algorithm != "ola":
             raise ValueError(f"'levels' do not belong to the algorithm '{algorithm}'")

@@ -94,6 +94,8 @@ def published(release: Release) -> list[str]:
             f"{gone} {found.suppressed:,} rows; normalised loss {found.loss:.4f}. "
             f"{chosen(certificate)}"
         )
+        if found.search is not None and found.search.optimum:  # or else it is warned of
+            lines.append(found.search.words)
         lines += [] if found.noise is None else noise_lines(found.noise)
     lines.insert(1, f"Private, for you alone: {release.curator / 'report.html'}")
     return [line for line in [*lines, *release.reasons] if line]

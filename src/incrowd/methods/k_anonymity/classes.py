@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from incrowd.anonymize.cluster import cluster, duplicate
-from incrowd.anonymize.lattice import Lattice, Rollups, lattice_between
+from incrowd.anonymize.lattice import MOST_NODES, Lattice, Rollups, lattice_between
 from incrowd.anonymize.mondrian import mondrian
-from incrowd.anonymize.ola import Optimum, minimal, optimal
+from incrowd.anonymize.ola import minimal, optimal
 from incrowd.arrays import Codes, Floats, Members, Progress
 from incrowd.codes.axis import boxes, positions
 from incrowd.codes.counted import Rows
@@ -24,12 +25,15 @@ from incrowd.codes.frequency import Frequencies, merged
 from incrowd.errors import IncrowdError
 from incrowd.measure import diversity
 from incrowd.measure.diversity import Protected
+from incrowd.measure.loss import LossName
+from incrowd.measure.searched import Searched
 from incrowd.privacy.randomness import Randomness
 from incrowd.spec.build import build
 from incrowd.spec.model import Column
 from incrowd.spec.release import ClassesSpec
 
 SUPPRESSION = 0.05
+SECONDS = 60.0  # of a search of more schemes than can be listed, where the spec says nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +41,9 @@ class Classes:
     """What the generalised columns show, for each distinct tuple of them.
 
     ``members`` numbers the class of each tuple, and is -1 where it is suppressed.
-    ``levels`` are those of a full-domain scheme, None where recoding is local. ``published``,
-    under k-Duplication alone, is how often each tuple of all columns is published.
+    ``levels`` are those of a full-domain scheme, None where recoding is local; ``search`` tells
+    whether it is the best of all. ``published``, under k-Duplication alone, is how often each
+    tuple of all columns is published.
     """
 
     labels: tuple[list[str | None], ...]
@@ -46,6 +51,7 @@ class Classes:
     members: Members
     levels: tuple[int, ...] | None
     published: npt.NDArray[np.int64] | None = None
+    search: Searched | None = None
 
     @property
     def shown(self) -> npt.NDArray[np.bool_]:
@@ -119,19 +125,23 @@ def _full_domain(
     progress: Progress,
 ) -> Classes:
     counted, rollups = rows.counted, rollups_of(rows, protected)
-    search = {
+    measure: LossName = release.loss or "normalised"
+    how: dict[str, Any] = {
         "k": k,
         "limit": suppressible(release, rows.frequencies.total),
-        "loss": release.loss or "normalised",
+        "loss": measure,
         "weights": weights,
         "progress": progress,
     }
-    lattice = lattice_of(rows, release)
-    scheme: Optimum
+    lattice, searched = lattice_of(rows, release), None
     if release.candidates == "minimal":
-        scheme = minimal(rollups, lattice, **search)[0]  # type: ignore[arg-type]
+        scheme = minimal(rollups, lattice, **how)[0]
     else:
-        scheme = optimal(rollups, lattice, **search)  # type: ignore[arg-type]
+        seconds = release.search_seconds or (SECONDS if lattice.size > MOST_NODES else None)
+        scheme = optimal(rollups, lattice, seconds=seconds, **how)
+        searched = Searched(
+            measure, scheme.loss, scheme.least, scheme.exact, lattice.size, scheme.evaluated
+        )
     found = rollups.classes(scheme.levels, k=k)
     assert found is not None
     members = rollups.members(scheme.levels, found)
@@ -143,7 +153,7 @@ def _full_domain(
         by_label = hierarchy.by_label(level)
         labels.append(list(hierarchy.labels[level]))
         codes.append(by_label[hierarchy.groups[level][counted.frequencies.codes[:, at]]])
-    return Classes(tuple(labels), np.column_stack(codes), members, scheme.levels)
+    return Classes(tuple(labels), np.column_stack(codes), members, scheme.levels, search=searched)
 
 
 def _local(

@@ -80,17 +80,21 @@ class Columns:
 
 
 def _searchable(release: ClassesSpec, declared: Declared) -> tuple[ClassesSpec, tuple[str, ...]]:
-    """The spec with an algorithm that can do it: cuts where there are too many schemes for OLA.
+    """The spec with an algorithm that surely ends: cuts where OLA may not search all schemes.
 
     Only where the spec leaves that open. It depends on no data.
     """
     schemes = math.prod(declared.height(name) for name in declared.names)
-    named = (release.algorithm, release.loss, release.candidates, release.suppression)
+    named = (
+        release.algorithm, release.loss, release.candidates, release.suppression,
+        release.search_seconds,
+    )  # fmt: skip
     if schemes <= MOST_NODES or release.levels or any(one is not None for one in named):
         return release, ()
     words = (
-        f"The columns have {schemes:.2g} schemes, more than OLA can search, so rows were put into "
-        "classes by cuts ('algorithm: mondrian'). 'levels' would leave fewer."
+        f"The columns have {schemes:.2g} schemes, more than can be searched to the end for sure, "
+        "so rows were put into classes by cuts ('algorithm: mondrian'). 'levels' would leave "
+        "fewer, and 'algorithm: ola' takes the best that it meets."
     )
     return release.model_copy(update={"algorithm": "mondrian"}), (words,)
 

