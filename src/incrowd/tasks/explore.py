@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from incrowd.anonymize.lattice import Lattice, Node, Rollups
-from incrowd.anonymize.ola import NoSchemeError, Objective, objective, optimal
+from incrowd.anonymize.objectives import Objective, objective
+from incrowd.anonymize.ola import NoSchemeError, optimal
 from incrowd.arrays import Floats, Progress
 from incrowd.codes.counted import Rows
 from incrowd.engine.table import Table
