@@ -14,12 +14,12 @@ from incrowd.spec.release import METHODS, ClassesSpec, KEpsilonSpec
 from incrowd.tasks.draft.draft import Draft
 
 Changes = dict[Place, Any]
-ROLES = {
-    "identifier": "Identifier: names somebody, left out",
-    "quasi": "Quasi: known of people, generalised",
-    "sensitive": "Sensitive: must not be told of anybody",
-    "noisy": "Noisy: shown with noise (k-epsilon)",
-    "drop": "Drop: left out",
+ROLES = {  # in short, and what becomes of the column
+    "identifier": ("Identifier", "It says who somebody is, and is left out."),
+    "quasi": ("Quasi-identifier", "Others may know it of somebody. It is generalised."),
+    "sensitive": ("Sensitive", "It must not be told of anybody."),
+    "noisy": ("Noisy", "Numbers that are shown with noise, by k-epsilon."),
+    "drop": ("Drop", "It is left out."),
 }
 _OF_ROLE = {  # what a column with another role cannot have
     "hierarchy": ("quasi", "sensitive"), "other": ("quasi", "sensitive"),
