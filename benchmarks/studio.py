@@ -45,11 +45,18 @@ def started(folder: Path, state: Path) -> tuple[RunningStudio, float]:
 def clicks(spec: str) -> dict[str, list[tuple[str, dict[str, str]]]]:
     """What is clicked, by name: for each the room and the form, in turn with what undoes it."""
     column, other = re.findall(r"^  (\w+): \{role: quasi", spec, re.M)[:2]
+    found = re.search(r"^  (\w+):.*intervals: \{from: (\d+), to: (\d+)", spec, re.M)
+    assert found is not None
+    ladder, ends = found[1], {"from": found[2], "to": found[3]}
     return {
         "role of a column": [
             ("data/role", {"column": column, "role": role}) for role in ("drop", "quasi")
         ],
         "unit": [("data/unit", {"unit": unit}) for unit in (other, "")],
+        "widths of a ladder": [
+            (f"hierarchies?column={ladder}", {"do": "ladder", **ends, "width": width})
+            for width in "82"
+        ],
         "epsilon": [
             ("privacy/settings", {"epsilon": f"{at / 16}", "delta": "1e-6"})
             for at in range(9, 29)  # each is solved once, and then known

@@ -134,7 +134,7 @@ def test_a_file_as_users_bring_it_on_a_phone(
 
 
 def test_the_keyboard_alone_suffices(studio: RunningStudio, chromium: Browser) -> None:
-    """From the first page to a role, by keys: what is focused is always to be seen."""
+    """From the first page to a verified release: what is focused is always to be seen."""
     with visiting(chromium, studio.link()) as page:
 
         def tab_to(selector: str) -> None:
@@ -158,3 +158,17 @@ def test_the_keyboard_alone_suffices(studio: RunningStudio, chromium: Browser) -
         tab_to("a.button")
         page.keyboard.press("Enter")
         page.wait_for_url("**/hierarchies")
+        tab_to("nav.steps a[href$='/publish']")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/publish")
+        settled(page)
+        tab_to("#name")
+        page.keyboard.press("Control+A")
+        page.keyboard.type("by-keys")
+        tab_to("#publish")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#download")
+        tab_to("#verify")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".verdict.fine")
+    assert verify(studio.folder / "by-keys") == []

@@ -88,6 +88,17 @@ def test_a_spec_may_not_lead_elsewhere(desk: Desk, tmp_path: Path) -> None:
     assert Desk(desk.home, anywhere=True).resume(spec).read().rows() == 1
 
 
+def test_a_hierarchy_may_not_lie_elsewhere(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path.parent / "ages.csv").write_text("1;*\n")
+    spec = desk.home / "away.yaml"
+    spec.write_text(
+        "table: people.csv\n"
+        "columns: {age: {role: quasi, hierarchy: {csv: ../ages.csv}}, town: {role: drop}}\n"
+    )
+    with pytest.raises(IncrowdError, match="does not lie below"):
+        desk.resume(spec)
+
+
 def test_the_shelf_has_tables_and_specs_and_nothing_else(desk: Desk) -> None:
     desk.open("people.csv")
     for name in ("notes.md", "other.yaml", ".people.csv"):

@@ -33,6 +33,32 @@ def test_a_wrong_token_is_refused_and_a_link_works_once(studio: RunningStudio) -
     assert "set-cookie" not in again.headers
 
 
+def test_a_browser_that_is_in_keeps_its_desk(studio: RunningStudio, browser: Browser) -> None:
+    """The next link in the same browser leads to where it is, and is not used up."""
+    link = studio.link()
+    answer = browser.get(link.partition(studio.host)[2])
+    assert answer.status == 303
+    assert "set-cookie" not in answer.headers
+    assert studio.link() == link
+
+
+def test_studios_of_one_machine_do_not_share_a_cookie(
+    studio: RunningStudio, browser: Browser
+) -> None:
+    assert browser.cookie.startswith(f"incrowd-studio-{studio.host.rpartition(':')[2]}=")
+
+
+@pytest.mark.parametrize("back", ["//evil.example", "https://evil.example", ""])
+def test_nothing_leads_to_another_site(browser: Browser, tmp_path: Path, back: str) -> None:
+    path = tmp_path / "led.csv"
+    path.write_text("age\n" + "\n".join(map(str, range(20, 60))))
+    work = browser.opened(path)
+    answer = browser.ask("POST", f"{work}/undo", "", {"X-Back": back})
+    assert answer.place == f"{work}/data"
+    refused = browser.ask("POST", "/open", "place=../x", {"X-Back": back})
+    assert "evil" not in refused.text.partition("does not lie")[2]
+
+
 def test_a_made_up_cookie_is_refused(studio: RunningStudio, browser: Browser) -> None:
     name = browser.cookie.partition("=")[0]
     assert Browser(studio.host, f"{name}=guess").get("/").status == 403

@@ -47,7 +47,8 @@ def studio(
     if not folder.is_dir():
         raise IncrowdError(f"'{folder}' is no folder. Make it, or name another.")
     listens = _listens(host, int(check_whole("port", parsed("port", port), 0)))
-    address = f"{host}:{listens.getsockname()[1]}"
+    named = f"[{host}]" if ":" in host else host
+    address = f"{named}:{listens.getsockname()[1]}"
     if not ipaddress.ip_address(host).is_loopback:
         say(f"Anybody who can reach {address} and has the link can read your tables.")
 

@@ -163,6 +163,9 @@ class Desk:
     def resume(self, spec: Path, place: str | None = None) -> Work:
         """Go on with a spec and the table that it names, or one that was uploaded for it."""
         file = load(spec)
+        for column in file.spec.columns.values():
+            if column.hierarchy is not None and column.hierarchy.csv is not None:
+                self.inside(str(file.folder / column.hierarchy.csv.file))
         if place is None:
             if file.spec.table is None:
                 raise IncrowdError(f"'{spec.name}' names no table. Open the table instead.")

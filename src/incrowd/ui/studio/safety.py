@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Sequence
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -26,7 +26,6 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-COOKIE = "incrowd-studio"
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -79,8 +78,10 @@ class Doors:
 class Guard:
     """Lets through what may be asked, and puts headers on every answer."""
 
-    def __init__(self, app: ASGIApp, doors: Doors, hosts: Iterable[str]) -> None:
+    def __init__(self, app: ASGIApp, doors: Doors, hosts: Sequence[str]) -> None:
         self._app, self._doors, self._hosts = app, doors, frozenset(hosts)
+        # A browser has one set of cookies for all ports: each studio has a name of its own.
+        self._cookie = f"incrowd-studio-{hosts[0].rpartition(':')[2]}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -105,7 +106,7 @@ class Guard:
         token = request.query_params.get("token")
         if token is not None and request.method == "GET":
             return self._enter(request, token)
-        secret = request.cookies.get(COOKIE, "")
+        secret = request.cookies.get(self._cookie, "")
         if not self._doors.knows(secret):
             return _no(
                 403, "Open the link that the terminal shows: it lets a browser in, and works once."
@@ -114,9 +115,9 @@ class Guard:
         return None
 
     def _enter(self, request: Request, token: str) -> Response:
-        """Let a browser in, and take the token out of its address."""
-        secret = self._doors.enter(token)
-        inside = self._doors.knows(request.cookies.get(COOKIE, ""))
+        """Let a browser in, unless it is in, and take the token out of its address."""
+        inside = self._doors.knows(request.cookies.get(self._cookie, ""))
+        secret = None if inside else self._doors.enter(token)
         if secret is None and not inside:
             return _no(403, "This link was used, or is not of this studio. See the terminal.")
         left = {
@@ -125,7 +126,7 @@ class Guard:
         query = f"?{urlencode(left, doseq=True)}" if left else ""
         answer = RedirectResponse(f"{request.url.path}{query}", status_code=303)
         if secret is not None:
-            answer.set_cookie(COOKIE, secret, httponly=True, samesite="strict", path="/")
+            answer.set_cookie(self._cookie, secret, httponly=True, samesite="strict", path="/")
         return answer
 
 

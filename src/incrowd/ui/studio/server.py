@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -117,6 +117,12 @@ class Form(Mapping[str, str]):
         return [value for other, value in self._pairs if other == name]
 
 
+def back_of(request: Request, otherwise: str = "/") -> str:
+    """The page of the studio that a request was sent from."""
+    path = request.headers.get("x-back", "")
+    return path if path.startswith("/") and not path.startswith("//") else otherwise
+
+
 async def form_of(request: Request) -> Form:
     """The form of a request."""
     parts, size = [], 0
@@ -154,7 +160,7 @@ def form_route(path: str, handler: Handler) -> Route:
     return Route(path, answered, methods=["POST"])
 
 
-def make(studio: Studio, doors: Doors, hosts: Iterable[str]) -> ASGIApp:
+def make(studio: Studio, doors: Doors, hosts: Sequence[str]) -> ASGIApp:
     """The whole app."""
     from incrowd.ui.studio import rooms
 
@@ -170,7 +176,7 @@ def make(studio: Studio, doors: Doors, hosts: Iterable[str]) -> ASGIApp:
             return PlainTextResponse(str(error), status_code=status)
         return studio.page(
             "refused.html", room="", status=status, words=str(error),
-            back=request.headers.get("x-back", "/"),
+            back=back_of(request),
         )  # fmt: skip
 
     def failed(request: Request, error: Exception) -> Response:

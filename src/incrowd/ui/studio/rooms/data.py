@@ -10,6 +10,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from incrowd.codes.values import canonical
+from incrowd.engine.table import TableError
 from incrowd.errors import IncrowdError
 from incrowd.spec.model import PersonId
 from incrowd.tasks.check import Finding
@@ -22,6 +24,7 @@ from incrowd.ui.studio.hands import CRASHED, Subject
 from incrowd.ui.studio.server import Form, Studio, form_route
 
 T = TypeVar("T")
+_FIRST = 6  # rows that are shown
 _MOMENT = 0.08  # seconds that a page waits for what may be there at once
 
 
@@ -53,7 +56,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
             "data.html", room="data", work=work, rows=rows, roles=edits.ROLES,
             unit=unit.id if isinstance(unit, PersonId) else "",
             whole=[one for one in found or () if one.column is None],
-            personal=work.guessed.personal(), waiting=waiting or found is None,
+            personal=work.guessed.personal(), first=_first(work), waiting=waiting or found is None,
             guessed=sum(1 for row in rows for one in row.confirm if one in FREE),
         )  # fmt: skip
 
@@ -81,6 +84,23 @@ def routes(studio: Studio) -> list[BaseRoute]:
         form_route("/work/{work}/data/confirm", confirm),
         form_route("/work/{work}/data/unit", unit),
     ]
+
+
+def _first(work: Work) -> list[list[str | None]]:
+    """Some of the first rows, as they are written; of columns without single values, nothing."""
+    known: list[list[str | None]] | None = work.kept.get("first")
+    if known is None:
+        head = work.table.head(_FIRST)
+        try:
+            known = [
+                [canonical(values[at]) for values, at in zip(tally.values, codes, strict=True)]
+                for tally in head.tallies(work.table.columns)
+                for codes in tally.codes.tolist()
+            ]
+        except TableError:
+            known = []
+        work.kept["first"] = known
+    return known
 
 
 def _again(work: Work) -> Response:

@@ -15,12 +15,11 @@ from incrowd.privacy.rounded import rounded
 from incrowd.release.certificate import Certificate
 from incrowd.release.ledger import Budget, Ledger, Spend
 from incrowd.release.verify import read_certificate
+from incrowd.tasks.budget import ledgers
 from incrowd.ui.results import promise
 from incrowd.ui.studio.rooms.publish import zip_of
 from incrowd.ui.studio.rooms.verify import releases
 from incrowd.ui.studio.server import MissingError, Studio
-
-_SQLITE = b"SQLite format 3\0"
 
 
 @dataclass(frozen=True)
@@ -78,21 +77,6 @@ def routes(studio: Studio) -> list[BaseRoute]:
         return zip_of(found[0])
 
     return [Route("/history", page), Route("/history/release.zip", zipped)]
-
-
-def ledgers(home: Path) -> list[Path]:
-    """The files of a folder that are ledgers."""
-    found = []
-    for path in sorted(home.iterdir()):
-        try:
-            with path.open("rb") as file:
-                if file.read(16) != _SQLITE:
-                    continue
-            Ledger(path).budget()
-        except (OSError, IncrowdError):
-            continue
-        found.append(path)
-    return found
 
 
 def books(home: Path) -> list[Book]:

@@ -15,7 +15,7 @@ from incrowd.errors import IncrowdError
 from incrowd.tasks.sample import SPECS as SAMPLES
 from incrowd.tasks.sample import sample
 from incrowd.ui.studio.desk import SPECS, Desk, Work
-from incrowd.ui.studio.server import Form, Studio, form_route, land
+from incrowd.ui.studio.server import Form, Studio, back_of, form_route, land
 
 
 def routes(studio: Studio) -> list[BaseRoute]:
@@ -61,7 +61,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
     def back(request: Request, _form: Form) -> Response:
         work = studio.work(request)
         work.go_back()
-        return RedirectResponse(request.headers.get("x-back", _address(work)), status_code=303)
+        return RedirectResponse(back_of(request, _address(work)), status_code=303)
 
     return [
         Route("/", start),
