@@ -28,7 +28,8 @@ papers: $(VENV)/.run ## Compute the tables and figures of both papers again (two
 test: java browser $(VENV)/.test ## Set up, then lint, check types and run all tests
 	@echo "== ruff"; $(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@echo "== mypy"; $(BIN)/mypy
-	@echo "== pytest"; $(BIN)/pytest -n auto --dist worksteal
+	@# one process more than there are cores: tests of clusters and browsers wait for others
+	@echo "== pytest"; $(BIN)/pytest --dist worksteal -n $$($(BIN)/python -c 'import os; print(1 + (os.cpu_count() or 1))')
 
 lint: $(VENV)/.test ## Lint and check types only
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

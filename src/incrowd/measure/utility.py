@@ -166,6 +166,8 @@ def _answers(table: Frequencies, shares: Sequence[Floats], regions: _Regions) ->
     Regions that restrict the same columns are answered together, by the rows of those columns.
     """
     answers = np.zeros(len(regions.restricted))
+    if not len(table):
+        return answers
     sets, which = np.unique(regions.restricted, axis=0, return_inverse=True)
     for number, restricted in enumerate(sets):
         columns = np.flatnonzero(restricted).tolist()
