@@ -69,6 +69,13 @@ class Browser:
 @contextmanager
 def studio(home: Path, **begin: Any) -> Iterator[Browser]:
     """A studio of a folder, and a browser that has come in by its link."""
+    with served(home, **begin) as (port, token):
+        yield Browser(port, token)
+
+
+@contextmanager
+def served(home: Path, **begin: Any) -> Iterator[tuple[int, str]]:
+    """A studio of a folder: its port, and the token that lets a browser in."""
     listens = socket.socket()
     listens.bind(("127.0.0.1", 0))
     port = listens.getsockname()[1]
@@ -82,7 +89,7 @@ def studio(home: Path, **begin: Any) -> Iterator[Browser]:
     try:
         while not server.started:
             time.sleep(0.01)
-        yield Browser(port, doors.token)
+        yield port, doors.token
     finally:
         server.should_exit = True
         thread.join()

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import http.client
-import socket
-import threading
-import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-import uvicorn
+from support import studio as asks
+from support.rooms import served
 
 from incrowd.engine.source import local_engine
 from incrowd.spec.file import SpecFile, load
 from incrowd.spec.model import Column
-from incrowd.ui.studio.safety import Doors
-from incrowd.ui.studio.server import Studio, make
 
 NASTY = "<b>\"o'dd&"
 SPEC = f"""\
@@ -34,42 +28,21 @@ release: {{method: safe, epsilon: 1.0, delta: 1.0e-6}}
 """
 
 
-class Here:
-    """Hands that do at once what they are asked."""
-
-    def ask(self, task: Callable[..., Any], *given: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        try:
-            future.set_result(task(*given))
-        except Exception as error:  # noqa: BLE001 - as another process hands it on
-            future.set_exception(error)
-        return future
-
-    def close(self) -> None:
-        pass
-
-
 class Browser:
     """A browser that came in by the link, on the page of one work."""
 
     def __init__(self, port: int, folder: Path, token: str) -> None:
-        self.host, self.folder = f"127.0.0.1:{port}", folder
+        self.folder, self._asks = folder, asks.Browser(f"127.0.0.1:{port}")
         _, headers, _ = self.ask("GET", f"/?token={token}")
-        self.cookie = headers["set-cookie"].split(";")[0]
+        self._asks.cookie = headers["set-cookie"].split(";")[0]
         _, headers, _ = self.ask("GET", "/")
         self.work = headers["location"].rpartition("/")[0]
 
     def ask(
         self, method: str, path: str, body: str | bytes | None = None, **more: str
     ) -> tuple[int, Any, str]:
-        line = http.client.HTTPConnection(self.host, timeout=30)
-        headers = {"Host": self.host, "Origin": f"http://{self.host}", **more}
-        headers |= {"Cookie": self.cookie} if hasattr(self, "cookie") else {}
-        line.request(method, path, body, headers)
-        answer = line.getresponse()
-        text = answer.read().decode()
-        line.close()
-        return answer.status, {k.lower(): v for k, v in answer.getheaders()}, text
+        answer = self._asks.ask(method, path, body, more)
+        return answer.status, answer.headers, answer.text
 
     def page(self, column: str | None = None, **more: str) -> str:
         query = urlencode(({"column": column} if column else {}) | more)
@@ -113,23 +86,8 @@ def browser(tmp_path: Path) -> Iterator[Browser]:
             "name": [f"n{i}" for i in range(rows)],
         }
     ).write(tmp_path / "t.csv")
-    listens = socket.socket()
-    listens.bind(("127.0.0.1", 0))
-    port = listens.getsockname()[1]
-    studio, doors = Studio(tmp_path, table="t.yaml"), Doors()
-    studio.hands = Here()  # type: ignore[assignment]
-    app = make(studio, doors, [f"127.0.0.1:{port}"])
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="on"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listens]})
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    try:
-        yield Browser(port, tmp_path, doors.token)
-    finally:
-        server.should_exit = True
-        thread.join()
-        listens.close()
+    with served(tmp_path, table="t.yaml") as (port, token):
+        yield Browser(port, tmp_path, token)
 
 
 FIELDS = {"do": "ladder", "from": "0", "to": "99", "step": "1", "open": "none", "by": "widths"}
