@@ -174,7 +174,8 @@ def test_what_noise_did_is_measured_where_the_rows_are(engine: SparkEngine) -> N
         columns={"height": {"role": "noisy", "precision": 0.1}},
     )
     here, there = (
-        publish(one.from_columns(PEOPLE), asked).evaluation for one in (local_engine(), engine)
+        publish(one.from_columns(PEOPLE), asked, bits=SeededRandomness(4)).evaluation
+        for one in (local_engine(), engine)
     )
     assert here.noise is not None
     assert there.noise is not None
@@ -186,7 +187,8 @@ def test_what_noise_did_is_measured_where_the_rows_are(engine: SparkEngine) -> N
     risks = [noise.simulated.linking for noise in (here.noise, there.noise) if noise.simulated]
     assert risks[1].mean == pytest.approx(risks[0].mean, rel=0.15)
     assert there.noise.suppressed_by_confidence == pytest.approx(
-        here.noise.suppressed_by_confidence, rel=0.2
+        here.noise.suppressed_by_confidence,
+        rel=0.3,  # whole classes at a time
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,9 @@ from support.studio import RunningStudio
 from support.web import accessible, visiting
 
 from incrowd.release.verify import verify
-from incrowd.spec.file import load
+from incrowd.spec.file import load, parse
+from incrowd.tasks.publish import publish
+from incrowd.tasks.sample import SPECS, sample
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -31,7 +34,7 @@ def room(page: Page, name: str) -> None:
 
 
 def test_the_sample_table_by_clicks(studio: RunningStudio, chromium: Browser) -> None:
-    with visiting(chromium, studio.link()) as page:
+    with visiting(chromium, studio) as page:
         page.click("button[value=voters]")
         page.wait_for_selector("#column-0 svg")
         settled(page)
@@ -99,7 +102,7 @@ def test_a_file_as_users_bring_it_on_a_phone(
     studio: RunningStudio, chromium: Browser, patients: Path
 ) -> None:
     with visiting(
-        chromium, studio.link(), viewport={"width": 380, "height": 760}, color_scheme="dark"
+        chromium, studio, viewport={"width": 380, "height": 760}, color_scheme="dark"
     ) as page:
         page.set_input_files("input[data-pick]", patients)
         page.wait_for_url("**/data")
@@ -133,9 +136,42 @@ def test_a_file_as_users_bring_it_on_a_phone(
         page.wait_for_selector(".verdict.fine")
 
 
+def test_releases_of_anybody_are_verified(
+    studio: RunningStudio, chromium: Browser, tmp_path: Path
+) -> None:
+    """Handed in as a zip file or as a folder; what was changed is red, with the reason."""
+    theirs = tmp_path / "theirs"
+    publish(sample("patients", rows=3_000), parse(SPECS["patients"]), output=theirs)
+    packed = shutil.make_archive(str(tmp_path / "packed"), "zip", tmp_path, "theirs")
+    with visiting(chromium, studio) as page:
+        page.click("nav.tools a[href='/verify']")
+        page.set_input_files("input[accept='.zip']", packed)
+        page.wait_for_selector(".verdict.fine")
+        page.set_input_files("input[webkitdirectory]", theirs)
+        page.wait_for_selector(".verdict.fine:has-text('theirs holds')")
+        (theirs / "data.parquet").write_bytes(b"PAR1 and nothing more PAR1")
+        page.set_input_files("input[webkitdirectory]", theirs)
+        page.wait_for_selector(".verdict.bad")
+        assert "The file 'data.parquet' was changed" in page.inner_text(".verdict")
+        assert accessible(page) == []
+
+
+def test_a_file_is_dropped(studio: RunningStudio, chromium: Browser) -> None:
+    with visiting(chromium, studio) as page:
+        rows = "".join(f"{20 + at % 40},{'ab'[at % 2]}\\n" for at in range(100))
+        dropped = page.evaluate_handle(f"""() => {{
+            const held = new DataTransfer();
+            held.items.add(new File(["age,town\\n{rows}"], "dropped.csv"));
+            return held;
+        }}""")
+        page.dispatch_event("[data-drop]", "drop", {"dataTransfer": dropped})
+        page.wait_for_url("**/data")
+        assert "dropped" in page.inner_text(".subject")
+
+
 def test_the_keyboard_alone_suffices(studio: RunningStudio, chromium: Browser) -> None:
     """From the first page to a verified release: what is focused is always to be seen."""
-    with visiting(chromium, studio.link()) as page:
+    with visiting(chromium, studio) as page:
 
         def tab_to(selector: str) -> None:
             for _ in range(120):

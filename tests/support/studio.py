@@ -120,22 +120,27 @@ class RunningStudio:
             time.sleep(0.02)
         raise AssertionError(self.said)
 
+    def used(self, link: str) -> None:
+        """Wait until there is another link than one that was used."""
+        end = time.monotonic() + WAIT
+        while self.link() == link and time.monotonic() < end:
+            time.sleep(0.01)
+
     def browser(self) -> Browser:
         """A new browser that came in by the link."""
         link = self.link()
         path = link.partition(self.host)[2]
         answer = Browser(self.host).ask("GET", path, headers={"Origin": ""})
         assert answer.status == 303, answer.text
-        end = time.monotonic() + WAIT
-        while self.link() == link and time.monotonic() < end:
-            time.sleep(0.01)
+        self.used(link)
         return Browser(self.host, answer.headers["set-cookie"].partition(";")[0])
 
     def stop(self) -> None:
         """End it as Ctrl-C does."""
         self.process.terminate()
         self.process.wait(timeout=WAIT)
-        self._thread.join()
+        self._thread.join(timeout=WAIT)
+        assert not self._thread.is_alive(), "something of the studio outlives it"
 
 
 @pytest.fixture(scope="session")

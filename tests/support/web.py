@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
+from support.studio import RunningStudio
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -31,9 +32,10 @@ def chromium() -> Iterator[Browser]:
 
 
 @contextmanager
-def visiting(browser: Browser, link: str, **settings: Any) -> Iterator[Page]:
+def visiting(browser: Browser, studio: RunningStudio, **settings: Any) -> Iterator[Page]:
     """A page of a new user; at the end nothing was loaded from elsewhere, nothing complained."""
-    host, wrong = urlsplit(link).netloc, list[str]()
+    link, wrong = studio.link(), list[str]()
+    host = urlsplit(link).netloc
     context = browser.new_context(**settings)
     context.set_default_timeout(60_000)
     context.on("request", lambda one: _same(one.url, host, wrong))
@@ -41,6 +43,7 @@ def visiting(browser: Browser, link: str, **settings: Any) -> Iterator[Page]:
     context.on("weberror", lambda one: wrong.append(str(one.error)))
     page = context.new_page()
     page.goto(link)
+    studio.used(link)
     yield page
     context.close()
     assert wrong == []

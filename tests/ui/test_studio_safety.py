@@ -65,8 +65,10 @@ def test_a_made_up_cookie_is_refused(studio: RunningStudio, browser: Browser) ->
 
 
 def test_the_cookie_is_for_this_site_and_for_no_script(studio: RunningStudio) -> None:
-    path = studio.link().partition(studio.host)[2]
+    link = studio.link()
+    path = link.partition(studio.host)[2]
     cookie = Browser(studio.host).ask("GET", path, headers={"Origin": ""}).headers["set-cookie"]
+    studio.used(link)
     assert "httponly" in cookie.lower()
     assert "samesite=strict" in cookie.lower()
 

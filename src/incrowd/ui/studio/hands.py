@@ -7,6 +7,7 @@ replaced; whoever waits for its answer is told so, and the studio goes on.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import threading
 import time
@@ -40,6 +41,7 @@ class Hands:
 
     def __init__(self, number: int = 2) -> None:
         self._number, self._lock = number, threading.Lock()
+        self._closed = False
         self._pool: ProcessPoolExecutor | None = None
 
     def ask(self, task: Callable[..., T], *given: Any) -> Future[T]:
@@ -58,7 +60,7 @@ class Hands:
             if found.done() or inner.cancelled():
                 return
             error = inner.exception()
-            if isinstance(error, BrokenProcessPool) and again:
+            if isinstance(error, BrokenProcessPool) and again and not self._closed:
                 self._send(found, task, given, again=False)
             elif error is not None:
                 found.set_exception(error)
@@ -82,6 +84,7 @@ class Hands:
 
     def close(self) -> None:
         """Let all processes go."""
+        self._closed = True  # what is lost now is not asked again
         if self._pool is not None:
             for process in multiprocessing.active_children():
                 process.terminate()
@@ -89,8 +92,17 @@ class Hands:
 
 
 def _quiet() -> None:
-    """An interrupt of the terminal is for the studio, which lets its hands go."""
+    """An interrupt of the terminal is for the studio, which lets its hands go; they go with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_follow, daemon=True).start()
+
+
+def _follow() -> None:
+    """End when the studio has ended, however it did."""
+    studio = multiprocessing.parent_process()
+    if studio is not None:
+        studio.join()
+        os._exit(0)
 
 
 @lru_cache(maxsize=4)
