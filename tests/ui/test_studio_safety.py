@@ -17,7 +17,7 @@ def browser(studio: RunningStudio) -> Browser:
 
 
 def test_without_a_token_nothing_is_answered(studio: RunningStudio) -> None:
-    for path in ("/", "/static/studio.css", "/verify", "/history", "/work/0/data"):
+    for path in ("/", "/static/studio.css", "/verify", "/history", "/desk/0/data"):
         answer = Browser(studio.host).get(path)
         assert answer.status == 403
         assert "Open the link that the terminal shows" in answer.text

@@ -79,10 +79,10 @@ def routes(studio: Studio) -> list[BaseRoute]:
         return _again(work)
 
     return [
-        Route("/work/{work}/data", page),
-        form_route("/work/{work}/data/role", role),
-        form_route("/work/{work}/data/confirm", confirm),
-        form_route("/work/{work}/data/unit", unit),
+        Route("/desk/{work}/data", page),
+        form_route("/desk/{work}/data/role", role),
+        form_route("/desk/{work}/data/confirm", confirm),
+        form_route("/desk/{work}/data/unit", unit),
     ]
 
 
@@ -104,7 +104,7 @@ def _first(work: Work) -> list[list[str | None]]:
 
 
 def _again(work: Work) -> Response:
-    return RedirectResponse(f"/work/{work.name}/data", status_code=303)
+    return RedirectResponse(f"/desk/{work.name}/data", status_code=303)
 
 
 def _rows(

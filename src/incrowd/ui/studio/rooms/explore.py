@@ -90,17 +90,17 @@ def routes(studio: Studio) -> list[BaseRoute]:
         return _again(work)
 
     return [
-        Route("/work/{work}/explore", page),
-        form_route("/work/{work}/explore/take", take),
-        form_route("/work/{work}/explore/again", again),
-        form_route("/work/{work}/explore/pair", pair),
-        form_route("/work/{work}/explore/rehearse", rehearse),
+        Route("/desk/{work}/explore", page),
+        form_route("/desk/{work}/explore/take", take),
+        form_route("/desk/{work}/explore/again", again),
+        form_route("/desk/{work}/explore/pair", pair),
+        form_route("/desk/{work}/explore/rehearse", rehearse),
     ]
 
 
 def _again(work: Work, query: Mapping[str, str] | None = None) -> Response:
     asked = f"?{urlencode(query)}" if query else ""
-    return RedirectResponse(f"/work/{work.name}/explore{asked}", status_code=303)
+    return RedirectResponse(f"/desk/{work.name}/explore{asked}", status_code=303)
 
 
 # k-anonymity ------------------------------------------------------------------------------------

@@ -143,10 +143,10 @@ def routes(studio: Studio) -> list[BaseRoute]:
         return None
 
     return [
-        Route("/work/{work}/hierarchies", page),
-        form_route("/work/{work}/hierarchies", change),
-        Route("/work/{work}/hierarchies/export", exported),
-        Route("/work/{work}/hierarchies/{at:int}/import", imported, methods=["PUT"]),
+        Route("/desk/{work}/hierarchies", page),
+        form_route("/desk/{work}/hierarchies", change),
+        Route("/desk/{work}/hierarchies/export", exported),
+        Route("/desk/{work}/hierarchies/{at:int}/import", imported, methods=["PUT"]),
     ]
 
 
@@ -160,7 +160,7 @@ def _chosen(request: Request, work: Work, names: tuple[str, ...]) -> str:
 
 def _address(work: Work, name: str, level: int | None = None) -> str:
     query = {"column": name} | ({} if level is None else {"level": str(level)})
-    return f"/work/{work.name}/hierarchies?{urlencode(query)}"
+    return f"/desk/{work.name}/hierarchies?{urlencode(query)}"
 
 
 def _words(error: IncrowdError, name: str) -> str:
@@ -213,7 +213,7 @@ def _view(
         "mistake_of": said.form.get("do", "") if said else "",
         "here": _address(work, name), "level_link": lambda at: _address(work, name, at),
         "files": _files(work), "most": MOST_LISTED,
-        "export": f"/work/{work.name}/hierarchies/export?{urlencode({'column': name})}",
+        "export": f"/desk/{work.name}/hierarchies/export?{urlencode({'column': name})}",
         "following": _address(work, names[(names.index(name) + 1) % len(names)]),
         "last": names.index(name) == len(names) - 1,
     }  # fmt: skip

@@ -146,17 +146,17 @@ def routes(studio: Studio) -> list[BaseRoute]:
         return _again(work)
 
     return [
-        Route("/work/{work}/privacy", page),
-        form_route("/work/{work}/privacy/method", method),
-        form_route("/work/{work}/privacy/settings", settings),
-        form_route("/work/{work}/privacy/noisy", noisy),
-        form_route("/work/{work}/privacy/ledger", ledger),
-        form_route("/work/{work}/privacy/ledger/new", new_ledger),
+        Route("/desk/{work}/privacy", page),
+        form_route("/desk/{work}/privacy/method", method),
+        form_route("/desk/{work}/privacy/settings", settings),
+        form_route("/desk/{work}/privacy/noisy", noisy),
+        form_route("/desk/{work}/privacy/ledger", ledger),
+        form_route("/desk/{work}/privacy/ledger/new", new_ledger),
     ]
 
 
 def _again(work: Work) -> Response:
-    return RedirectResponse(f"/work/{work.name}/privacy", status_code=303)
+    return RedirectResponse(f"/desk/{work.name}/privacy", status_code=303)
 
 
 def _name(text: str) -> str:

@@ -87,17 +87,17 @@ def routes(studio: Studio) -> list[BaseRoute]:
         return zip_of(_done(studio.work(request)).output)
 
     return [
-        Route("/work/{work}/publish", page),
-        form_route("/work/{work}/publish/begin", begin),
-        form_route("/work/{work}/publish/cancel", cancel),
-        form_route("/work/{work}/publish/another", another),
-        Route("/work/{work}/report", report),
-        Route("/work/{work}/release.zip", zipped),
+        Route("/desk/{work}/publish", page),
+        form_route("/desk/{work}/publish/begin", begin),
+        form_route("/desk/{work}/publish/cancel", cancel),
+        form_route("/desk/{work}/publish/another", another),
+        Route("/desk/{work}/report", report),
+        Route("/desk/{work}/release.zip", zipped),
     ]
 
 
 def _again(work: Work) -> Response:
-    return RedirectResponse(f"/work/{work.name}/publish", status_code=303)
+    return RedirectResponse(f"/desk/{work.name}/publish", status_code=303)
 
 
 def _in_the_way(

@@ -68,7 +68,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         form_route("/open", opened),
         form_route("/sample", sampled),
         Route("/upload", uploaded, methods=["PUT"]),
-        form_route("/work/{work}/undo", back),
+        form_route("/desk/{work}/undo", back),
     ]
 
 
@@ -107,7 +107,7 @@ def _sample(desk: Desk, kind: str) -> Work:
 
 
 def _address(work: Work) -> str:
-    return f"/work/{work.name}/data"
+    return f"/desk/{work.name}/data"
 
 
 def _to(work: Work) -> Response:
