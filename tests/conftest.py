@@ -11,13 +11,14 @@ from hypothesis import HealthCheck, settings
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from support.fixtures import attacked, patients, quick, settled_once, unattacked, voters
+from support.postgres import postgres
 from support.spark import mark_spark, spark_cluster, spark_session
 from support.studio import studio
 from support.web import chromium
 
 __all__ = [
-    "attacked", "chromium", "own_state", "patients", "quick", "settled_once", "spark_cluster",
-    "spark_session", "studio", "unattacked", "voters",
+    "attacked", "chromium", "own_state", "patients", "postgres", "quick", "settled_once",
+    "spark_cluster", "spark_session", "studio", "unattacked", "voters",
 ]  # fmt: skip
 
 # The same cases each time: a red run can be run again. `--hypothesis-profile random` draws others.

@@ -22,7 +22,6 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
 
 from incrowd.arrays import Floats, Places
 from incrowd.codes.hierarchy import Hierarchy
@@ -127,9 +126,10 @@ class _Chances:
         self._first = math.floor(math.log(_LEAST) * _PER_NAT)
         last = math.ceil(math.log(top + 8 * math.sqrt(top) + 8) * _PER_NAT)
         means = np.exp(np.arange(self._first, last) / _PER_NAT)
+        factorials = np.array([math.lgamma(one + 1) for one in n.tolist()])  # their logarithms
         self._shown, self._met = np.zeros(len(means)), np.zeros(len(means))
         for at, mean in enumerate(means.tolist()):
-            poisson = np.exp(n * math.log(mean) - mean - gammaln(n + 1)) * wide
+            poisson = np.exp(n * math.log(mean) - mean - factorials) * wide
             for found, mass in ((self._shown, poisson), (self._met, poisson * n / mean)):
                 found[at] = min(np.append(mass, max(1 - mass.sum(), 0.0)) @ chance, 1.0)
 

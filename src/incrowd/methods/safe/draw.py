@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.special import bdtrc
 
 from incrowd.anonymize.counts import noisy_counts
 from incrowd.anonymize.safe import safe
@@ -74,6 +73,8 @@ class BySample:
 
     def likely(self, rows: Floats) -> Floats:
         """P[B(n, beta) >= k]."""
+        from scipy.special import bdtrc  # slow to load, and only samples need it
+
         n = np.maximum(rows, self.pair.k).astype(np.int64)
         found: Floats = np.where(
             rows >= self.pair.k,
