@@ -168,7 +168,7 @@ def jobs(data: Path | None, folder: Path, *, large: bool) -> list[Job]:
         for name, (source, columns) in (LENDING if large else PUBLIC).items():
             write = partial(of_frame, frame=read(source), columns=columns)
             job(f"{name}, {len(columns)} columns", write, *([] if large else [none]))
-    except (ImportError, AttributeError, FileNotFoundError):
+    except (ImportError, AttributeError, FileNotFoundError, SystemExit):
         print("The packages of trials.txt are not installed: no tables of theirs.")
     for name, (rows, widths, power, related) in (LARGE if large else MADE).items():
         write = partial(made, rows=rows, widths=widths, power=power, related=related)

@@ -24,12 +24,11 @@ from incrowd.arrays import Progress
 MOST_BOXES = 1_000_000  # more are not kept: about half a gigabyte
 
 
-@dataclass(frozen=True, order=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class _Box:
     """All nodes between two; they lose at least ``floor``, of which ``lost`` is for rows."""
 
     floor: float
-    number: int
     low: Node
     high: Node
     lost: float
@@ -50,7 +49,7 @@ class _Search:
 
     def __init__(self, looks: Looks, lattice: Lattice) -> None:
         self._looks, self._goal, self._lattice = looks, looks.goal, lattice
-        self._open: list[_Box] = []
+        self._open: list[tuple[float, int, _Box]] = []
         self._numbers = self._left = 0
         self._lost: dict[Node, float] = {}
 
@@ -60,11 +59,11 @@ class _Search:
         self._climb()
         if not self._looks.fails(self._lattice.high):
             self._push(self._lattice.low, self._lattice.high, self._lost[self._lattice.high])
-        while self._open and self._open[0].floor < self._looks.least:
+        while self._open and self._open[0][0] < self._looks.least:
             if self._looks.late or len(self._open) > MOST_BOXES:
-                return self._open[0].floor
+                return self._open[0][0]
             progress(self._lattice.size - self._left, self._lattice.size)
-            box = heapq.heappop(self._open)
+            _, _, box = heapq.heappop(self._open)
             self._left -= box.size
             self._search(box)
         progress(self._lattice.size, self._lattice.size)
@@ -93,9 +92,9 @@ class _Search:
         floor = self._goal.floor(low, lost)
         if floor < self._looks.least:
             self._numbers += 1
-            box = _Box(floor, self._numbers, low, high, lost)
+            box = _Box(floor, low, high, lost)
             self._left += box.size
-            heapq.heappush(self._open, box)
+            heapq.heappush(self._open, (floor, self._numbers, box))
 
     def _search(self, box: _Box) -> None:
         """Cut a box, and split what is left of it."""

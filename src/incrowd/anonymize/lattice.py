@@ -27,6 +27,7 @@ MOST_NODES = 20_000_000
 _DENSEST = 1 << 23  # so many cells are counted in place rather than sorted
 _SPARSE = 4  # with so many cells for each tuple, buckets are tried before cells are counted
 _MIXED = np.uint64(0x9E3779B97F4A7C15)  # odd: its multiples spread over the highest bits
+_TABLES = 1 << 10  # lookups that are kept: 32 megabytes at most
 _BUNDLED = 1 << 12  # columns are looked up together while their values make so many pairs, or fewer
 
 
@@ -58,12 +59,12 @@ class Lattice:
         found = (at for at, low in enumerate(self.low) if low < self.high[at])
         return tuple(found) or (0,)
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """How many levels the columns that have an axis may take."""
         return tuple(self.high[at] - self.low[at] + 1 for at in self._free)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The number of nodes."""
         return math.prod(self.shape)
@@ -170,6 +171,7 @@ class Rollups:
         self.protected = tuple(protected)
         self.total = frequencies.total
         self._wide: dict[Node, Codes] = {}
+        self._tables: dict[tuple[tuple[int, int, int], ...], npt.NDArray[np.int64]] = {}
         self._widths = [[len(labels) for labels in one.labels] for one in hierarchies]
         self._bundles = _bundles([len(one.groups[0]) for one in hierarchies], len(frequencies))
         self._places = [self._placed(bundle) for bundle in self._bundles]
@@ -287,13 +289,23 @@ class Rollups:
     def _table(
         self, bundle: Sequence[int], node: Node, strides: Sequence[int]
     ) -> npt.NDArray[np.int64]:
-        """What the codes of level 0 of some columns add to the key, for all that they may be."""
+        """What the codes of level 0 of some columns add to the key, for all that they may be.
+
+        A search goes from node to node in steps of one column, so most are asked for again.
+        """
+        asked = tuple((at, node[at], strides[at]) for at in bundle)
+        if asked in self._tables:
+            return self._tables[asked]
         first, *others = (
             self.hierarchies[at].groups[node[at]] * np.int64(strides[at]) for at in bundle
         )
         table: npt.NDArray[np.int64] = first
         for more in others:
             table = (table[:, None] + more).reshape(-1)
+        if len(table) <= _BUNDLED:
+            if len(self._tables) >= _TABLES:
+                self._tables.clear()
+            self._tables[asked] = table
         return table
 
     def _numbered(self, node: Node) -> tuple[npt.NDArray[np.int64], int]:

@@ -67,6 +67,7 @@ class Separable:
         ]
         self._means = rollups.by_column(self._costs)
         self.steps = [np.minimum.accumulate(means[::-1])[::-1] for means in self._means]
+        self._last: tuple[Bools, float] | None = None
 
     def loss(self, node: Node, classes: NodeClasses) -> float:
         """G(x) + p(x)."""
@@ -86,11 +87,15 @@ class Separable:
 
     def _penalty(self, node: Node, classes: NodeClasses, *, surely: bool) -> float:
         lost = classes.surely if surely else classes.lost
+        if self._last is not None and self._last[0] is lost:
+            return self._last[1]  # where nothing but k is asked for, both are the same
         codes = self._rollups.codes(node, classes.keys[lost])
         kept = np.ones(len(codes))
         for at, level in enumerate(node):
             kept -= self._costs[at][level][codes[:, at]]
-        return float((kept * classes.sizes[lost]).sum()) / self._rollups.total
+        penalty = float((kept * classes.sizes[lost]).sum()) / self._rollups.total
+        self._last = (lost, penalty)
+        return penalty
 
 
 class ClassSizes:
