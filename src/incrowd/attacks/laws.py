@@ -27,7 +27,6 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from scipy.special import betainc
 
 from incrowd.arrays import Bools, Counts, Floats
 from incrowd.errors import ParameterError
@@ -75,6 +74,8 @@ class SampleLaw:
 
     def at_least(self, rows: Counts, shown: Counts) -> Floats:
         """P[B(n, beta) >= z]."""
+        from scipy.special import betainc  # slow to load, and only samples need it
+
         beyond = np.maximum(rows - shown, 0) + 1.0
         found: Floats = np.where(rows >= shown, betainc(shown, beyond, self.beta), 0.0)
         return found

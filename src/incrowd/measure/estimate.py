@@ -7,6 +7,7 @@ many or fewer.
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -65,15 +66,43 @@ class Rate:
 
 def interval(hits: int, tries: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """The interval of Clopper and Pearson; from 0 to 1 where nothing was tried."""
-    from scipy.special import betaincinv
-
     check_fraction("confidence", confidence)
     if not 0 <= hits <= tries:
         raise ParameterError("hits", f"must be from 0 to the tries ({tries})", hits)
     error = (1 - confidence) / 2
-    low = float(betaincinv(hits, tries - hits + 1, error)) if hits else 0.0
-    high = float(betaincinv(hits + 1, tries - hits, 1 - error)) if hits < tries else 1.0
+    low = _share(hits, tries, error) if hits else 0.0
+    high = 1 - _share(tries - hits, tries, error) if hits < tries else 1.0
     return low, high
+
+
+def _share(hits: int, tries: int, chance: float) -> float:
+    """The share p at which so many hits, or more, have a chance.
+
+    Newton's method in ln p, in which the logarithm of the chance is concave: after one step it
+    comes nearer from below. Hits x have a chance f(x), with f(x + 1) = f(x) p (n - x) / (1 - p)
+    (x + 1). (SciPy has it, but takes longer to load than a small release takes.)
+    """
+    odds = math.log(hits / tries)
+    for _ in range(100):
+        share = math.exp(odds)
+        if share >= 1:  # all hits: f is p**n
+            odds = math.log(chance) / tries
+            continue
+        term = at = math.exp(
+            math.lgamma(tries + 1) - math.lgamma(hits + 1) - math.lgamma(tries - hits + 1)
+            + hits * odds + (tries - hits) * math.log1p(-share)
+        )  # fmt: skip
+        total, ratio = 0.0, share / (1 - share)
+        for more in range(hits, tries + 1):
+            total += term
+            term *= ratio * (tries - more) / (more + 1)
+            if term < 1e-18 * total:
+                break
+        step = math.log(total / chance) * total / (hits * at)
+        odds -= step
+        if abs(step) < 1e-14:
+            break
+    return math.exp(odds)
 
 
 @dataclass(frozen=True)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 
 from incrowd.errors import IncrowdError
 from incrowd.methods.base import Method
-from incrowd.methods.k_anonymity.method import KAnonymity
-from incrowd.methods.k_epsilon.method import KEpsilon
-from incrowd.methods.safe.method import Safe
 from incrowd.spec.file import SpecFile
 
-METHODS: dict[str, Callable[[SpecFile], Method]] = {
-    "safe": Safe,
-    "k-anonymity": KAnonymity,
-    "k-epsilon": KEpsilon,
+# Each lives in a module that is loaded when a spec asks for it.
+METHODS = {
+    "safe": ("safe", "Safe"),
+    "k-anonymity": ("k_anonymity", "KAnonymity"),
+    "k-epsilon": ("k_epsilon", "KEpsilon"),
 }
 
 
@@ -22,4 +21,8 @@ def method_of(file: SpecFile) -> Method:
     """The method that a spec asks for; refuses what would be refused by any table."""
     if file.spec.release is None:
         raise IncrowdError("The spec says nothing under 'release'. Say how to publish.")
-    return METHODS[file.spec.release.method](file)
+    folder, name = METHODS[file.spec.release.method]
+    found: Callable[[SpecFile], Method] = getattr(
+        import_module(f"incrowd.methods.{folder}.method"), name
+    )
+    return found(file)

@@ -94,13 +94,12 @@ def progress(what: str) -> Iterator[tuple[Step, Progress]]:
 
     It says the step that is being taken and, where that is known, how much of it is done.
     """
-    from rich.progress import Progress as Bar
-
-    terminal = console(stderr=True)
-    if not terminal.is_terminal:
+    if not sys.stderr.isatty():  # then nothing has to be loaded for it
         yield (lambda _step: None), (lambda _done, _all: None)
         return
-    with Bar(console=terminal, transient=True) as bar:
+    from rich.progress import Progress as Bar
+
+    with Bar(console=console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None, visible=False)
         late = Timer(1, lambda: bar.update(task, visible=True))
         late.start()
