@@ -54,13 +54,13 @@ def check(case: Case, seconds: float) -> bool:
     return found.exact
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(case=cases(ruled=True) | cases(), seconds=st.integers(0, 40))
 def test_what_a_stopped_search_says_is_true(case: Case, seconds: int) -> None:
     check(case, seconds + 0.5)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(case=cases(ruled=True) | cases(), seconds=st.integers(0, 40))
 def test_also_of_lattices_that_are_not_listed_whatever_the_loss(case: Case, seconds: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -69,7 +69,7 @@ def test_also_of_lattices_that_are_not_listed_whatever_the_loss(case: Case, seco
         assert check(case, 1e9)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(case=cases(), most=st.integers(0, 3))
 def test_what_is_said_is_true_if_no_more_boxes_are_kept(case: Case, most: int) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -100,7 +100,7 @@ def classes(held: Held, members: Members) -> set[frozenset[Point]]:
     return {frozenset(inside) for inside in found.values()}
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(held=tables(), k=st.integers(1, 6))
 def test_clusters_are_those_of_the_plain_algorithm(held: Held, k: int) -> None:
     points, counts = arrays(held)

@@ -112,7 +112,7 @@ WHOLES: list[tuple[Problem, Event, int, int, bool]] = [
     (whole_lattice(THREE, pairs=[(2, 1.0)]), small(r=1), 1, 5, False),
     (whole_lattice(FOUR, pairs=[(2, 1.0)], power=2), small(r=1, epsilon=2.0), 1, 4, False),
     (whole_lattice(TWO, TWO, pairs=[(2, 1.0)], target=1), small(r=1), 1, 4, False),
-    (whole_lattice(THREE, TWO, pairs=[(2, 1.0)], target=1), small(r=1), 1, 4, False),
+    (whole_lattice(THREE, TWO, pairs=[(2, 1.0)], target=1), small(r=1), 1, 3, False),
 ]
 
 

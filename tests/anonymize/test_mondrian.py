@@ -176,14 +176,14 @@ def cases(draw: st.DrawFn, *, ordered: bool | None = None) -> Case:
     )
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(case=cases())
 def test_classes_are_those_of_the_recursion(case: Case) -> None:
     expected = case.divided(list(range(len(case.codes))))
     assert partition(case.members()) == {frozenset(inside) for inside in expected}
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(case=cases(ordered=True))
 def test_boxes_on_ordered_columns_share_no_point(case: Case) -> None:
     """Not even one that nobody has: two classes are apart on some axis."""
@@ -195,7 +195,7 @@ def test_boxes_on_ordered_columns_share_no_point(case: Case) -> None:
         assert any(high[at] < other_low[at] or other_high[at] < low[at] for at in range(len(axes)))
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(case=cases())
 def test_no_class_of_balanced_cuts_can_be_cut_further(case: Case) -> None:
     case.cut = "balanced"
@@ -209,7 +209,7 @@ def test_no_class_of_balanced_cuts_can_be_cut_further(case: Case) -> None:
                 assert min(left, right) < case.k
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(case=cases(), order=st.randoms(use_true_random=False))
 def test_rows_one_by_one_give_the_same_classes(case: Case, order: Random) -> None:
     """Neither splitting counts into rows, nor the order of rows, changes a class."""
@@ -238,7 +238,7 @@ RULES: list[Rule] = [
 ]  # fmt: skip
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(case=cases(), data=st.data(), rules=st.lists(st.sampled_from(RULES), min_size=1, max_size=2))
 def test_protected_classes_satisfy_the_rules_or_are_the_whole_table(
     case: Case, data: st.DataObject, rules: list[Rule]

@@ -39,13 +39,13 @@ def check_optimal(case: Case) -> None:
             assert child not in within or within[child][1] > loss
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(case=cases())
 def test_no_node_loses_less_than_the_optimal_one(case: Case) -> None:
     check_optimal(case)
 
 
-@settings(max_examples=120)
+@settings(max_examples=50)
 @given(case=cases(ruled=True))
 def test_no_node_loses_less_where_sensitive_values_are_protected(case: Case) -> None:
     check_optimal(case)
@@ -78,7 +78,7 @@ def check_minimal(case: Case) -> None:
     assert losses == sorted(losses)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(case=cases())
 def test_minimal_nodes_are_all_that_have_no_finer_one(case: Case) -> None:
     check_minimal(case)
@@ -124,7 +124,7 @@ def between(nodes: list[Node], low: Node, high: Node) -> list[Node]:
     ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(case=cases(ruled=True) | cases(), draw=st.randoms(use_true_random=False))
 def test_no_floor_exceeds_a_loss(case: Case, draw: Random) -> None:
     nodes = list(case.nodes)
@@ -133,7 +133,7 @@ def test_no_floor_exceeds_a_loss(case: Case, draw: Random) -> None:
     check_bounds(case, [*boxes, *((node, node) for node in nodes), (nodes[0], nodes[-1])])
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(case=cases(ruled=True) | cases(), order=st.randoms(use_true_random=False))
 def test_no_bound_of_a_listed_lattice_exceeds_a_loss(case: Case, order: Random) -> None:
     """Every node has taught all it can."""

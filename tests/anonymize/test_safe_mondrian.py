@@ -92,7 +92,7 @@ def test_boxes_do_not_depend_on_where_rows_lie(listed: list[tuple[int, int]], se
         assert (low, high) in groups
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(listed=rows, extra=st.tuples(st.integers(0, 8), st.integers(0, 6)), power=st.integers(1, 3))
 def test_a_row_raises_the_scores_of_its_own_cell_by_little(
     listed: list[tuple[int, int]], extra: tuple[int, int], power: int

@@ -74,7 +74,7 @@ def tables(draw: st.DrawFn, problem: Problem, most: int = 40) -> Table:
 TINY, USUAL, HUGE = Fraction(1, 1000), Fraction(1, 2), Fraction(10**8)
 
 
-@settings(max_examples=120)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_the_search_finds_what_full_evaluation_finds(data: st.DataObject) -> None:
     """With noise of any size; with almost none (HUGE) ties are frequent, and the first wins."""
@@ -97,7 +97,7 @@ def test_the_search_finds_what_full_evaluation_finds(data: st.DataObject) -> Non
     assert 1 <= found.scored <= problem.lattice.size
 
 
-@settings(max_examples=120)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_of_equal_noisy_scores_the_first_is_found(data: st.DataObject) -> None:
     """Noise that makes some candidates exactly equal, those among them that score nothing."""
@@ -115,7 +115,7 @@ def test_of_equal_noisy_scores_the_first_is_found(data: st.DataObject) -> None:
     assert (found.ramp, found.levels) == (problem.ramps[number], problem.nodes[place])
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_a_row_raises_every_score_by_zero_to_the_sensitivity(data: st.DataObject) -> None:
     problem = data.draw(problems())
@@ -163,7 +163,7 @@ def test_the_ramp_is_what_the_docstring_says(k: int, beta: float) -> None:
         assert meets == pytest.approx(1.7 * crowd, rel=0.01, abs=2)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_bounds_never_fall_below_scores_whatever_was_scored(data: st.DataObject) -> None:
     problem = data.draw(problems())

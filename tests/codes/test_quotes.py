@@ -65,7 +65,7 @@ def slowly(text: str, columns: int) -> tuple[int, int, str] | None:
 PIECES = ['"', '"', '"', ",", ",", "\n", "\n", "x", " ", '""', "x,y\n", '"x"', "\t"]
 
 
-@settings(max_examples=600)
+@settings(max_examples=200)
 @given(
     st.lists(st.sampled_from(PIECES), max_size=30).map("".join),
     st.integers(1, 6),

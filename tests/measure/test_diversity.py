@@ -58,7 +58,7 @@ def perplexity(inside: Spread) -> float:
     return math.exp(math.fsum(-x / rows * math.log(x / rows) for x in inside if x))
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(data=st.data(), width=widths, bound=st.sampled_from([1, 1.5, 2, 2.5, 3]))
 def test_rules_against_their_definitions(data: st.DataObject, width: int, bound: float) -> None:
     overall = data.draw(spreads(width))

@@ -273,7 +273,7 @@ def test_an_open_domain_shows_values_in_one_writing_only(tmp_path: Path) -> None
     assert any("'a ' in column 'x' is no value of level 0" in p for p in verify(tmp_path / "out"))
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_fuzzed_certificate_never_crashes_and_never_passes(
     good: Path, tmp_path: Path, data: st.DataObject
