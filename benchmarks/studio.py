@@ -1,11 +1,13 @@
 """How soon the studio is there, and how soon its pages answer, on a small and on a large table.
 
     PYTHONPATH=src python benchmarks/studio.py [--rows 30162 10000000] [--repeat 5]
+    PYTHONPATH=src python benchmarks/studio.py --release 30000000
 
 The command is started as a user starts it, and asked as a browser asks it. "answers" is the time
 until the whole page after a click is there; "settled" until nothing on it is to follow any more
 (figures that are solved, the check of the table). Tables are the sample ones: census for up to a
-million rows, else voters.
+million rows, else voters. ``--release`` publishes a table of so many rows, and asks for pages all
+the while.
 """
 
 from __future__ import annotations
@@ -88,6 +90,43 @@ def measured(browser: Browser, work: str, spec: str, repeat: int) -> None:
         print(f"  click {name:17}{shown}", flush=True)
 
 
+def opened(running: RunningStudio, kind: str, rows: int) -> tuple[Browser, str]:
+    """A sample table of so many rows with its spec, opened; its browser, and where it is."""
+    sample(kind, rows=rows).write(running.folder / f"{kind}.parquet")
+    (running.folder / f"{kind}.yaml").write_text(SPECS[kind], encoding="utf-8")
+    browser = running.browser()
+    return browser, browser.post("/open", place=f"{kind}.yaml").place.removesuffix("/data")
+
+
+def alive(rows: int) -> None:
+    """Publish a large table, and tell how soon pages and clicks are answered meanwhile."""
+    with tempfile.TemporaryDirectory() as home:
+        folder = Path(home, "project")
+        folder.mkdir()
+        running, _ = started(folder, Path(home, "state"))
+        browser, work = opened(running, "voters", rows)
+        settled(browser, f"{work}/publish")
+        start, pages, clicks = time.perf_counter(), [], []
+        answer = browser.post(f"{work}/publish/begin", name="out")
+        assert answer.status == 303, answer.text
+        while "release.zip" not in (text := browser.get(f"{work}/publish").text):
+            assert "data-follow" in text, text
+            for room in ("data", "hierarchies", "privacy", "explore", "publish"):
+                asked = time.perf_counter()
+                assert browser.get(f"{work}/{room}").status == 200
+                pages.append(time.perf_counter() - asked)
+            asked = time.perf_counter()
+            epsilon = f"{1 + len(clicks) % 8 / 16}"
+            browser.post(f"{work}/privacy/settings", epsilon=epsilon, delta="1e-6")
+            clicks.append(time.perf_counter() - asked)
+            time.sleep(0.2)
+        print(f"voters, {rows:,} rows: released in {time.perf_counter() - start:.1f} s")
+        for name, times in (("pages", pages), ("clicks", clicks)):
+            print(f"  {name:8}{len(times):6}  median {statistics.median(times):.3f}"
+                  f"  longest {max(times):.3f}")  # fmt: skip
+        running.stop()
+
+
 def main(arguments: argparse.Namespace) -> None:
     """Start, open each table, click."""
     with tempfile.TemporaryDirectory() as home:
@@ -103,14 +142,9 @@ def main(arguments: argparse.Namespace) -> None:
         print("seconds                  answers   settled")
         for rows in arguments.rows:
             kind = "census" if rows <= 1_000_000 else "voters"
-            sample(kind, rows=rows).write(folder / f"{kind}.parquet")
-            (folder / f"{kind}.yaml").write_text(SPECS[kind], encoding="utf-8")
-            browser = running.browser()
-            start = time.perf_counter()
-            work = browser.post("/open", place=f"{kind}.yaml").place.removesuffix("/data")
-            seconds = time.perf_counter() - start
+            browser, work = opened(running, kind, rows)
             looked = settled(browser, f"{work}/data")
-            print(f"{kind}, {rows:,} rows: open {seconds:.2f}, looked at {looked:.2f}")
+            print(f"{kind}, {rows:,} rows: looked at in {looked:.2f}")
             measured(browser, work, SPECS[kind], arguments.repeat)
         running.stop()
 
@@ -119,4 +153,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, nargs="+", default=[30_162, 10_000_000])
     parser.add_argument("--repeat", type=int, default=5)
-    main(parser.parse_args())
+    parser.add_argument("--release", type=int, help="rows of a table to publish meanwhile")
+    given = parser.parse_args()
+    if given.release:
+        alive(given.release)
+    else:
+        main(given)
