@@ -173,6 +173,8 @@ def _held(seen: Seen, table: Frequencies, some: Places, values: Places) -> list[
         first, last = np.searchsorted(column, [value, value + 1], sorter=order[at])
         rows = table.codes[order[at][first:last]]
         for other, cover in enumerate(seen.covers):
+            if not len(rows):
+                break
             label = seen.codes[place, other]
             if label in cover.sets:
                 rows = rows[np.isin(rows[:, other], cover.sets[int(label)])]
