@@ -106,7 +106,9 @@ def alive(rows: int) -> None:
         running, _ = started(folder, Path(home, "state"))
         browser, work = opened(running, "voters", rows)
         settled(browser, f"{work}/publish")
-        start, pages, clicks = time.perf_counter(), [], []
+        start = time.perf_counter()
+        pages: list[float] = []
+        clicks: list[float] = []
         answer = browser.post(f"{work}/publish/begin", name="out")
         assert answer.status == 303, answer.text
         while "release.zip" not in (text := browser.get(f"{work}/publish").text):

@@ -18,7 +18,6 @@ from incrowd.engine.table import Engine, Table, TableError, Tally
 from incrowd.errors import IncrowdError
 from incrowd.measure.labels import ambiguous
 from incrowd.methods.registry import method_of
-from incrowd.methods.safe.auto import drawn
 from incrowd.spec.build import build, is_open
 from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import Column, PersonId, Spec
@@ -121,7 +120,11 @@ def weak_promises(
     if release is None:
         return []
     found = [] if release.budget is None else _weak_budget(release.budget, epsilon, delta)
-    counts = isinstance(release, SafeSpec) and drawn(release)[0].draw == "counts"
+    counts = False
+    if isinstance(release, SafeSpec):
+        from incrowd.methods.safe.auto import drawn  # is loaded where it is asked for
+
+        counts = drawn(release)[0].draw == "counts"
     if release.k == 1 and not counts:  # of counts, the noise asks for a crowd
         found.append("k = 1 asks for no crowd: somebody alone may be shown.")
     return found

@@ -174,13 +174,18 @@ def write(
 
 
 def _texts(labels: list[object], codes: np.ndarray[Any, Any]) -> Any:
-    known, places = list(labels), pl.Series(codes)
+    known: list[Any] = list(labels)
+    places = pl.Series(codes)
     if None in known:  # null has no place in a dictionary
         at = known.index(None)
         known = [*known[:at], *known[at + 1 :]]
         below = pl.when(places > at).then(places - 1).when(places < at).then(places)
         places = pl.select(below).to_series().cast(places.dtype)
-    texts = pl.Series(known, dtype=pl.String).to_arrow().cast(pa.string())
+    encoded = [text.encode() for text in known]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    texts = pa.StringArray.from_buffers(  # other ways load pandas, or what casts: slow to load
+        len(known), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))
+    )
     return pa.DictionaryArray.from_arrays(places.to_arrow(), texts, safe=False)
 
 
