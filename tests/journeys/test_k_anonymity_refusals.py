@@ -147,7 +147,7 @@ def test_the_command_publishes_and_verifies(
     for part in ("classes", "NOT differential privacy", "Suppressed", "Levels: zip "):
         assert part in said
     assert files(out) == [
-        "README.md", "certificate.json", "data.csv",
+        "README.md", "certificate.html", "certificate.json", "data.csv",
         "scheme/birth_year.csv", "scheme/sex.csv",
     ]  # fmt: skip
     code, said = run("verify", str(out))

@@ -51,7 +51,7 @@ def test_what_is_private_lies_beside_what_is_handed_out(tmp_path: Path) -> None:
     assert release.curator.stat().st_mode & 0o077 == 0
     assert files(release.curator) == ["attacks.json", "evaluation.json", "report.html"]
     assert files(tmp_path / "out") == [
-        "README.md", "certificate.json", "data.parquet", "scheme/x.csv",
+        "README.md", "certificate.html", "certificate.json", "data.parquet", "scheme/x.csv",
     ]  # fmt: skip
     elsewhere = made(tmp_path / "two", curator=tmp_path / "deep" / "private")
     assert files(elsewhere.curator) == ["attacks.json", "evaluation.json", "report.html"]

@@ -30,7 +30,7 @@ def test_a_release_holds_together(voters: pl.DataFrame, tmp_path: Path, draw: st
     result = released(voters, tmp_path / "out", USUAL.replace("}}", f"}}, draw: {draw}}}"))
     assert verify(tmp_path / "out") == []
     assert files(tmp_path / "out") == [
-        "README.md", "certificate.json", "data.parquet",
+        "README.md", "certificate.html", "certificate.json", "data.parquet",
         "scheme/birth_year.csv", "scheme/race.csv", "scheme/sex.csv",
     ]  # fmt: skip
     data = pl.read_parquet(tmp_path / "out" / "data.parquet")

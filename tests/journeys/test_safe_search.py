@@ -106,7 +106,7 @@ def test_a_searched_release_holds_together(good: Path) -> None:
 def test_nothing_of_the_search_but_its_result_is_in_the_release(good: Path) -> None:
     outside = files(good)
     assert outside == [
-        "README.md", "certificate.json", "data.csv",
+        "README.md", "certificate.html", "certificate.json", "data.csv",
         "scheme/birth_year.csv", "scheme/race.csv", "scheme/sex.csv",
     ]  # fmt: skip
     certificate = certificate_of(good)

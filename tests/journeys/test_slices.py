@@ -74,7 +74,7 @@ def test_slices_hold_together(
     number = {DECLARED: 3, CHOSEN: 4, COVERING: 7}[wanted]
     listed = [f"scheme/{name}.csv" for name in NAMES if name != "z"]
     assert files(folder) == sorted(
-        ["README.md", "certificate.json", *listed]
+        ["README.md", "certificate.html", "certificate.json", *listed]
         + [f"data-{at}.{kind}" for at in range(1, number + 1)]
     )
     if wanted == DECLARED:

@@ -15,6 +15,7 @@ import polars as pl
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from incrowd.release.beside import pages
 from incrowd.release.certificate import Certificate
 from incrowd.release.readme import readme
 from incrowd.spec.file import parse
@@ -105,7 +106,8 @@ def rewritten(folder: Path, certificate: Certificate) -> None:
     """A certificate and its page, stated and sealed by somebody who knows the code."""
     sealed = certificate.stated().sealed()
     (folder / "certificate.json").write_bytes(sealed.canonical())
-    (folder / "README.md").write_text(readme(sealed), encoding="utf-8", newline="\n")
+    for name, page in pages(sealed).items():
+        (folder / name).write_bytes(page)
 
 
 def page_of(folder: Path) -> str:

@@ -15,8 +15,8 @@ from incrowd.methods.safe.auto import decided, drawn
 from incrowd.methods.safe.scheme import Scheme
 from incrowd.privacy.events import SafeRelease
 from incrowd.privacy.split import Split
-from incrowd.release.certificate import FILE, README, Certificate
-from incrowd.release.readme import readme
+from incrowd.release.beside import pages
+from incrowd.release.certificate import FILE, PAGE, README, Certificate
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, parse
 from incrowd.spec.release import SafeSpec
@@ -68,16 +68,17 @@ def files(folder: Path) -> list[str]:
 
 
 def forge(folder: Path, certificate: Certificate) -> None:
-    """Put a certificate in a release as a careful liar would: the page for readers tells the same.
+    """Put a certificate in a release as a careful liar would: the pages for readers tell the same.
 
-    Where there are no words for what it claims, the page stays as it was.
+    Where there are no words for what it claims, the pages stay as they were.
     """
     (folder / FILE).write_bytes(certificate.canonical())
     with suppress(IncrowdError, LookupError, ValueError, ArithmeticError):
-        page = readme(certificate)
-        (folder / README).write_bytes(page.encode())
-        if not page:
-            (folder / README).unlink()
+        made = pages(certificate)
+        for name in (README, PAGE):
+            (folder / name).unlink(missing_ok=True)
+            if name in made:
+                (folder / name).write_bytes(made[name])
 
 
 def as_format_1(certificate: Certificate) -> Certificate:

@@ -37,13 +37,15 @@ from incrowd.release.statements import (
     format_2,
     format_3,
     format_4,
+    format_5,
     told,
 )
 
 FILE = "certificate.json"
 README = "README.md"
+PAGE = "certificate.html"
 _MOST_CHOICES = 100  # a search chooses among seven pairs; to account for many takes long
-FORMAT: Literal[4] = 4
+FORMAT: Literal[5] = 5
 SYSTEM: Literal["system"] = "system"
 SEEDED: Literal["seeded: not private"] = "seeded: not private"
 
@@ -148,11 +150,11 @@ class Certificate(_Part):
 
     Where several tables are released, ``slices`` holds what is each one's own; the parameters,
     at the top, are those of all together. ``format`` is missing in those of format 1; counts
-    belong to format 3 on, the form of labels and rehearsals to format 4. A ``rehearsal`` is of a
-    table that was made up.
+    belong to format 3 on, the form of labels and rehearsals to format 4, a page of its own to
+    format 5. A ``rehearsal`` is of a table that was made up.
     """
 
-    format: Literal[2, 3, 4] | None = None
+    format: Literal[2, 3, 4, 5] | None = None
     incrowd: Annotated[str, Field(pattern=r"^[0-9]{1,4}\.[0-9]{1,4}\.[0-9]{1,4}[a-z0-9.]{0,12}$")]
     method: str
     date: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
@@ -311,7 +313,8 @@ class Certificate(_Part):
 
     @property
     def _words(self) -> ModuleType:
-        return {None: format_1, 2: format_2, 3: format_3, 4: format_4}[self.format]
+        formats = {None: format_1, 2: format_2, 3: format_3, 4: format_4, 5: format_5}
+        return formats[self.format]
 
     @property
     def _wording(self) -> Wording:

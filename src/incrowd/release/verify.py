@@ -27,8 +27,10 @@ from incrowd.engine.table import Coder, Table
 from incrowd.errors import IncrowdError
 from incrowd.measure.diversity import Distinct, Entropy, Protected, Rule
 from incrowd.measure.labels import Reader
+from incrowd.release.beside import pages
 from incrowd.release.certificate import (
     FILE,
+    PAGE,
     README,
     Certificate,
     NoisyColumn,
@@ -37,12 +39,12 @@ from incrowd.release.certificate import (
 )
 from incrowd.release.formulas import unescaped
 from incrowd.release.keys import public_key
-from incrowd.release.readme import readme
 from incrowd.release.statements import RULES, rules_of
 from incrowd.spec.arx import read_rows, write_rows
 from incrowd.spec.hierarchies import Hierarchies, Mask
 
 _LARGEST = 64 << 20
+_SINCE = {README: 4, PAGE: 5}  # the format that has it first
 
 
 def verify(folder: Path | str, *, key: str | None = None, least_format: int = 1) -> list[str]:
@@ -63,7 +65,7 @@ def verify(folder: Path | str, *, key: str | None = None, least_format: int = 1)
         return [str(error)]
     found = [
         *_signer(certificate, signer), *certificate.problems(), *_strangers(folder, certificate),
-        *_page(folder, certificate),
+        *_pages(folder, certificate),
     ]  # fmt: skip
     if (certificate.format or 1) < least_format:
         found.append(f"The certificate is of format {certificate.format or 1}, not {least_format}.")
@@ -133,7 +135,7 @@ def _strangers(folder: Path, certificate: Certificate) -> list[str]:
             if column.file not in (None, f"scheme/{quote(name, safe=' ')}.csv"):
                 return [f"The scheme of '{name}' is in the wrong place."]
     known = {FILE, "scheme", *(path for path, _ in _files(certificate))}
-    known |= {README} if (certificate.format or 1) >= 4 else set()
+    known |= {name for name, since in _SINCE.items() if (certificate.format or 1) >= since}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if name == "curator":
@@ -152,19 +154,20 @@ def _strangers(folder: Path, certificate: Certificate) -> list[str]:
     return found
 
 
-def _page(folder: Path, certificate: Certificate) -> list[str]:
-    """Whether the page for readers is what the certificate makes of it."""
+def _pages(folder: Path, certificate: Certificate) -> list[str]:
+    """Whether the pages for readers are what the certificate makes of them."""
     try:
-        expected = readme(certificate).encode()
+        expected = pages(certificate)
     except (IncrowdError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         return [f"The certificate makes no page for readers: {error}."]
-    path = folder / README
-    if not expected:
-        return []
-    if not _is_file(path):
-        return [f"The file '{README}' is missing."]
-    same = path.stat().st_size == len(expected) and path.read_bytes() == expected
-    return [] if same else [f"The file '{README}' does not say what the certificate says."]
+    found = []
+    for name, text in expected.items():
+        path = folder / name
+        if not _is_file(path):
+            found.append(f"The file '{name}' is missing.")
+        elif path.stat().st_size != len(text) or path.read_bytes() != text:
+            found.append(f"The file '{name}' does not say what the certificate says.")
+    return found
 
 
 def _is_file(path: Path) -> bool:

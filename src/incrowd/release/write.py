@@ -19,10 +19,10 @@ from incrowd.codes.forms import Form
 from incrowd.measure.estimate import Attacked
 from incrowd.measure.evaluation import Evaluation
 from incrowd.privacy.events import as_dict
+from incrowd.release.beside import pages
 from incrowd.release.certificate import (
     FILE,
     FORMAT,
-    README,
     SEEDED,
     SYSTEM,
     Certificate,
@@ -34,7 +34,6 @@ from incrowd.release.certificate import (
 from incrowd.release.examples import Examples
 from incrowd.release.formulas import escaped
 from incrowd.release.product import Made, Product, Recoded
-from incrowd.release.readme import readme
 from incrowd.spec.arx import write_rows
 from incrowd.spec.build import is_open
 from incrowd.spec.release import CommonSpec
@@ -49,7 +48,7 @@ def write(
     key: Ed25519PrivateKey | None,
     rehearsal: bool = False,
 ) -> Certificate:
-    """Write data, scheme, certificate and the page for readers.
+    """Write data, scheme, certificate and the pages for readers.
 
     ``private`` if the random bits were nobody's to know; a ``rehearsal`` if the table was made up.
     """
@@ -78,7 +77,8 @@ def write(
     ).stated()
     certificate = certificate.sealed() if key is None else certificate.signed(key)
     (draft / FILE).write_bytes(certificate.canonical())
-    (draft / README).write_text(readme(certificate), encoding="utf-8", newline="\n")
+    for name, page in pages(certificate).items():
+        (draft / name).write_bytes(page)
     return certificate
 
 

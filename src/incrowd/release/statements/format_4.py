@@ -1,4 +1,4 @@
-"""The words of certificates of format 4, the one that is written today.
+"""The words of certificates of format 4, as versions before format 5 wrote them.
 
 What it says more than format 3: that a release is a rehearsal. Beside the certificate lies a page
 for readers, by :mod:`incrowd.release.statements.readme_4`.

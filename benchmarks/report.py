@@ -1,0 +1,92 @@
+"""What the report takes of a release: measures, quick attacks, pages; and how large they are.
+
+    python benchmarks/report.py [ROWS] [WAY ...]
+
+Publishes sample tables of ROWS people who do not exist (1,000,000 by default), each way in a
+process of its own, and prints the seconds of the steps of ``publish`` that make the report, their
+sum, those of the whole release, and the sizes of ``report.html`` and ``certificate.html``.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from incrowd.spec.file import parse
+from incrowd.tasks.publish import publish
+from incrowd.tasks.sample import SPECS, sample
+
+STEPS = ("measure", "attack", "report")
+CLASSES = {"k": 10, "suppression": 0.05}
+WAYS: dict[str, tuple[str, dict[str, Any]]] = {
+    "counts": ("voters", {}),
+    "counts, target": ("census", {"target": "salary_class"}),
+    "sample": ("voters", {"draw": "sample"}),
+    "slices": ("census", {"slices": 3}),
+    "k-anonymity": ("patients", {"method": "k-anonymity", **CLASSES}),
+    "mondrian": ("patients", {"method": "k-anonymity", "k": 10, "algorithm": "mondrian"}),
+    "k-epsilon": ("patients", {"method": "k-epsilon", "epsilon": 1.0, **CLASSES}),
+}  # fmt: skip
+
+
+def measured(way: str, rows: int) -> dict[str, float]:
+    """Seconds of the steps, and bytes of the pages."""
+    kind, release = WAYS[way]
+    file = parse(SPECS[kind])
+    known = dict(file.document["release"])
+    if release.get("method", "safe") != "safe":
+        known = {}
+    document = {**json.loads(json.dumps(file.document)), "release": {**known, **release}}
+    document.pop("table", None)
+    if release.get("method", "safe") == "k-anonymity":
+        for column in document["columns"].values():
+            if column["role"] == "noisy":
+                column.clear()
+                column["role"] = "drop"
+    table = sample(kind, rows=rows).frame()
+    began: list[tuple[str, float]] = []
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        start = time.perf_counter()
+        made = publish(
+            table, document, output=Path(folder) / "release",
+            step=lambda name: began.append((name, time.perf_counter())),
+        )  # fmt: skip
+        began.append(("end", time.perf_counter()))
+        taken = dict.fromkeys(STEPS, 0.0)
+        for (name, since), (_, until) in pairwise(began):
+            if name in taken:
+                taken[name] += until - since
+        sizes = {
+            "report.html": (made.curator / "report.html").stat().st_size,
+            "certificate.html": (made.folder / "certificate.html").stat().st_size,
+        }
+    return {**taken, "sum": sum(taken.values()), "publish": began[-1][1] - start, **sizes}
+
+
+def main() -> None:
+    """Measure every way, or those that are named."""
+    rows = int(sys.argv[1].replace(",", "")) if len(sys.argv) > 1 else 1_000_000
+    if sys.argv[2:3] == ["--one"]:
+        print(json.dumps(measured(sys.argv[3], rows)))
+        return
+    print(f"{rows:,} rows; seconds, then kilobytes")
+    print(f"{'':16}{'measure':>9}{'attack':>9}{'report':>9}{'sum':>9}{'publish':>9}{'report':>10}"
+          f"{'certificate':>13}")  # fmt: skip
+    for way in sys.argv[2:] or WAYS:
+        command = [sys.executable, __file__, str(rows), "--one", way]
+        found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        seconds = "".join(f"{found[name]:9.2f}" for name in (*STEPS, "sum", "publish"))
+        print(f"{way:16}{seconds}{found['report.html'] / 1000:10.0f}"
+              f"{found['certificate.html'] / 1000:13.1f}", flush=True)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
