@@ -28,6 +28,7 @@ from incrowd.measure.loss import average_class_size, discernibility, entropy_sca
 from incrowd.measure.noise import Noisiness
 from incrowd.measure.risk import Risk, risk
 from incrowd.measure.searched import Searched
+from incrowd.measure.subgroups import Subgroup, by_covers
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,8 @@ class Evaluation:
 
     By labels, of any table: ``precision_by_column`` over the rows shown, ``losses``, ``risk``,
     ``utility``, ``noise`` where there is any, and how good a scheme the ``search`` has found, which
-    the release alone knows; ``readings`` say how labels were read that mean
+    the release alone knows; ``subgroups`` are how many rows have which label, and what became of
+    them; ``readings`` say how labels were read that mean
     different things at different levels of their hierarchy.
 
     By the levels of a safe release: its cells, the share of rows in cells that likely survive, how
@@ -140,6 +142,7 @@ class Evaluation:
     utility: Utility | None = None
     noise: Noisiness | None = None
     search: Searched | None = None
+    subgroups: list[Subgroup] = field(default_factory=list)
     missing_columns: tuple[str, ...] = ()
     readings: tuple[str, ...] = ()
 
@@ -229,6 +232,9 @@ def by_labels(
         risk=risk(fitting, released, covers),
         utility=_utility(
             pair, quasi, target, None if held_out is None else _of_bins(axes, held_out)
+        ),
+        subgroups=by_covers(
+            names, axes[:quasi], points_, original.frequencies.counts, released, covers
         ),
     )
 
@@ -385,6 +391,14 @@ def _utility(
         whole.ordered[:quasi],
         whole.noise,
     )
+    accuracy = None
+    if target is not None:
+        accuracy = prediction.accuracy(whole, target=target, held_out=held_out)
+    return useful(pair, accuracy)
+
+
+def useful(pair: utility.Pair, accuracy: prediction.Accuracy | None = None) -> Utility:
+    """What can be learnt from a release of a table."""
     found = associations(pair)
     queries = utility.queries(pair)
     return Utility(
@@ -393,9 +407,7 @@ def _utility(
         association_error=mean_error(found),
         query_error=queries.median_error,
         query_error_mean=queries.mean_error,
-        accuracy=None
-        if target is None
-        else prediction.accuracy(whole, target=target, held_out=held_out),
+        accuracy=accuracy,
     )
 
 

@@ -10,11 +10,14 @@ from itertools import zip_longest
 
 import numpy as np
 
-from incrowd.codes.counted import Counted, Rest
+from incrowd.codes.counted import Counted, CountNoise, Rest
 from incrowd.codes.frequency import Frequencies, between, compared
 from incrowd.codes.hierarchy import Hierarchy
-from incrowd.measure.evaluation import Advice, Evaluation, Shift
+from incrowd.measure.evaluation import Advice, Evaluation, Shift, useful
+from incrowd.measure.labels import MOST_BINS
 from incrowd.measure.loss import normalised
+from incrowd.measure.subgroups import by_levels
+from incrowd.measure.utility import Pair
 
 
 def outcome(
@@ -23,6 +26,7 @@ def outcome(
     *,
     crowd: float,
     target: str | None = None,
+    noise: CountNoise | None = None,
     rest: Rest | None = None,
     before: Frequencies | None = None,
 ) -> Evaluation:
@@ -31,7 +35,8 @@ def outcome(
     Cells of ``crowd`` rows survive as often as not. Rare labels of a ``target`` lie in smaller
     cells, so that fewer of their rows are shown: how many is said for each. Of a table whose cells
     are elsewhere ``counted`` has those that are shown, ``rest`` tells of the others, and ``before``
-    has the rows of each label of the target.
+    has the rows of each label of the target; utility and subgroups are not measured there.
+    ``noise`` is what is known of that in the counts.
     """
     apart = rest or Rest(0, 0, 0, ())
     rows = counted.frequencies.total + apart.rows
@@ -60,9 +65,29 @@ def outcome(
         sizes_original=_together(_histogram(counted.frequencies), apart.sizes),
         sizes_released=_histogram(released),
         advice=_advice(counted, crowd) if rest is None else [],
+        subgroups=by_levels(counted, released) if rest is None else [],
+        utility=useful(pair_at(counted, released, noise)) if rest is None else None,
         target=target,
         shifts=[] if target is None else _shifts(counted, released, target, before),
     )
+
+
+def pair_at(counted: Counted, released: Frequencies, noise: CountNoise | None) -> Pair:
+    """A table and its release at the levels of the release: every label is a bin.
+
+    Of a column with more than 256 labels neighbours share a bin.
+    """
+    ordered, shares, maps = [], [], []
+    for at, (hierarchy, level) in enumerate(zip(counted.hierarchies, counted.levels, strict=True)):
+        used = np.unique(np.append(counted.frequencies.codes[:, at], released.codes[:, at]))
+        bins = min(len(used), MOST_BINS)
+        lookup = np.zeros(len(hierarchy.labels[level]), dtype=np.int32)
+        lookup[used] = np.arange(len(used), dtype=np.int64) * bins // max(len(used), 1)
+        maps.append(lookup)
+        ordered.append(hierarchy.ordered)
+        shares.append(np.eye(max(bins, 1)))
+    before, after = counted.frequencies.rolled(maps), released.rolled(maps)
+    return Pair(counted.names, before, after, tuple(shares), tuple(ordered), noise)
 
 
 def _together(one: Sequence[int], other: Sequence[int]) -> list[int]:

@@ -84,10 +84,9 @@ def _fitting(
     Where no value fits two labels of a column, every original tuple fits one class and they
     are counted through. Elsewhere each class is held against all tuples.
     """
-    labels = [label_at(cover, original.codes[:, at]) for at, cover in enumerate(covers)]
-    apart = [label for label in labels if label is not None]
-    if len(apart) == len(labels):
-        codes = np.column_stack(apart)
+    labels = fitting_labels(original.codes, released.codes, covers)
+    if labels is not None:
+        codes = labels
         known = (codes >= 0).all(axis=1)
         named = keys(np.vstack([released.codes, codes[known]]).astype(np.int32))
         places, at_ = np.unique(named, return_inverse=True)
@@ -105,13 +104,30 @@ def _fitting(
     return np.maximum(np.array(found), 1.0), released.counts[chosen]
 
 
-def label_at(cover: Cover, places: Codes) -> npt.NDArray[np.int64] | None:
-    """The label that fits each position, -1 for none; None where two may fit one position."""
-    if not len(cover.low):
+def fitting_labels(
+    points: Codes, classes: Codes, covers: Sequence[Cover]
+) -> npt.NDArray[np.int64] | None:
+    """The labels of classes that fit tuples, -1 for none; None where two may fit one position."""
+    found = [
+        label_at(cover, points[:, at], np.unique(classes[:, at])) for at, cover in enumerate(covers)
+    ]
+    apart = [label for label in found if label is not None]
+    return np.column_stack(apart) if len(apart) == len(found) else None
+
+
+def label_at(
+    cover: Cover, places: Codes, used: npt.NDArray[np.integer] | None = None
+) -> npt.NDArray[np.int64] | None:
+    """The label that fits each position, -1 for none; None where two may fit one position.
+
+    With ``used`` no other label counts: a hierarchy may have ones that nobody shows.
+    """
+    every = np.arange(len(cover.low)) if used is None else used
+    if not len(every):
         return np.full(len(places), -1, dtype=np.int64)
-    order = np.argsort(cover.low, kind="stable")
+    order = every[np.argsort(cover.low[every], kind="stable")]
     low, high = cover.low[order], cover.high[order]
-    if cover.sets or (low[1:] <= high[:-1]).any():
+    if not cover.sets.keys().isdisjoint(every.tolist()) or (low[1:] <= high[:-1]).any():
         return None
     at = np.searchsorted(low, places, side="right") - 1
     fits = (at >= 0) & (places <= high[np.maximum(at, 0)])

@@ -24,6 +24,7 @@ from incrowd.measure.noise import Noisiness
 from incrowd.measure.outcome import outcome
 from incrowd.measure.searched import Searched
 from incrowd.measure.slices import together
+from incrowd.measure.subgroups import Subgroup
 from incrowd.privacy.events import Event
 from incrowd.release.certificate import NoisyColumn, Promise
 from incrowd.spec.build import is_open
@@ -73,7 +74,8 @@ class Product:
     A safe release by levels names the ``crowd`` that survives as often as not, and the ``target``
     if it has one; one with noisy columns says how its ``noise`` is measured. Where cells were drawn
     elsewhere, ``original`` has those that are shown, and ``apart`` tells of the others.
-    Where a scheme was searched for among all, ``search`` tells how good it is.
+    Where a scheme was searched for among all, ``search`` tells how good it is; ``kept_groups`` tell
+    how many rows have which value of the columns that are kept as they are, and are shown.
     ``warnings`` are what the method itself has to say.
     """
 
@@ -92,6 +94,7 @@ class Product:
     search: Searched | None = None
     warnings: tuple[str, ...] = ()
     apart: Apart | None = None
+    kept_groups: tuple[Subgroup, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -146,14 +149,18 @@ class Product:
         if self.crowd is not None:
             shown = self.shown.frequencies
             if self.apart is None:
-                return outcome(self.original, shown, crowd=self.crowd, target=self.target)
+                return outcome(
+                    self.original, shown, crowd=self.crowd, target=self.target,
+                    noise=self.shown.noise,
+                )  # fmt: skip
             return outcome(
-                self.original, shown, crowd=self.crowd, target=self.target,
+                self.original, shown, crowd=self.crowd, target=self.target, noise=self.shown.noise,
                 rest=self.apart.rest, before=self.apart.target,
             )  # fmt: skip
         found = by_labels(self.original, self.axes, self.shown, stars=False)
         noise = None if self.noise is None else self.noise()
-        return replace(found, search=self.search, noise=noise)
+        groups = [*found.subgroups, *self.kept_groups]
+        return replace(found, search=self.search, noise=noise, subgroups=groups)
 
     def said(self, found: Evaluation) -> tuple[str, ...]:
         """What the curator should know of the table, having measured it."""

@@ -1,0 +1,205 @@
+"""Groups of people by one column: how many rows they have, are shown, and are not shown at all.
+
+So a curator sees how a distribution has moved, and whether suppression falls on minorities. A
+group is a label of the finest level that has few labels; where no level has, the most frequent
+labels stand for themselves and the others are one group. Nothing here is covered by a guarantee.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from incrowd.arrays import Bools, Codes, Floats
+from incrowd.codes.axis import Axis
+from incrowd.codes.counted import Counted
+from incrowd.codes.frequency import Frequencies, between, keys
+from incrowd.codes.hierarchy import Hierarchy
+from incrowd.codes.values import canonical
+from incrowd.measure.labels import Cover
+from incrowd.measure.risk import fitting_labels
+
+MOST = 16  # groups of a column
+
+Numbers: TypeAlias = npt.NDArray[np.float64] | npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Subgroup:
+    """The rows that have a label of a column, in the table and as released.
+
+    ``released`` is what a reader expects who takes values to be uniform within what a label covers.
+    ``hidden`` are rows of the table in cells of which no row is shown; None where labels of
+    several levels stand side by side, so that nobody knows which row is in which class. ``others``
+    is how many rare labels are in this group, 0 if it is one label.
+    """
+
+    column: str
+    label: str | None
+    rows: int
+    released: float
+    hidden: int | None
+    level: int | None = None
+    others: int = 0
+
+    @property
+    def share(self) -> float | None:
+        """The share of its rows that are hidden."""
+        return None if self.hidden is None else self.hidden / max(self.rows, 1)
+
+
+def by_levels(counted: Counted, released: Frequencies) -> list[Subgroup]:
+    """The groups of every column, by cells at the levels of a release; coarser where it takes."""
+    unseen = ~seen(counted.frequencies.codes, released.codes)
+    found = []
+    for at, (name, hierarchy, level) in enumerate(
+        zip(counted.names, counted.hierarchies, counted.levels, strict=True)
+    ):
+        codes, rows = counted.frequencies.codes[:, at], counted.frequencies.counts
+        width = len(hierarchy.labels[level])
+        held = np.bincount(codes, weights=rows, minlength=width)
+        hidden = np.bincount(codes, weights=rows * unseen, minlength=width)
+        shown = np.bincount(released.codes[:, at], weights=released.counts, minlength=width)
+        groups = _groups(hierarchy, level, held)
+        found += groups.of(name, held, shown, hidden)
+    return found
+
+
+def by_covers(
+    names: Sequence[str],
+    axes: Sequence[Axis],
+    points: Codes,
+    rows: Numbers,
+    released: Frequencies,
+    covers: Sequence[Cover],
+) -> list[Subgroup]:
+    """The groups of every column of tuples at positions, and of a release by its labels."""
+    codes, unseen = fitting_labels(points, released.codes, covers), None
+    if codes is not None:
+        fits = (codes >= 0).all(axis=1)
+        unseen = np.ones(len(points), dtype=np.bool_)
+        unseen[fits] = ~seen(codes[fits].astype(np.int32), released.codes)
+    found = []
+    for at, (name, axis, cover) in enumerate(zip(names, axes, covers, strict=True)):
+        width = len(axis.positions)
+        held = np.bincount(points[:, at], weights=rows, minlength=width)
+        hidden = None
+        if unseen is not None:
+            hidden = np.bincount(points[:, at], weights=rows * unseen, minlength=width)[
+                axis.positions
+            ]
+        shown = _spread(cover, released, at, width)[axis.positions]
+        own = held[axis.positions]
+        found += _groups(axis.hierarchy, 0, own).of(name, own, shown, hidden)
+    return found
+
+
+def kept_groups(
+    kept: Mapping[str, Sequence[object]], before: Frequencies, after: Frequencies, first: int
+) -> tuple[Subgroup, ...]:
+    """The groups of columns that are kept as they are: those of the tuples from ``first`` on.
+
+    What is not shown of a group is hidden.
+    """
+    found: list[Subgroup] = []
+    for at, (name, values) in enumerate(kept.items(), first):
+        rows, shown = (
+            np.bincount(one.codes[:, at], weights=one.counts, minlength=len(values))
+            for one in (before, after)
+        )
+        place, labels, others = _frequent(values, rows)
+        groups = _Groups(None, place, [canonical(label) for label in labels], others)
+        found += groups.of(name, rows, shown, np.maximum(rows - shown, 0))
+    return tuple(found)
+
+
+def seen(codes: Codes, shown: Codes) -> Bools:
+    """Which tuples are among those that are shown."""
+    if not len(shown) or not len(codes):
+        return np.zeros(len(codes), dtype=np.bool_)
+    named = keys(np.vstack([codes, shown]).astype(np.int32))
+    return np.isin(named[: len(codes)], named[len(codes) :])
+
+
+def _spread(cover: Cover, released: Frequencies, at: int, width: int) -> Floats:
+    """How many rows are expected at each position, uniform within what a label covers."""
+    rows = np.bincount(released.codes[:, at], weights=released.counts, minlength=len(cover.low))
+    expected = np.zeros(width)
+    values = width - 2
+    whole = (cover.low == 0) & (cover.high == width - 1)
+    if whole.any() and values:
+        expected[:values] += rows[whole].sum() / values
+    edges = np.zeros(width + 1)
+    run = ~whole
+    run[list(cover.sets)] = False
+    each = rows[run] / (cover.high[run] - cover.low[run] + 1)
+    np.add.at(edges, cover.low[run], each)
+    np.add.at(edges, cover.high[run] + 1, -each)
+    expected += np.cumsum(edges)[:-1]
+    for code, places in cover.sets.items():
+        if not whole[code]:
+            expected[places] += rows[code] / len(places)
+    return np.maximum(expected, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Groups:
+    """``place`` is the group of each code, and ``labels`` what the groups are called."""
+
+    level: int | None
+    place: Codes
+    labels: list[str | None]
+    others: int
+
+    def of(
+        self, name: str, rows: Numbers, shown: Numbers, hidden: Numbers | None
+    ) -> list[Subgroup]:
+        """The groups that have rows, before or after, from numbers for each code."""
+        before, after, gone = (
+            None if one is None else np.bincount(self.place, one, minlength=len(self.labels))
+            for one in (rows, shown, hidden)
+        )
+        assert before is not None
+        assert after is not None
+        last = len(self.labels) - 1
+        return [
+            Subgroup(
+                name, label, int(before[at]), float(after[at]),
+                None if gone is None else int(gone[at]), self.level,
+                self.others if at == last else 0,
+            )
+            for at, label in enumerate(self.labels)
+            if before[at] or after[at] > 1e-9
+        ]  # fmt: skip
+
+
+def _groups(hierarchy: Hierarchy, level: int, held: Numbers) -> _Groups:
+    """The groups of a column whose codes of a level hold so many rows."""
+    for coarser in range(level, hierarchy.height):
+        if coarser > level and coarser == hierarchy.height - 1 and hierarchy.rooted:
+            break
+        (up,) = between([hierarchy], [level], [coarser])
+        place = hierarchy.by_label(coarser)[up]
+        labels = list(hierarchy.labels[coarser])
+        if np.count_nonzero(np.bincount(place, held, minlength=len(labels))) <= MOST:
+            return _Groups(coarser, place, labels, 0)
+    alike = hierarchy.by_label(level)
+    labels = list(hierarchy.labels[level])
+    place, few, others = _frequent(labels, np.bincount(alike, held, minlength=len(labels)))
+    return _Groups(level, place[alike], [canonical(label) for label in few], others)
+
+
+def _frequent(labels: Sequence[object], rows: Numbers) -> tuple[Codes, list[object], int]:
+    """The group of each label: the most frequent by themselves, in their order, then the others."""
+    filled = np.flatnonzero(rows)
+    if len(filled) <= MOST:
+        return np.arange(len(labels), dtype=np.int32), list(labels), 0
+    chosen = np.sort(filled[np.argsort(-rows[filled], kind="stable")][: MOST - 1])
+    place = np.full(len(labels), MOST - 1, dtype=np.int32)
+    place[chosen] = np.arange(MOST - 1, dtype=np.int32)
+    others = len(filled) - len(chosen)
+    return place, [*(labels[at] for at in chosen.tolist()), f"{others:,} others"], others
