@@ -31,6 +31,7 @@ class Risk:
     where recoding is local and classes are many, over a random choice of classes.
     ``uniques`` is the share of rows that are alone in their class, of the release and of the
     original. ``sizes`` counts rows by the size of their class: 1, 2-3, 4-7, and so on.
+    ``highest_original`` and ``mean_original`` are the prosecutor's with the table as it was.
     """
 
     highest: float
@@ -41,15 +42,19 @@ class Risk:
     uniques_original: float
     sizes: list[int]
     sizes_original: list[int]
+    highest_original: float = 0.0
+    mean_original: float = 0.0
 
 
 def risk(
     original: Frequencies, released: Frequencies, covers: Sequence[Cover], *, seed: int = 0
 ) -> Risk:
     """The risks of a release: ``original`` by positions on the axes, ``released`` by labels."""
-    sizes = released.counts
+    sizes, whole = released.counts, original.counts
+    highest = float(1 / whole.min()) if len(whole) else 0.0
+    mean = len(whole) / max(original.total, 1)
     if not len(sizes):
-        return Risk(0.0, 0.0, 0.0, 0.0, 0.0, uniques(original), [], histogram(original.counts))
+        return Risk(0.0, 0.0, 0.0, 0.0, 0.0, uniques(original), [], histogram(whole), highest, mean)
     fitting, rows = _fitting(original, released, covers, seed)
     return Risk(
         highest=float(1 / sizes.min()),
@@ -59,7 +64,9 @@ def risk(
         uniques=uniques(released),
         uniques_original=uniques(original),
         sizes=histogram(sizes),
-        sizes_original=histogram(original.counts),
+        sizes_original=histogram(whole),
+        highest_original=highest,
+        mean_original=mean,
     )
 
 

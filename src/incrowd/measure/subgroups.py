@@ -24,6 +24,7 @@ from incrowd.measure.labels import Cover
 from incrowd.measure.risk import fitting_labels
 
 MOST = 16  # groups of a column
+SMALL = 0.1  # of the rows: a group with less is small
 
 Numbers: TypeAlias = npt.NDArray[np.float64] | npt.NDArray[np.int64]
 
@@ -50,6 +51,52 @@ class Subgroup:
     def share(self) -> float | None:
         """The share of its rows that are hidden."""
         return None if self.hidden is None else self.hidden / max(self.rows, 1)
+
+
+@dataclass(frozen=True)
+class Burden:
+    """Whether small groups lose more rows than large ones: shares of rows that are hidden.
+
+    A group is small if it has less than a tenth of the rows; ``small`` and ``large`` are over all
+    columns, None where there is no such group. ``worst`` is the group of which most is hidden.
+    """
+
+    overall: float
+    small: float | None
+    large: float | None
+    worst: Subgroup | None
+
+    @property
+    def uneven(self) -> bool:
+        """Whether small groups lose clearly more."""
+        small, large = self.small or 0.0, self.large or 0.0
+        return self.small is not None and small > 1.25 * large and small > large + 0.001
+
+
+def burden(groups: Sequence[Subgroup]) -> Burden | None:
+    """On whom suppression falls; None where nobody knows."""
+    known = [one for one in groups if one.hidden is not None and one.rows]
+    if not known:
+        return None
+    totals: dict[str, int] = {}
+    for one in known:
+        totals[one.column] = totals.get(one.column, 0) + one.rows
+    small = [one for one in known if one.rows < SMALL * totals[one.column]]
+    large = [one for one in known if one.rows >= SMALL * totals[one.column]]
+    worst = max(known, key=lambda one: (one.share or 0.0, one.rows))
+    first = [one for one in known if one.column == known[0].column]
+    return Burden(
+        overall=_hidden(first) or 0.0,
+        small=_hidden(small),
+        large=_hidden(large),
+        worst=worst if worst.hidden else None,
+    )
+
+
+def _hidden(groups: Sequence[Subgroup]) -> float | None:
+    if not groups:
+        return None
+    return sum(one.hidden or 0 for one in groups) / sum(one.rows for one in groups)
 
 
 def by_levels(counted: Counted, released: Frequencies) -> list[Subgroup]:

@@ -26,7 +26,8 @@ class Example:
 class Examples:
     """What a reader of the report sees of a table.
 
-    ``levels`` says of each column in words what it shows. Where recoding was ``local``, which row
+    ``levels`` says of each column in words what it shows, ``of_slices`` the same of each slice.
+    Where recoding was ``local``, which row
     became which is not told: the rows after are then any rows of the release.
     """
 
@@ -34,18 +35,22 @@ class Examples:
     levels: dict[str, str]
     rows: list[Example]
     local: bool
+    of_slices: tuple[dict[str, str], ...] = ()
 
 
-def examples(product: Product, source: Table) -> Examples:
-    """Some different rows among the first of the table, and what became of them."""
+def examples(products: Sequence[Product], source: Table) -> Examples:
+    """Some different rows among the first of the table, and what became of them in the first."""
+    product = products[0]
     names = product.original.names
     before = _rows(source, names)
     local = product.shown.local
     after = _any(product, len(before)) if local else [_shown(product, row) for row in before]
     texts = [[canonical(value) for value in row] for row in before]
     pairs = zip(texts, [*after, *[None] * len(texts)], strict=False)
-    levels = {name: in_words(recoded) for name, recoded in product.scheme.items()}
-    return Examples(names, levels, [Example(one, other) for one, other in pairs], local)
+    each = tuple(
+        {name: in_words(recoded) for name, recoded in one.scheme.items()} for one in products
+    )
+    return Examples(names, each[0], [Example(one, other) for one, other in pairs], local, each)
 
 
 def in_words(recoded: Recoded) -> str:

@@ -16,10 +16,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
+from incrowd.release.crowd import Crowd
+
 _WIDTH, _SHOWN = 480, 620  # of a chart in its own units, and on a wide page in pixels
 _SIZE = 12  # of letters
 _INK, _AXIS, _GRID, _NOTHING = "#333333", "#888888", "#e6e6e6", "#f0f0f0"
-_LONGEST_NAME, _LONGEST_NAME_OF_MAP = 190, 130
+_LONGEST_NAME, _LONGEST_NAME_OF_MAP, _LONGEST_NAME_OF_PAIRS = 190, 130, 120
+_PAIRS = 400  # the width of pairs of bars
+PAIR = ("#b7c9dd", "#0b4f8a")  # before, after
 _MOST_NUMBERS = 20  # columns of a heat map up to which each number is written into its square
 _BLUES = (
     (247, 251, 255), (222, 235, 247), (198, 219, 239), (158, 202, 225), (107, 174, 214),
@@ -103,6 +107,46 @@ def horizontal_bars(values: Mapping[str, float], *, colour: str, title: str, acr
     middle = min(left + wide / 2, _WIDTH - 8 - _wide(across) / 2)
     canvas.text(middle, bottom + 37, across)
     return canvas.svg(title, f"A bar for each column: {across}.", _SHOWN)
+
+
+def paired_bars(
+    rows: Mapping[str, tuple[float, float]], *, labels: tuple[str, str], title: str
+) -> str:
+    """For each name two bars, one above the other: shares of all, before and after."""
+    names = {name: _short(name, _LONGEST_NAME_OF_PAIRS) for name in rows}
+    left = 14 + max((_wide(short) for short in names.values()), default=0)
+    ticks = _shares(max((value for pair in rows.values() for value in pair), default=0.0))
+    wide, row, top = _PAIRS - left - 40, 23, 26
+    bottom = top + row * len(names)
+    canvas = _Canvas(_PAIRS, bottom + 22)
+    for value, text in ticks.items():
+        x = left + wide * value / max(ticks)
+        canvas.line(x, top, x, bottom, _GRID if value else _AXIS)
+        canvas.text(x, bottom + 16, text)
+    for place, (name, short) in enumerate(names.items()):
+        y = top + row * place
+        canvas.text(left - 6, y + row / 2 + 4, short, anchor="end", whole=name)
+        for line, (label, colour, value) in enumerate(zip(labels, PAIR, rows[name], strict=True)):
+            told = f"{name}, {label}: {100 * value:.1f} %"
+            tall = (row - 7) / 2
+            canvas.rectangle(
+                left, y + 3 + line * tall, wide * value / max(ticks), tall, colour, told
+            )
+    _legend(canvas, dict(zip(labels, PAIR, strict=True)))
+    told = "; ".join(
+        f"{name} {100 * before:.1f} %, {100 * after:.1f} %"
+        for name, (before, after) in rows.items()
+    )
+    return canvas.svg(title, f"Shares of rows, {labels[0]} and {labels[1]}: {told}.", _PAIRS)
+
+
+def people(crowd: Crowd, *, title: str) -> str:
+    """A crowd as little people."""
+    wide, high = crowd.size
+    canvas = _Canvas(wide + 4, high + 4)
+    for x, y in crowd.places:
+        canvas.person(x + 2, y + 2, PAIR[1])
+    return canvas.svg(title, crowd.words, canvas.width)
 
 
 @dataclass(frozen=True)
@@ -243,6 +287,13 @@ class _Canvas:
             drawn = f'<a href="{_escaped(href)}" aria-label="{_escaped(told)}">{drawn}</a>'
         self.parts.append(drawn)
 
+    def person(self, x: float, y: float, ink: str) -> None:
+        """A little person in a room of 20 by 30."""
+        at = f"{_n(x + 10)} {_n(y + 11)}"
+        body = f"M{at}c-4.4 0-7 2.8-7 7v9h14v-9c0-4.2-2.6-7-7-7z"
+        head = f'<circle cx="{_n(x + 10)}" cy="{_n(y + 5.5)}" r="4.2"/>'
+        self.parts.append(f'<g fill="{ink}">{head}<path d="{body}"/></g>')
+
     def text(
         self, x: float, y: float, words: str, *, anchor: str = "middle", turn: int = 0,
         size: int = _SIZE, ink: str = _INK, whole: str = "",
@@ -289,6 +340,16 @@ def _counts(highest: int) -> dict[int, str]:
     step = next(step for step in steps if 5 * step >= highest)
     top = step * max(math.ceil(highest / step), 1)
     return {value: f"{value:,}" for value in range(0, top + 1, step)}
+
+
+def _shares(highest: float) -> dict[float, str]:
+    """Round shares from 0 to one that is not below the highest, in per cent; at most five."""
+    highest = min(max(highest, 0.01), 1.0)
+    step = next(
+        step for step in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25) if 4 * step >= highest - 1e-9
+    )
+    number = max(math.ceil(highest / step - 1e-9), 1)
+    return {place * step: f"{100 * place * step:g} %" for place in range(number + 1)}
 
 
 def _steps(highest: float) -> dict[float, str]:

@@ -33,6 +33,7 @@ from incrowd.release.certificate import (
 )
 from incrowd.release.examples import Examples
 from incrowd.release.formulas import escaped
+from incrowd.release.origin import Origin
 from incrowd.release.product import Made, Product, Recoded
 from incrowd.spec.arx import write_rows
 from incrowd.spec.build import is_open
@@ -138,6 +139,7 @@ def write_curator(
     warnings: Sequence[str],
     examples: Examples | None = None,
     attacked: Attacked | None = None,
+    origin: Origin | None = None,
 ) -> None:
     """Write what only the curator may see."""
     from incrowd.release.report import report
@@ -147,5 +149,5 @@ def write_curator(
     if attacked is not None:
         text = json.dumps(attacked.as_dict(), indent=2, sort_keys=True)
         (folder / "attacks.json").write_text(text + "\n", encoding="utf-8")
-    page = report(certificate, evaluation, reasons, warnings, examples, attacked)
+    page = report(certificate, evaluation, reasons, warnings, examples, attacked, origin)
     (folder / "report.html").write_text(page, encoding="utf-8")

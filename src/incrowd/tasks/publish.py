@@ -38,6 +38,7 @@ from incrowd.release.examples import Examples, examples
 from incrowd.release.folder import fill_both
 from incrowd.release.history import Recognised
 from incrowd.release.ledger import Ledger
+from incrowd.release.origin import Origin, Standing
 from incrowd.release.page import Page
 from incrowd.release.write import write, write_curator
 from incrowd.spec.file import SpecFile, taken
@@ -242,13 +243,16 @@ def released(
         step("write")
         certificate = write(draft, made, asked, private=bits.private, key=key, rehearsal=rehearsal)
         step("report")
-        seen = examples(made.products[0], source)
-        write_curator(private, certificate, evaluation, made.reasons, measured, seen, attacked)
+        seen = examples(made.products, source)
+        weak = weak_promises(asked, made.promise.epsilon, made.promise.delta)
+        weak += expect(file, source).doubts() if file.spec.size is not None else []
+        write_curator(
+            private, certificate, evaluation, made.reasons, (*known, *weak, *measured), seen,
+            attacked, _origin(file, ledger, signed=key is not None),
+        )  # fmt: skip
         step("appear")
         if recognised is not None:
             known += recognised.remember(known, accounted=bool(spend))
-    weak = weak_promises(asked, made.promise.epsilon, made.promise.delta)
-    weak += expect(file, source).doubts() if file.spec.size is not None else []
     return Release(
         certificate=certificate,
         evaluation=evaluation,
@@ -300,6 +304,18 @@ def _last(ledger: Ledger | None, spend: list[Event]) -> tuple[str, ...]:
         "release a part of it."
     )
     return (words,)
+
+
+def _origin(file: SpecFile, ledger: Ledger | None, *, signed: bool) -> Origin:
+    """What the report says of the spec, and of the ledger after this release."""
+    standing = None
+    if ledger is not None:
+        budget = ledger.budget()
+        standing = Standing(
+            ledger.path.name, budget.epsilon, budget.delta, len(ledger.spends()), ledger.spent()
+        )
+    name = file.path.name if file.path is not None else "spec.yaml"
+    return Origin(file.text(), name, signed, standing)
 
 
 def _refuse_unaccountable(method: str, spend: list[Event]) -> None:

@@ -46,6 +46,7 @@ pre { background: var(--panel); padding: 0.7rem 0.9rem; white-space: pre-wrap; }
 table { border-collapse: collapse; width: 100%; font-size: 0.95rem; }
 th, td { text-align: left; vertical-align: top; padding: 0.4rem 0.9rem 0.4rem 0;
   border-bottom: 1px solid var(--line); }
+td:first-child code { white-space: nowrap; }
 thead th { color: var(--soft); font-weight: 600; }
 tbody th { font-weight: 600; width: 11rem; }
 blockquote { margin: 0.8rem 0; padding: 0 1.1rem; border-left: 4px solid var(--line); }
@@ -245,8 +246,8 @@ def _signature(certificate: Certificate) -> str:
         words = (
             "<p>Signed with Ed25519. The signature shows that whoever holds the private key made "
             "this certificate. Whose key it is, it does not show: compare it with one that you "
-            "have from the publisher, or let the check do it: <code>incrowd verify . --key KEY</code>."
-            "</p>"
+            "have from the publisher, or let the check do it: "
+            "<code>incrowd verify . --key KEY</code>.</p>"
         )
         rows.append(["public key", code(certificate.signature.public_key)])
         rows.append(["signature", code(certificate.signature.value)])

@@ -1,45 +1,7 @@
-"""The picture of a crowd: how many people alike it takes to be shown, as little people."""
+"""The picture of a crowd, as the report draws it too."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from incrowd.release.crowd import Crowd, crowd_of
 
-_MOST = 60  # figures that are drawn
-_ACROSS = 15
-_WIDE, _HIGH = 20, 30  # of the room of a figure
-
-
-@dataclass(frozen=True)
-class Crowd:
-    """So many people, drawn as figures that stand for ``each`` of them."""
-
-    people: int
-    each: int
-
-    @property
-    def places(self) -> list[tuple[int, int]]:
-        """Where each figure stands."""
-        number = math.ceil(self.people / self.each)
-        return [(at % _ACROSS * _WIDE, at // _ACROSS * _HIGH) for at in range(number)]
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """How wide and how high the picture is."""
-        number = len(self.places)
-        return min(number, _ACROSS) * _WIDE, math.ceil(number / _ACROSS) * _HIGH
-
-    @property
-    def words(self) -> str:
-        """What the picture shows, for whoever does not see it."""
-        each = "" if self.each == 1 else f", each figure standing for {self.each:,}"
-        return f"{self.people:,} {'person' if self.people == 1 else 'people'}{each}"
-
-
-def crowd_of(number: float) -> Crowd:
-    """The crowd of a number of people, drawn with at most sixty figures."""
-    people = max(math.ceil(number - 1e-9), 1)
-    each = 1
-    while people > _MOST * each:
-        each *= 10
-    return Crowd(people, each)
+__all__ = ["Crowd", "crowd_of"]

@@ -1,0 +1,48 @@
+"""What a release was made by, for the curator's report: the spec, and the ledger after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_LONGEST = 100_000  # characters of a spec that are shown
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a ledger says after a release: its budget, and what is spent of it."""
+
+    name: str
+    epsilon: float
+    delta: float
+    releases: int
+    spent: float
+
+    @property
+    def left(self) -> float:
+        """What may still be spent."""
+        return max(self.epsilon - self.spent, 0.0)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The spec as text, what its file is called, and the ledger if there is one."""
+
+    spec: str
+    name: str = "spec.yaml"
+    signed: bool = False
+    standing: Standing | None = None
+
+    @property
+    def shown(self) -> str:
+        """The spec, or as much of it as a page should have."""
+        if len(self.spec) <= _LONGEST:
+            return self.spec
+        return f"{self.spec[:_LONGEST]}\n# ... {len(self.spec) - _LONGEST:,} more characters"
+
+    @property
+    def command(self) -> str:
+        """What makes such a release again."""
+        ledger = f" --ledger {self.standing.name}" if self.standing is not None else ""
+        return (
+            f"incrowd publish {self.name} -o FOLDER{ledger}{' --sign KEY' if self.signed else ''}"
+        )

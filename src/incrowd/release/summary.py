@@ -1,0 +1,216 @@
+"""A release in a few sentences for whoever decides on it: private, as the report is.
+
+Every figure is one of the evaluation, of the attacks, of the certificate or of the ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from incrowd.measure.estimate import Attacked, Estimate
+from incrowd.measure.evaluation import Evaluation
+from incrowd.measure.subgroups import Burden, Subgroup, burden
+from incrowd.release.certificate import SEEDED, Certificate
+from incrowd.release.origin import Standing
+from incrowd.release.statements.promises_5 import at_most, rightly
+
+_MOST_WARNINGS = 3
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What went out, what is promised, what was lost, what to watch: sentences."""
+
+    went_out: list[str]
+    promised: list[str]
+    lost: list[str]
+    watch: list[str]
+
+
+def summary(
+    certificate: Certificate,
+    found: Evaluation,
+    *,
+    attacked: Attacked | None = None,
+    warnings: Sequence[str] = (),
+    standing: Standing | None = None,
+) -> Summary:
+    """The whole in sentences."""
+    return Summary(
+        _went_out(certificate, found),
+        _promised(certificate),
+        _lost(certificate, found),
+        _watch(certificate, found, attacked, warnings, standing),
+    )
+
+
+def _went_out(certificate: Certificate, found: Evaluation) -> list[str]:
+    tables = certificate.tables
+    rows = sum(table.release.rows for table in tables)
+    what = (
+        f"{rows:,} rows" if len(tables) == 1 else f"{len(tables)} files with {rows:,} rows in all"
+    )
+    names = dict.fromkeys(name for table in tables for name in table.scheme)
+    columns = [*names, *certificate.kept, *certificate.noisy]
+    words = [
+        f"{what}, from a table of {found.rows_original:,} rows.",
+        f"Columns: {_some(columns)}.",
+    ]
+    if certificate.by_counts:
+        words.append("How many rows of each kind there are, with noise; nobody's record.")
+    elif certificate.method == "safe":
+        words.append("A random sample of the rows, made coarser.")
+    else:
+        words.append("Rows of the table, made coarser until they look alike in groups.")
+    return words
+
+
+def _promised(certificate: Certificate) -> list[str]:
+    known, k = certificate.guarantee, certificate.k
+    if certificate.rehearsal:
+        return ["Nothing: a rehearsal, with a table that was made up."]
+    if certificate.randomness == SEEDED:
+        return ["Nothing: the random numbers came from a seed."]
+    who = "person" if known.unit == "one person" else "row"
+    if known.epsilon is None or known.delta is None:
+        words = [
+            (
+                f"k-anonymity with k = {k}: every row looks like at least {k - 1} others in the "
+                "columns that were made coarser."
+            )
+        ]
+        if certificate.noisy:
+            words.append(f"Random noise in {_some(list(certificate.noisy))}.")
+        return [*words, "Not differential privacy."]
+    words = [
+        f"Differential privacy of one {who}: epsilon = {known.epsilon:g}, delta = {known.delta:g}.",
+        (
+            f"Whoever says of a {who} that it is in the table, and is wrong about 1 in 100 that "
+            f"are not, is right about at most {at_most(rightly(0.01, known.epsilon, known.delta))} "
+            "that are."
+        ),
+    ]
+    if certificate.by_counts:
+        words.append(f"At least {k} rows of the table stand behind every kind that is shown.")
+    return words
+
+
+def _lost(certificate: Certificate, found: Evaluation) -> list[str]:
+    if not found.rows_released:
+        return ["Everything: nothing survived."]
+    words = []
+    if found.slices:
+        together = sum(pair.slice is not None for pair in found.associations)
+        words.append(
+            f"{together} of {len(found.associations)} pairs of columns can be seen together; all "
+            f"associations are off by {found.association_error:.3f} on average."
+        )
+    else:
+        gone = found.suppressed / max(found.rows_original, 1)
+        drawn = certificate.method == "safe" and not certificate.by_counts
+        words.append(f"{_pct(gone)} of the rows are {'not drawn or ' if drawn else ''}not shown.")
+    hidden = [
+        name
+        for name in dict.fromkeys(name for table in certificate.tables for name in table.scheme)
+        if all(
+            table.scheme[name].labels == "nothing"
+            for table in certificate.tables
+            if name in table.scheme
+        )
+    ]
+    if hidden:
+        words.append(f"Nothing is shown of {_some(hidden)}.")
+    if found.utility is not None:
+        words.append(
+            f"Shares of rows in random ranges are off by {_pct(found.utility.query_error)} "
+            f"(median); associations of columns by {found.utility.association_error:.3f} on average."
+        )
+    words.append(f"Detail lost over all columns and rows: {_pct(found.loss)}.")
+    return words
+
+
+def _watch(
+    certificate: Certificate,
+    found: Evaluation,
+    attacked: Attacked | None,
+    warnings: Sequence[str],
+    standing: Standing | None,
+) -> list[str]:
+    words = []
+    if certificate.randomness == SEEDED:
+        words.append("Not private: the random numbers came from a seed.")
+    if certificate.guarantee.epsilon is None:
+        words.append("Whoever knows more than the coarser columns may tell people apart.")
+    if attacked is not None and attacked.estimates:
+        hit = [one for one in attacked.estimates if one.succeeds]
+        tried = len(attacked.estimates)
+        words.append(
+            f"{len(hit)} of {tried} quick attacks did better than guessing: {_hits(hit)}."
+            if hit
+            else f"None of {tried} quick attacks did better than guessing."
+        )
+    if not found.slices and (said := whom(burden(found.subgroups))):
+        words.append(said)
+    if standing is not None:
+        words.append(
+            f"Budget: epsilon {standing.spent:.3g} of {standing.epsilon:g} is spent, "
+            f"{standing.left:.3g} is left."
+        )
+    few = list(warnings)[:_MOST_WARNINGS]
+    words += [_first(text) for text in few]
+    if len(warnings) > len(few):
+        words.append(f"{len(warnings) - len(few)} more warnings are below.")
+    return words
+
+
+def _hits(found: Sequence[Estimate]) -> str:
+    parts = []
+    for one in found:
+        allowed = one.bound is not None and one.success.low <= one.bound
+        within = ", within the guarantee" if allowed else ""
+        rates = f"{_pct(one.success.value)}, guessing {_pct(one.guess.value)}"
+        parts.append(f"{one.attack} ({rates}{within})")
+    return "; ".join(parts)
+
+
+def whom(found: Burden | None) -> str:
+    """On whom suppression falls, in a plain sentence; nothing where nobody knows."""
+    if found is None:
+        return ""
+    if not found.worst:
+        return "No group was suppressed."
+    hit = (
+        f" Hit most: {named(found.worst)}, {_pct(found.worst.share or 0)} of {found.worst.rows:,} "
+        f"rows; overall {_pct(found.overall)}."
+    )
+    if found.small is None:
+        return f"No group is small (less than 10 % of the rows).{hit}"
+    sizes = (
+        f"{_pct(found.small)} of the rows of small groups (less than 10 % of the table) are "
+        f"suppressed, {_pct(found.large or 0)} of the others."
+    )
+    if found.uneven:
+        return f"Suppression falls on minorities: {sizes}{hit}"
+    return f"Suppression does not fall on small groups more than on others: {sizes}{hit}"
+
+
+def named(group: Subgroup) -> str:
+    """A group by its column and its label."""
+    return f"{group.column} {'null' if group.label is None else group.label}"
+
+
+def _pct(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _some(names: Sequence[str], most: int = 8) -> str:
+    rest = len(names) - most
+    shown = names if rest <= 1 else names[:most]
+    return ", ".join(shown) + (f" and {rest} more" if rest > 1 else "")
+
+
+def _first(text: str) -> str:
+    """A warning, or as much of it as fits a summary."""
+    sentence = text.partition(". ")[0].rstrip(".") + "."
+    return sentence if len(sentence) <= 240 else f"{sentence[:239]}…"
