@@ -26,6 +26,8 @@ FALSE = {
     "3/seeded": ["NOT private"],
     "4/seeded": ["NOT private"],
     "4/rehearsal": ["This is a rehearsal"],
+    "5/seeded": ["NOT private"],
+    "5/rehearsal": ["This is a rehearsal"],
 }
 
 

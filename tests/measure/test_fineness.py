@@ -52,7 +52,7 @@ def looked_at(original: pl.DataFrame, released: pl.DataFrame) -> list[Selected]:
     axes = whole.axes
     points, _, covers = covered(whole, axes, shown)
     found = selected(whole.names, points, whole.frequencies.counts, covers, shown.frequencies)
-    assert bool(found) == bool(invented(whole, axes, shown))
+    assert bool(found) == bool(invented(whole, shown, covered(whole, axes, shown)))
     return found
 
 
@@ -199,4 +199,5 @@ def test_local_recoding_of_classes_is_looked_at_too(tmp_path: Path) -> None:
     empty = Frequencies(np.zeros((0, 2), np.int32), np.zeros(0, np.int64))
     whole = count(open_table(people()), Declared(parse(SPEC).spec.columns))
     axes = whole.axes
-    assert invented(whole, axes, Shown(((), ()), empty)) == ()
+    nothing = Shown(((), ()), empty)
+    assert invented(whole, nothing, covered(whole, axes, nothing)) == ()

@@ -68,12 +68,14 @@ def chances(seen: Seen, halves: Halves, points: Codes) -> Floats:
     if not len(seen):
         return found
     parts = [(list(half), *seen.part(half)) for half in halves]
-    size = max(1, _CELLS // len(seen))
+    size, rows = max(1, _CELLS // len(seen)), seen.counts.astype(np.float64)
     for start in range(0, len(points), size):
         some = points[start : start + size]
         one, other = (_nearest(part, at, some[:, half]) for half, part, at in parts)
-        both = (one & other) @ seen.counts
-        each = (one @ seen.counts) * (other @ seen.counts)
+        both, first, second = (  # as floats, which are multiplied faster and are exact here
+            meets.astype(np.float64) @ rows for meets in (one & other, one, other)
+        )
+        each = first * second
         found[start : start + size] = both / np.maximum(each, 1)
     return found
 

@@ -74,6 +74,10 @@ class Hierarchy:
         codes, outside, locate = self._codes, self.outside, self.locate
         return np.fromiter((codes.get(locate(x), outside) for x in values), dtype=np.int32)
 
+    def code(self, value: object) -> int:
+        """The level-0 code of one raw value."""
+        return self._codes.get(self.locate(value), self.outside)
+
     def rows(self) -> list[tuple[str, ...]]:
         """One row per value with its label at every level, as in an ARX file."""
         columns = [

@@ -23,7 +23,7 @@ from incrowd.codes.counted import CountNoise
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.measure.utility import Pair
 
-_CHUNK = 1 << 13  # pairs of labels whose shares are held at once
+_CHUNK = 1 << 16  # pairs of labels whose shares are held at once
 _GRID = 1 << 20  # pairs of labels that are counted in a grid, and cells that are filled
 _MISSING = 0.25  # of the crowd: the most rows that a missing cell is taken to have
 _ROUNDS = 40
@@ -112,11 +112,15 @@ def _joint(table: Frequencies, shares: Sequence[Floats], first: int, second: int
         return np.asarray(one.T @ counted.reshape(len(one), len(two)) @ two, dtype=np.float64)
     # Too many labels for a grid: only the pairs that occur are visited, in chunks.
     pairs = merged(table.codes[:, [first, second]], table.counts)
+    # So many labels cover few bins each: as sparse rows they are multiplied far faster.
+    from scipy import sparse  # slow to load, and few tables need it
+
+    left, right = sparse.csr_matrix(one), sparse.csr_matrix(two)
     joint = np.zeros((one.shape[1], two.shape[1]))
     for start in range(0, len(pairs), _CHUNK):
         codes = pairs.codes[start : start + _CHUNK]
-        weights = pairs.counts[start : start + _CHUNK, None]
-        joint += (one[codes[:, 0]] * weights).T @ two[codes[:, 1]]
+        weights = sparse.diags_array(pairs.counts[start : start + _CHUNK].astype(np.float64))
+        joint += (left[codes[:, 0]].T @ weights @ right[codes[:, 1]]).toarray()
     return joint
 
 

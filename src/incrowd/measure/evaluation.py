@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -29,6 +29,8 @@ from incrowd.measure.noise import Noisiness
 from incrowd.measure.risk import Risk, risk
 from incrowd.measure.searched import Searched
 from incrowd.measure.subgroups import Subgroup, by_covers
+
+Covered: TypeAlias = tuple[list[Codes], list[Floats], list[Cover]]  # see :func:`covered`
 
 
 @dataclass(frozen=True)
@@ -189,6 +191,7 @@ def by_labels(
     target: str | None = None,
     held_out: Frequencies | None = None,
     stars: bool = True,
+    known: Covered | None = None,
 ) -> ByLabels:
     """Hold what is shown against the original, counted at level 0.
 
@@ -196,11 +199,11 @@ def by_labels(
     ``kept`` columns are shown as they are: they are no part of loss and risk, only of utility.
     With a ``target`` column, a classifier is trained on the release and tested on original
     rows: on ``held_out`` (codes of level 0), which the release has not seen, or on a part of
-    the original.
+    the original. ``known`` is what :func:`covered` says of them, where that is known.
     """
     if target is not None:
         check_choice("target", target, original.names)
-    points, held, covers = covered(original, axes, shown)
+    points, held, covers = covered(original, axes, shown) if known is None else known
     quasi = len(axes) - kept
     whole = _without_stars(shown.frequencies, covers[:quasi]) if stars else shown.frequencies
     released = merged(whole.codes[:, :quasi], whole.counts)
@@ -276,9 +279,9 @@ def pair_of(original: Counted, axes: Sequence[Axis], shown: Shown) -> utility.Pa
     return _pair(original, axes, points, covers, shown)
 
 
-def invented(original: Counted, axes: Sequence[Axis], shown: Shown) -> tuple[str, ...]:
+def invented(original: Counted, shown: Shown, known: Covered) -> tuple[str, ...]:
     """A warning that names the columns whose fineness follows other columns, if there are any."""
-    points, _, covers = covered(original, axes, shown)
+    points, _, covers = known
     found = selected(original.names, points, original.frequencies.counts, covers, shown.frequencies)
     if not found:
         return ()
@@ -307,9 +310,7 @@ def _pair(
     )
 
 
-def covered(
-    original: Counted, axes: Sequence[Axis], shown: Shown
-) -> tuple[list[Codes], list[Floats], list[Cover]]:
+def covered(original: Counted, axes: Sequence[Axis], shown: Shown) -> Covered:
     """Where the tuples lie on each axis, the rows at each place, and what each label covers."""
     points = [axis.positions[original.frequencies.codes[:, at]] for at, axis in enumerate(axes)]
     held = [

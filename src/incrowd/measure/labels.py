@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,10 @@ from incrowd.errors import IncrowdError
 MOST_BINS = 256
 _BRACKETS = re.compile(r"([\[\](])\s*([^,;]+?)\s*[,;]\s*([^,;]+?)\s*([\[\])])")
 _HALF_OPEN = re.compile(r"\s*(\[.*[)\[]|[(\]].*\]|\].*\[)\s*")
+# What labels were read as, by hierarchy: a release is read several times, by each who measures it.
+_READ: WeakKeyDictionary[
+    Hierarchy, dict[tuple[bool, bool, int | None], dict[object, tuple[Places, int | None]]]
+] = WeakKeyDictionary()
 _JOINTS = (" to ", " - ", "..", "–", "~", "-")
 
 
@@ -124,9 +129,10 @@ class Reader:
     def read(self, label: object) -> tuple[Places, int | None]:
         """The positions that a label covers, and its level where it is a group or a value."""
         text = label if isinstance(label, str) else canonical(label)
-        for known in (text, canonical(text)):
-            if known in self._known:
-                return self._known[known]
+        if text in self._known:
+            return self._known[text]
+        if (plain := canonical(text)) in self._known:
+            return self._known[plain]
         code = self._value(label)
         if code is not None:
             return np.array([code]), 0
@@ -140,12 +146,11 @@ class Reader:
             )
         return places, None
 
-    def width(self, places: Places) -> float:
-        """The width of what is covered, over the range of the domain."""
-        if int(places.max()) >= len(self._axis.hierarchy.values):
+    def width(self, low: int, high: int) -> float:
+        """The width from one position to another, over the range of the domain."""
+        if high >= len(self._axis.hierarchy.values):
             return 0.0
-        line = self._line
-        return float((line[int(places.max())] - line[int(places.min())]) / self._range)
+        return float((self._line[high] - self._line[low]) / self._range)
 
     @cached_property
     def _line(self) -> list[Decimal]:
@@ -164,7 +169,7 @@ class Reader:
             return None
         code = self._places.get(text) if isinstance(text, str) else None
         if code is None:
-            (code,) = hierarchy.encode([label])
+            code = hierarchy.code(label)
         inside = code not in (hierarchy.outside, hierarchy.null)
         return int(self._axis.positions[code]) if inside else None
 
@@ -275,29 +280,49 @@ def cover(
     size, top = max(hierarchy.size - 1, 1), max(hierarchy.height - 1, 1)
     count, n = int(bins.max()) + 1, len(labels)
     values = len(hierarchy.values)
-    loss, precision, rows = np.zeros(n), np.zeros(n), np.zeros(n)
+    loss, precision = np.zeros(n), np.zeros(n)
     low, high = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     sets: dict[int, Places] = {}
-    shares = np.zeros((n, count))
+    whole: list[int] = []
+    met = _READ.setdefault(hierarchy, {}).setdefault((axis.ordered, axis.mixed, level), {})
     for at, label in enumerate(labels):
-        places, found = reader.read(label)
-        shares[at] = np.bincount(bins[places], minlength=count) / len(places)
-        low[at], high[at] = places.min(), places.max()
-        if high[at] - low[at] + 1 != len(places):
+        known = met.get(label)
+        if known is None:
+            known = met[label] = reader.read(label)
+        places, found = known
+        low[at], high[at] = first, last = int(places[0]), int(places[-1])  # they are in order
+        if last - first + 1 != len(places):
             sets[at] = places
         loss[at] = _covered(axis, places, found) / size
-        rows[at] = held[places].sum()
         if axis.ordered:
-            precision[at] = reader.width(places)
+            precision[at] = reader.width(first, last)
         else:
             precision[at] = loss[at] if found is None else found / top
         root = found == hierarchy.height - 1 and (hierarchy.rooted or label == ROOT)
         if values > 1 and (root or len(places) == values == hierarchy.size):
-            loss[at], precision[at], rows[at] = 1.0, 1.0, held.sum()
-            low[at], high[at] = 0, values + 1
+            whole.append(at)
+    shares = _shares(bins, count, low, high)
+    before = np.append(0.0, np.cumsum(held))
+    rows = before[high + 1] - before[low]
+    for at, places in sets.items():
+        shares[at] = np.bincount(bins[places], minlength=count) / len(places)
+        rows[at] = held[places].sum()
+    loss[whole], precision[whole], rows[whole] = 1.0, 1.0, held.sum()
+    low[whole], high[whole] = 0, values + 1
     starred = np.array([label == ROOT for label in labels], dtype=bool)
     texts = tuple(canonical(label) for label in labels)
     return Cover(texts, loss, precision, shares, rows, starred, low, high, sets)
+
+
+def _shares(bins: Places, count: int, low: Places, high: Places) -> Floats:
+    """The share of each bin in what runs of positions cover; bins are runs of positions too."""
+    ends = np.searchsorted(bins, np.arange(count + 1)).astype(np.int32)
+    first = np.maximum(low.astype(np.int32)[:, None], ends[:-1])
+    covered = np.minimum((high + 1).astype(np.int32)[:, None], ends[1:])
+    covered -= first
+    np.maximum(covered, 0, out=covered)
+    shares: Floats = covered / (high - low + 1).astype(np.float64)[:, None]
+    return shares
 
 
 def _covered(axis: Axis, places: Places, level: int | None) -> float:

@@ -19,7 +19,7 @@ from incrowd.codes.forms import Form, form_at, form_on, numbered
 from incrowd.codes.frequency import Frequencies
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.engine.table import Table
-from incrowd.measure.evaluation import Evaluation, by_labels, invented
+from incrowd.measure.evaluation import Covered, Evaluation, by_labels, covered, invented
 from incrowd.measure.noise import Noisiness
 from incrowd.measure.outcome import outcome
 from incrowd.measure.searched import Searched
@@ -144,6 +144,11 @@ class Product:
             )
         }
 
+    @cached_property
+    def _covered(self) -> Covered:
+        """What the labels of the table cover."""
+        return covered(self.original, self.axes, self.shown)
+
     def measured(self) -> Evaluation:
         """What the table keeps, loses and risks."""
         if self.crowd is not None:
@@ -157,14 +162,16 @@ class Product:
                 self.original, shown, crowd=self.crowd, target=self.target, noise=self.shown.noise,
                 rest=self.apart.rest, before=self.apart.target,
             )  # fmt: skip
-        found = by_labels(self.original, self.axes, self.shown, stars=False)
+        found = by_labels(self.original, self.axes, self.shown, stars=False, known=self._covered)
         noise = None if self.noise is None else self.noise()
         groups = [*found.subgroups, *self.kept_groups]
         return replace(found, search=self.search, noise=noise, subgroups=groups)
 
     def said(self, found: Evaluation) -> tuple[str, ...]:
         """What the curator should know of the table, having measured it."""
-        local = invented(self.original, self.axes, self.shown) if self.shown.local else ()
+        local: tuple[str, ...] = ()
+        if self.shown.local:
+            local = invented(self.original, self.shown, self._covered)
         search = self.search
         stopped = () if search is None or search.optimum else (search.words,)
         return (*self.warnings, *stopped, *local, *(found.noise.warnings if found.noise else ()))

@@ -124,7 +124,7 @@ def _lost(certificate: Certificate, found: Evaluation) -> list[str]:
     if found.utility is not None:
         words.append(
             f"Shares of rows in random ranges are off by {_pct(found.utility.query_error)} "
-            f"(median); associations of columns by {found.utility.association_error:.3f} on average."
+            f"(median), associations of columns by {found.utility.association_error:.3f} (mean)."
         )
     words.append(f"Detail lost over all columns and rows: {_pct(found.loss)}.")
     return words

@@ -139,7 +139,7 @@ def _facts(certificate: Certificate) -> str:
             ["Protects", plain(known.unit)],
             [
                 "Rows published",
-                f"{groups}; the smallest group that looks the same has {smallest:,}",
+                f"{groups}; the smallest group that looks alike has {smallest:,}",
             ],
             ["Method", f"{code(certificate.method)}, Incrowd {plain(certificate.incrowd)}"],
             ["Signed", signed],
@@ -213,7 +213,7 @@ def _check(certificate: Certificate) -> str:
     )
     return (
         "<p>Whoever has this folder can check it, without asking its publisher:</p>"
-        "<pre>pip install incrowd\nincrowd verify .</pre>"
+        "<pre>pip install incrowd\nincrowd verify .</pre><p>That checks:</p>"
         + _list(
             [
                 (

@@ -47,8 +47,12 @@ def rightly(wrongly: float, epsilon: float, delta: float) -> float:
 
 
 def factor(epsilon: float) -> str:
-    """e^epsilon, in four digits."""
-    return f"{math.exp(epsilon):.4g}" if epsilon <= _MOST else "more than 1e304"
+    """e^epsilon in four digits, rounded up."""
+    if epsilon > _MOST:
+        return "more than 1e304"
+    grown = math.exp(epsilon)
+    unit = 10.0 ** (math.floor(math.log10(grown)) - 3)
+    return f"{math.ceil(grown / unit) * unit:.4g}"
 
 
 def at_most(share: float) -> str:
@@ -119,7 +123,9 @@ def _protected(certificate: Certificate) -> list[str]:
 def promised(certificate: Certificate) -> str:
     """What is promised, and to whom."""
     if certificate.rehearsal:
-        return _p("Nothing: the table was made up for a rehearsal. Of the real one, what follows.")
+        return _p(
+            "Nothing: the table was made up. The statement below is what would hold of the real one."
+        )
     if certificate.randomness != "system":
         return _p("Nothing: the random numbers came from a seed, and whoever knows it undoes them.")
     known = certificate.guarantee
