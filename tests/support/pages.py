@@ -51,9 +51,8 @@ class _Reader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.found.tags.append(tag)
         self.words.append(" " if tag not in ("code", "sup", "em") else "")
-        if tag in ("script", "iframe", "object", "embed", "link", "base", "form", "img", "image"):
-            if tag != "img":
-                self.found.odd.append(tag)
+        if tag in ("script", "iframe", "object", "embed", "link", "base", "form", "image"):
+            self.found.odd.append(tag)
         for name, value in attrs:
             self.found.attributes.append(f"{tag} {name}")
             link = name in ("href", "xlink:href") and not (value or "").startswith("#")

@@ -82,7 +82,7 @@ def _scene(product: Product, counted: object, made: Made) -> Scene:
     if isinstance(counted, Rows) and product.rows <= _ROWS:
         kept = tuple(name for name in product.kept if len(counted.kept[name]) <= VALUES)
         if kept:
-            return scene_of(*_with_kept(product, counted, kept), secrets=kept, drawn=drawn)
+            return scene_of(*with_kept(product, counted, kept), secrets=kept, drawn=drawn)
     original = product.original.by_values()
     secrets = [
         name
@@ -100,7 +100,7 @@ def _scene(product: Product, counted: object, made: Made) -> Scene:
     )
 
 
-def _with_kept(product: Product, rows: Rows, kept: Sequence[str]) -> tuple[Counted, Shown]:
+def with_kept(product: Product, rows: Rows, kept: Sequence[str]) -> tuple[Counted, Shown]:
     """The table and the release, with some of the columns that are kept as they are."""
     original, width = product.original, len(product.original.names)
     names = (*original.names, *kept)

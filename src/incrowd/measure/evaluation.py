@@ -168,6 +168,12 @@ class Evaluation:
         """Rows released, as a share of the rows of the table."""
         return self.rows_released / max(self.rows_original, 1)
 
+    def with_accuracy(self, found: prediction.Accuracy | None) -> Evaluation:
+        """The same with what a classifier learns from it."""
+        if found is None or self.utility is None:
+            return self
+        return replace(self, utility=replace(self.utility, accuracy=found))
+
     def as_dict(self) -> dict[str, Any]:
         """The evaluation as plain values, for JSON."""
         return asdict(self)

@@ -34,7 +34,7 @@ _BRACKETS = re.compile(r"([\[\](])\s*([^,;]+?)\s*[,;]\s*([^,;]+?)\s*([\[\])])")
 _HALF_OPEN = re.compile(r"\s*(\[.*[)\[]|[(\]].*\]|\].*\[)\s*")
 # What labels were read as, by hierarchy: a release is read several times, by each who measures it.
 _READ: WeakKeyDictionary[
-    Hierarchy, dict[tuple[bool, bool, int | None], dict[object, tuple[Places, int | None]]]
+    Hierarchy, dict[tuple[bool, bool, int | None], dict[str, tuple[Places, int | None]]]
 ] = WeakKeyDictionary()
 _JOINTS = (" to ", " - ", "..", "–", "~", "-")
 
@@ -286,9 +286,11 @@ def cover(
     whole: list[int] = []
     met = _READ.setdefault(hierarchy, {}).setdefault((axis.ordered, axis.mixed, level), {})
     for at, label in enumerate(labels):
-        known = met.get(label)
+        known = met.get(label) if isinstance(label, str) else None  # 1 and True are one key
         if known is None:
-            known = met[label] = reader.read(label)
+            known = reader.read(label)
+            if isinstance(label, str):
+                met[label] = known
         places, found = known
         low[at], high[at] = first, last = int(places[0]), int(places[-1])  # they are in order
         if last - first + 1 != len(places):

@@ -45,6 +45,7 @@ from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import PersonId, Spec
 from incrowd.tasks.budget import unit_of
 from incrowd.tasks.check import weak_promises
+from incrowd.tasks.classify import classified, prepared
 from incrowd.tasks.expect import expect, with_size
 
 
@@ -215,10 +216,11 @@ def released(
     with (
         _Spend(output) as spent,
         fill_both(output, curator) as (draft, private),
-        ThreadPoolExecutor(3) as workers,
+        ThreadPoolExecutor(4) as workers,
     ):
         # Loading what draws the report, and hashing the table, go beside the counting.
         workers.submit(import_module, "incrowd.release.report")
+        workers.submit(prepared, file.spec)
         recognised = None if rehearsal else Recognised(source, ledger, workers)
         step("count")
         counted = method.count(source)
@@ -238,6 +240,7 @@ def released(
         made = method.make(counted, Walk(bits, source.engine, step, progress))
         step("measure")
         evaluation, measured = made.measured()
+        evaluation = evaluation.with_accuracy(classified(made, counted))
         step("attack")
         attacked = attack_own(made, counted)
         step("write")

@@ -124,7 +124,8 @@ def promised(certificate: Certificate) -> str:
     """What is promised, and to whom."""
     if certificate.rehearsal:
         return _p(
-            "Nothing: the table was made up. The statement below is what would hold of the real one."
+            "Nothing: the table was made up. The statement below is what would hold of the real "
+            "one."
         )
     if certificate.randomness != "system":
         return _p("Nothing: the random numbers came from a seed, and whoever knows it undoes them.")
