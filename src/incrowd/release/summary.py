@@ -150,7 +150,7 @@ def _watch(
             if hit
             else f"None of {tried} quick attacks did better than guessing."
         )
-    if not found.slices and (said := whom(burden(found.subgroups))):
+    if said := whom(burden(found.subgroups)) if not found.slices else _among(certificate, found):
         words.append(said)
     if standing is not None:
         words.append(
@@ -162,6 +162,20 @@ def _watch(
     if len(warnings) > len(few):
         words.append(f"{len(warnings) - len(few)} more warnings are below.")
     return words
+
+
+def _among(certificate: Certificate, found: Evaluation) -> str:
+    """On whom suppression falls in slices; nothing where nobody knows."""
+    known = [
+        (table.release.file, one)
+        for table, own in zip(certificate.tables, found.slices, strict=True)
+        if (one := burden(own.subgroups)) is not None
+    ]
+    uneven = [(file, one) for file, one in known if one.uneven]
+    if not uneven:
+        return "Suppression falls on small groups more than on others in no file." if known else ""
+    file, worst = max(uneven, key=lambda pair: pair[1].small or 0.0)
+    return f"In {len(uneven)} of {len(known)} files, most of all {file}: {whom(worst)}"
 
 
 def _hits(found: Sequence[Estimate]) -> str:
