@@ -8,8 +8,9 @@ from functools import cache, partial
 import polars as pl
 import pytest
 
-from incrowd.measure import utility
+from incrowd.measure import outcome, utility
 from incrowd.measure.estimate import Attacked
+from incrowd.measure.evaluation import useful
 from incrowd.methods.safe import budget
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Event
@@ -51,10 +52,11 @@ def attacked() -> None:
 def unattacked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Thousands of releases are made in tests; those are attacked whose test asks for it.
 
-    So it is with classifiers that learn from them.
+    So it is with classifiers that learn from them, and of safe ones with most of the queries.
     """
     if "attacked" not in request.fixturenames:
         monkeypatch.setattr(publish_task, "attack_own", lambda *_: Attacked((), 0, 0))
+        monkeypatch.setattr(outcome, "useful", partial(useful, asked=20))
         monkeypatch.setattr(publish_task, "classified", lambda *_: None)
         monkeypatch.setattr(publish_task, "prepared", lambda *_: None)
 

@@ -404,10 +404,12 @@ def _utility(
     return useful(pair, accuracy)
 
 
-def useful(pair: utility.Pair, accuracy: prediction.Accuracy | None = None) -> Utility:
-    """What can be learnt from a release of a table."""
+def useful(
+    pair: utility.Pair, accuracy: prediction.Accuracy | None = None, *, asked: int | None = None
+) -> Utility:
+    """What can be learnt from a release; ``asked`` is how many random counts are, if not many."""
     found = associations(pair)
-    queries = utility.queries(pair)
+    queries = utility.queries(pair) if asked is None else utility.queries(pair, count=asked)
     return Utility(
         distance_by_column=utility.distances(pair),
         associations=found,
