@@ -148,7 +148,7 @@ def test_the_command_says_what_was_tried(tmp_path: Path) -> None:
 def test_the_report_tells_who_was_tried(tmp_path: Path) -> None:
     release = ic.publish(TABLE, spec(method="safe", epsilon=1.0, delta=1e-6), output=tmp_path / "o")
     page = str(release.report())
-    assert "Who was tried against it" in page
+    assert '<h2 id="attacks">Attacks</h2>' in page
     assert "1,000 people of the table" in page
     assert not list((tmp_path / "o").glob("*attack*"))  # for the curator alone
 
