@@ -148,7 +148,7 @@ def test_releases_of_anybody_are_verified(
         page.set_input_files("input[accept='.zip']", packed)
         page.wait_for_selector(".verdict.fine")
         page.set_input_files("input[webkitdirectory]", theirs)
-        page.wait_for_selector(".verdict.fine:has-text('theirs holds')")
+        page.wait_for_selector(".verdict.fine:has-text('theirs is verified')")
         (theirs / "data.parquet").write_bytes(b"PAR1 and nothing more PAR1")
         page.set_input_files("input[webkitdirectory]", theirs)
         page.wait_for_selector(".verdict.bad")

@@ -6,6 +6,7 @@ import polars as pl
 
 from incrowd.engine.source import open_table
 from incrowd.spec.file import SpecFile, parse
+from incrowd.spec.model import PersonId
 from incrowd.tasks.draft.draft import Draft, draft
 from incrowd.ui.studio import edits
 
@@ -57,8 +58,9 @@ def test_one_question_is_answered() -> None:
     assert changed.confirm == tuple(x for x in file.spec.columns["score"].confirm if x != "role")
 
 
-def test_the_unit_keeps_what_becomes_of_rows_without_an_id() -> None:
-    file = parse("unit: {id: a, without_id: drop}\ncolumns: {a: {role: drop}, b: {role: drop}}")
-    other = file.changed_at(edits.unit(file, "b")).spec.unit
-    assert (other.id, other.without_id) == ("b", "drop")  # type: ignore[union-attr]
-    assert file.changed_at(edits.unit(file, "")).spec.unit == "one row per person"
+def test_the_unit_says_what_becomes_of_rows_without_an_id() -> None:
+    file = parse("columns: {a: {role: drop}, b: {role: drop}}")
+    for without, expected in ((True, "drop"), (False, None)):
+        unit = file.changed_at(edits.unit("b", without_id=without)).spec.unit
+        assert unit == PersonId(id="b", without_id=expected)
+    assert file.changed_at(edits.unit("", without_id=True)).spec.unit == "one row per person"

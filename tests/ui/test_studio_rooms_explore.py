@@ -61,7 +61,7 @@ def test_every_scheme_is_a_link_to_its_figures(browser: Browser, tmp_path: Path)
     links = re.findall(r'<a href="(\?scheme=[0-9.]+)" id="node-', page)
     assert len(links) == len(found.schemes) == 8
     assert "The scheme that the search chooses" in page
-    assert f"<dd>{found.best.loss:.4g}</dd>" in page
+    assert f"<dd>{found.best.loss:.4f}</dd>" in page
     other = found.schemes[1]
     page = browser.get(f"{browser.room}/explore?scheme={'.'.join(map(str, other.levels))}")
     assert "Another scheme" in page

@@ -26,6 +26,7 @@ from incrowd.tasks.expect import expect
 
 _SHOWN = 5
 _LARGE_DELTA = 1e-4
+_UNCONFIRMED = "read from the data, not confirmed"
 
 
 Kind: TypeAlias = Literal["wrong", "doubtful", "note"]
@@ -45,6 +46,11 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.column}: {self.message}" if self.column else self.message
+
+    @property
+    def unconfirmed(self) -> bool:
+        """Whether it is about what nobody has confirmed yet."""
+        return self.message.startswith(_UNCONFIRMED)
 
 
 def check(
@@ -85,7 +91,7 @@ def _findings(file: SpecFile, table: Table) -> Iterator[Finding]:
     for name, column in spec.columns.items():
         if column.confirm:
             listed = ", ".join(column.confirm)
-            yield Finding("doubtful", name, f"read from the data, not confirmed: {listed}")
+            yield Finding("doubtful", name, f"{_UNCONFIRMED}: {listed}")
         if column.hierarchy is None or name not in table.columns:
             continue
         try:

@@ -9,7 +9,6 @@ from ruamel.yaml import YAML
 
 from incrowd.errors import IncrowdError
 from incrowd.spec.file import Place, SpecFile
-from incrowd.spec.model import Spec
 from incrowd.spec.release import METHODS, ClassesSpec, KEpsilonSpec
 from incrowd.tasks.draft.draft import Draft
 
@@ -65,16 +64,14 @@ def confirmed(file: SpecFile, names: Iterable[str], entries: Collection[str]) ->
     return changes
 
 
-def unit(file: SpecFile, column: str) -> Changes:
-    """Whose rows they are: one person each, or those of the id in a column."""
+def unit(column: str, *, without_id: bool = False) -> Changes:
+    """Whose rows they are: one person each, or those of the id in a column.
+
+    ``without_id`` leaves out the rows that have no id.
+    """
     if not column:
         return {("unit",): "one row per person"}
-    return {("unit",): {"id": column, **_without_id(file.spec)}}
-
-
-def _without_id(spec: Spec) -> dict[str, str]:
-    kept = getattr(spec.unit, "without_id", None)
-    return {"without_id": kept} if kept else {}
+    return {("unit",): {"id": column, **({"without_id": "drop"} if without_id else {})}}
 
 
 def entry_of(file: SpecFile, name: str) -> Mapping[str, Any]:

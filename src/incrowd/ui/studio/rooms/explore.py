@@ -20,7 +20,7 @@ from starlette.routing import BaseRoute, Route
 from incrowd.errors import IncrowdError
 from incrowd.release.figures import Point, scatter
 from incrowd.spec.file import SpecFile
-from incrowd.spec.release import ClassesSpec
+from incrowd.spec.release import ClassesSpec, SafeSpec
 from incrowd.tasks.explore import Explored, Scheme
 from incrowd.tasks.tradeoff import Choice, Choices
 from incrowd.ui.studio import edits, lattice
@@ -155,8 +155,13 @@ def _looked_at(found: Explored, request: Request, chosen: tuple[int, ...]) -> di
         "picture": lattice.picture(found, kept, levels), "one": one, "wanted": wanted,
         "address": address, "chart": _risk_and_loss(found, kept, one, address),
         "listed": [scheme for scheme in kept if scheme.holds][:20],
-        "name_of": lattice.name_of, "good": sum(scheme.holds for scheme in found.schemes),
+        "name_of": lattice.name_of, "figure": _figure, "good": sum(scheme.holds for scheme in found.schemes),
     }  # fmt: skip
+
+
+def _figure(loss: float) -> str:
+    """A loss as a table has it: shares with four places, counts as they are."""
+    return f"{loss:.4f}" if abs(loss) < 10 else f"{loss:,.4g}"
 
 
 def _risk_and_loss(
@@ -269,11 +274,21 @@ def _rehearsal(studio: Studio, work: Work) -> Response:
     stated = work.file.spec.size
     return studio.page(
             "explore_safe.html", room="explore", work=work,
-        release=work.file.spec.release, size=size or (stated if isinstance(stated, int) else 10000),
+        release=work.file.spec.release, fixed=_is_fixed(work.file), size=size or (stated if isinstance(stated, int) else 10000),
         found=found if isinstance(found, Rehearsed) else None,
         refused=found.words if isinstance(found, Refused) else "",
         waiting=size is not None and work.file.spec.release is not None and found is None,
     )  # fmt: skip
+
+
+def _is_fixed(file: SpecFile) -> bool:
+    """Whether the spec settles every level, so that nothing is chosen by the table."""
+    release = file.spec.release
+    if not isinstance(release, SafeSpec):
+        return False
+    names = file.spec.with_role("quasi", "sensitive")
+    given = all(isinstance(release.levels.get(name), int) for name in names)
+    return release.scheme == "fixed" or given
 
 
 def _rehearsed(asked: Subject, size: int) -> Rehearsed:

@@ -14,17 +14,20 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from starlette.routing import BaseRoute, Route
 
 from incrowd.errors import IncrowdError
+from incrowd.privacy.events import words
 from incrowd.release.verify import read_certificate
-from incrowd.spec.model import Confirmable
+from incrowd.spec.model import Confirmable, PersonId
 from incrowd.tasks.check import Finding, foreseen
 from incrowd.ui.results import promise
 from incrowd.ui.studio.desk import Desk, Work
 from incrowd.ui.studio.hands import Job
 from incrowd.ui.studio.rooms.data import findings, subject
 from incrowd.ui.studio.server import Form, MissingError, Studio, form_route
+from incrowd.ui.studio.words import ENTRIES, plain, shown
 from incrowd.ui.terminal import DOING
 
 STEPS = ("open", "count", "book", "search", "draw", "measure", "attack", "write", "report")
+_LEFT_OUT = ("identifier", "drop")
 WORDS = {**DOING, "begin": "starting", "open": "opening the table"}
 # A report is one page with its own style, and runs nothing.
 REPORT_POLICY = (
@@ -49,9 +52,9 @@ def routes(studio: Studio) -> list[BaseRoute]:
         wrong, asked = _in_the_way(work, found)
         return studio.page(
             "publish.html", room="publish", work=work, waiting=found is None,
-            wrong=wrong, asked=asked, ledger=work.kept.get("ledger"),
-            proposed=_proposed(studio.desk(request), work),
-            doubtful=[one for one in found or () if one.kind == "doubtful"],
+            wrong=wrong, asked=asked, entries=ENTRIES, ledger=work.kept.get("ledger"),
+            proposed=_proposed(studio.desk(request), work), summary=_summary(work),
+            doubtful=[one for one in shown(found) if one.kind == "doubtful"],
         )  # fmt: skip
 
     def begin(request: Request, form: Form) -> Response:
@@ -83,6 +86,11 @@ def routes(studio: Studio) -> list[BaseRoute]:
         text = (_done(studio.work(request)).curator / "report.html").read_text(encoding="utf-8")
         return HTMLResponse(text, headers={"Content-Security-Policy": REPORT_POLICY})
 
+    def certified(request: Request) -> Response:
+        path = _done(studio.work(request)).output / "certificate.html"
+        policy = {"Content-Security-Policy": REPORT_POLICY}
+        return HTMLResponse(path.read_text(encoding="utf-8"), headers=policy)
+
     def zipped(request: Request) -> Response:
         return zip_of(_done(studio.work(request)).output)
 
@@ -92,6 +100,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         form_route("/desk/{work}/publish/cancel", cancel),
         form_route("/desk/{work}/publish/another", another),
         Route("/desk/{work}/report", report),
+        Route("/desk/{work}/certificate", certified),
         Route("/desk/{work}/release.zip", zipped),
     ]
 
@@ -104,11 +113,35 @@ def _in_the_way(
     work: Work, found: list[Finding] | None
 ) -> tuple[list[Finding], dict[str, tuple[Confirmable, ...]]]:
     """What must be put right, and what must be confirmed, before anything can be published."""
-    wrong = [one for one in found or () if one.kind == "wrong"]
+    wrong = [one for one in shown(found) if one.kind == "wrong"]
     asked = work.file.spec.unconfirmed
     if not asked:
         wrong += [one for one in foreseen(work.file) if one.kind == "wrong"]
     return wrong, asked
+
+
+def _summary(work: Work) -> list[tuple[str, str]]:
+    """What is about to be released, in a few lines."""
+    spec = work.file.spec
+    kept = [name for name, column in spec.columns.items() if column.role not in _LEFT_OUT]
+    gone = [name for name, column in spec.columns.items() if column.role in _LEFT_OUT]
+    unit = spec.unit
+    people = (
+        f"rows of one person share '{unit.id}'"
+        if isinstance(unit, PersonId)
+        else "each row is one person"
+    )
+    lines = [("Columns released", ", ".join(kept) or "none"),
+             ("Columns left out", ", ".join(gone) or "none"), ("People", people)]  # fmt: skip
+    release = spec.release
+    if release is None:
+        return lines
+    given = {
+        name: f"{value:g}" for name in ("k", "epsilon", "delta")
+        if isinstance(value := getattr(release, name, None), int | float)
+    }  # fmt: skip
+    settings = "".join(f", {name} = {text}" for name, text in given.items())
+    return [("Method", f"{release.method}{settings}"), *lines]
 
 
 def _proposed(desk: Desk, work: Work) -> str:
@@ -142,7 +175,11 @@ def _result(job: Job) -> dict[str, Any]:
     if not job.ended or job.problem:
         return {}
     certificate = read_certificate(job.output)
-    return {"certificate": certificate, "promise": promise(certificate)}
+    return {
+        "certificate": certificate, "promise": promise(certificate),
+        "lines": [plain(line) for line in job.result["lines"][2:]],
+        "entries": [words(event) for event in certificate.events] if job.booked else [],
+    }  # fmt: skip
 
 
 def zip_of(folder: Path) -> Response:

@@ -119,7 +119,10 @@ follow();
 function upload(zone, file) {
   const progress = zone.querySelector("progress");
   const request = new XMLHttpRequest();
-  request.open("PUT", `${zone.dataset.drop}?name=${encodeURIComponent(file.name)}`);
+  const query = new URLSearchParams({ name: file.name });
+  for (const field of zone.parentElement.querySelectorAll("[data-with-upload]"))
+    if (field.value.trim()) query.set(field.name, field.value.trim());
+  request.open("PUT", `${zone.dataset.drop}?${query}`);
   request.setRequestHeader("X-Studio", "part");
   progress.hidden = false;
   request.upload.addEventListener("progress", (event) => {
