@@ -53,7 +53,7 @@ def test_how_to_have_another_aim_is_a_setting() -> None:
 
 def test_how_values_are_written_in_words() -> None:
     assert read_as(Written(dates="day-month-year")) == "dates by day, month, year"
-    money = Written(nulls=["n/a", "-"], thousands=".", decimal=",", sign="€")
+    money = Written(nulls=("n/a", "-"), thousands=".", decimal=",", sign="€")
     assert read_as(money) == (
         "numbers with a decimal comma; thousands apart by '.'; amounts in '€'; "
         "'n/a', '-' for no value"

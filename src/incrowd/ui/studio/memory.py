@@ -1,4 +1,4 @@
-"""A table that remembers what was counted of it, so that a check after a change counts only the rest."""
+"""A table that remembers what was counted of it: a check after a change counts only the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tasks say, for somebody who has no spec before them: the page where it is done, not the YAML."""
+"""What tasks say, for somebody who has no spec before them: it names the page, not the YAML."""
 
 from __future__ import annotations
 

@@ -155,7 +155,8 @@ def _looked_at(found: Explored, request: Request, chosen: tuple[int, ...]) -> di
         "picture": lattice.picture(found, kept, levels), "one": one, "wanted": wanted,
         "address": address, "chart": _risk_and_loss(found, kept, one, address),
         "listed": [scheme for scheme in kept if scheme.holds][:20],
-        "name_of": lattice.name_of, "figure": _figure, "good": sum(scheme.holds for scheme in found.schemes),
+        "name_of": lattice.name_of, "figure": _figure,
+        "good": sum(scheme.holds for scheme in found.schemes),
     }  # fmt: skip
 
 
@@ -274,7 +275,8 @@ def _rehearsal(studio: Studio, work: Work) -> Response:
     stated = work.file.spec.size
     return studio.page(
             "explore_safe.html", room="explore", work=work,
-        release=work.file.spec.release, fixed=_is_fixed(work.file), size=size or (stated if isinstance(stated, int) else 10000),
+        release=work.file.spec.release, fixed=_is_fixed(work.file),
+        size=size or (stated if isinstance(stated, int) else 10000),
         found=found if isinstance(found, Rehearsed) else None,
         refused=found.words if isinstance(found, Refused) else "",
         waiting=size is not None and work.file.spec.release is not None and found is None,

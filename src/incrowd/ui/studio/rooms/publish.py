@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import tempfile
+import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from starlette.routing import BaseRoute, Route
 
 from incrowd.errors import IncrowdError
-from incrowd.privacy.events import words
+from incrowd.privacy.events import from_dict, words
 from incrowd.release.verify import read_certificate
 from incrowd.spec.model import Confirmable, PersonId
 from incrowd.tasks.check import Finding, foreseen
@@ -92,7 +92,8 @@ def routes(studio: Studio) -> list[BaseRoute]:
         return HTMLResponse(path.read_text(encoding="utf-8"), headers=policy)
 
     def zipped(request: Request) -> Response:
-        return zip_of(_done(studio.work(request)).output)
+        output = _done(studio.work(request)).output
+        return zip_of(output, studio.desk(request).room())
 
     return [
         Route("/desk/{work}/publish", page),
@@ -178,19 +179,21 @@ def _result(job: Job) -> dict[str, Any]:
     return {
         "certificate": certificate, "promise": promise(certificate),
         "lines": [plain(line) for line in job.result["lines"][2:]],
-        "entries": [words(event) for event in certificate.events] if job.booked else [],
+        "entries": [words(from_dict(event)) for event in certificate.events] if job.booked else [],
     }  # fmt: skip
 
 
-def zip_of(folder: Path) -> Response:
-    """The folder of a release, and nothing beside it, as one file; it is made for this answer."""
-    handle = tempfile.NamedTemporaryFile(suffix=".zip", delete=False)  # noqa: SIM115 - sent later
-    target = Path(handle.name)
-    with handle, zipfile.ZipFile(handle, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
+def zip_of(folder: Path, room: Path) -> Response:
+    """The folder of a release, and nothing beside it, as one file; it is made for this answer.
+
+    ``room`` is a private folder that it is made in, and that goes with it.
+    """
+    target = room / "release.zip"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
         for path in sorted(folder.rglob("*")):
             if path.is_file() and not path.is_symlink():
                 packed.write(path, Path(folder.name) / path.relative_to(folder))
     return FileResponse(
         target, filename=f"{folder.name}.zip", media_type="application/zip",
-        background=BackgroundTask(target.unlink),
+        background=BackgroundTask(shutil.rmtree, room, ignore_errors=True),
     )  # fmt: skip
