@@ -22,6 +22,10 @@ _PLACES = (  # what a message tells to write, and where a page has it
         r"'objective: detail'( with 'keep: 0\.25')?",
         "see what the search aims for, under more settings on the Privacy page",
     ),
+    (
+        r"keep one --ledger for all of them",
+        "choose one ledger for all of them, on the Privacy page",
+    ),
 )
 ENTRIES = {  # what can be unconfirmed, and the page where it is confirmed
     "role": ("role", "data"), "written": ("how it is written", "data"),

@@ -29,6 +29,7 @@ from incrowd.ui.studio.desk import Work
 from incrowd.ui.studio.hands import Subject
 from incrowd.ui.studio.rooms.data import subject
 from incrowd.ui.studio.server import Form, Studio, form_route
+from incrowd.ui.studio.words import plain
 
 _BLUE, _GREY, _PICKED = "#3c78b4", "#9aa5b1", "#c2571a"
 _MOST_MADE_UP = 1_000_000
@@ -310,5 +311,5 @@ def _rehearsed(asked: Subject, size: int) -> Rehearsed:
         columns=first.columns,
         most=tuple(looks.most_common(_ROWS)),
         files=len(release.tables),
-        reasons=release.reasons,
+        reasons=tuple(plain(reason) for reason in release.reasons),
     )

@@ -27,7 +27,6 @@ from incrowd.ui.studio.words import ENTRIES, plain, shown
 from incrowd.ui.terminal import DOING
 
 STEPS = ("open", "count", "book", "search", "draw", "measure", "attack", "write", "report")
-_LEFT_OUT = ("identifier", "drop")
 WORDS = {**DOING, "begin": "starting", "open": "opening the table"}
 # A report is one page with its own style, and runs nothing.
 REPORT_POLICY = (
@@ -121,19 +120,19 @@ def _in_the_way(
     return wrong, asked
 
 
-def _summary(work: Work) -> list[tuple[str, str]]:
-    """What is about to be released, in a few lines."""
+def _summary(work: Work) -> list[tuple[str, tuple[str, ...]]]:
+    """What is about to be released: a name, and one or several things."""
     spec = work.file.spec
-    kept = [name for name, column in spec.columns.items() if column.role not in _LEFT_OUT]
-    gone = [name for name, column in spec.columns.items() if column.role in _LEFT_OUT]
+    gone = spec.with_role("identifier", "drop")
+    kept = tuple(name for name in spec.columns if name not in gone)
     unit = spec.unit
     people = (
         f"rows of one person share '{unit.id}'"
         if isinstance(unit, PersonId)
         else "each row is one person"
     )
-    lines = [("Columns released", ", ".join(kept) or "none"),
-             ("Columns left out", ", ".join(gone) or "none"), ("People", people)]  # fmt: skip
+    lines = [("Columns released", kept or ("none",)), ("Columns left out", gone or ("none",)),
+             ("People", (people,))]  # fmt: skip
     release = spec.release
     if release is None:
         return lines
@@ -142,7 +141,7 @@ def _summary(work: Work) -> list[tuple[str, str]]:
         if isinstance(value := getattr(release, name, None), int | float)
     }  # fmt: skip
     settings = "".join(f", {name} = {text}" for name, text in given.items())
-    return [("Method", f"{release.method}{settings}"), *lines]
+    return [("Method", (f"{release.method}{settings}",)), *lines]
 
 
 def _proposed(desk: Desk, work: Work) -> str:
@@ -179,6 +178,7 @@ def _result(job: Job) -> dict[str, Any]:
     return {
         "certificate": certificate, "promise": promise(certificate),
         "lines": [plain(line) for line in job.result["lines"][2:]],
+        "warnings": [plain(line) for line in job.result["warnings"]],
         "entries": [words(from_dict(event)) for event in certificate.events] if job.booked else [],
     }  # fmt: skip
 
