@@ -296,7 +296,9 @@ def _published(theirs: Connection, subject: Subject, output: str, ledger: str | 
             "lines": published(release), "examples": release.examples,
         }))  # fmt: skip
     except KeyboardInterrupt as error:
-        theirs.send(("failed", _told("It was cancelled, and nothing was released.", error)))
+        said = hasattr(error, "__notes__")  # that it is booked, and that nothing was released
+        words = "It was cancelled." if said else "It was cancelled, and nothing was released."
+        theirs.send(("failed", _told(words, error)))
     except IncrowdError as error:
         theirs.send(("failed", _told(str(error), error)))
     except OSError as error:

@@ -121,28 +121,56 @@ def _schemes(studio: Studio, request: Request, work: Work) -> Response:
     chosen, file = chosen_levels(work.file), work.file
     if chosen:  # a pick does not change what there is to pick from
         file = file.changed(("release", "levels"), None)
-    asked = subject(work)
-    found = answers_of(work).ask(
-        studio.hands, "explore", file.text(), _explored,
-        Subject(asked.place, file.text(), asked.path, asked.sheet, asked.header),
-    )  # fmt: skip
+    found = _ask(studio, work, "explore", file)
     known = found if isinstance(found, Explored) else None
     values: dict[str, Any] = {}
     if known is not None:
-        values = _looked_at(known, request, chosen)
+        wanted = _wanted(known, request)
+        shown, finding = known, False
+        if wanted and not known.whole:  # of a large lattice those that are asked for are looked at
+            some = _ask(studio, work, "explore some", _limited(file, known, wanted))
+            shown, finding = (some if isinstance(some, Explored) else known), some is None
+        values = _looked_at(shown, wanted, request, chosen)
+        values |= {"columns": known.columns, "finding": finding}
     return studio.page(
-            "explore.html", room="explore", work=work, found=known, waiting=found is None,
-        refused=found.words if isinstance(found, Refused) else "", chosen=chosen, **values,
+        "explore.html", room="explore", work=work, found=values.get("found"), waiting=found is None,
+        refused=found.words if isinstance(found, Refused) else "", chosen=chosen,
+        **{name: value for name, value in values.items() if name != "found"},
     )  # fmt: skip
 
 
-def _looked_at(found: Explored, request: Request, chosen: tuple[int, ...]) -> dict[str, Any]:
-    """What the page shows of the schemes, by its address."""
-    wanted = {
+def _ask(studio: Studio, work: Work, name: str, file: SpecFile) -> Any:
+    asked = subject(work)
+    return answers_of(work).ask(
+        studio.hands, name, file.text(), _explored,
+        Subject(asked.place, file.text(), asked.path, asked.sheet, asked.header),
+    )  # fmt: skip
+
+
+def _wanted(found: Explored, request: Request) -> dict[int, int]:
+    """The levels that the address asks for, by the place of their column."""
+    return {
         at: int(text)
-        for at in range(len(found.columns))
+        for at, column in enumerate(found.columns)
         if (text := request.query_params.get(f"level{at}", "")).isdecimal()
+        and column.low <= int(text) <= column.high
     }
+
+
+def _limited(file: SpecFile, found: Explored, wanted: Mapping[int, int]) -> SpecFile:
+    """The spec with the wanted levels and no others."""
+    release = file.spec.release
+    limits: dict[str, Any] = {}
+    for name, level in (release.levels if release is not None else {}).items():
+        limits[name] = level if isinstance(level, int) else list(level)
+    limits |= {found.columns[at].name: [level, level] for at, level in wanted.items()}
+    return file.changed(("release", "levels"), limits)
+
+
+def _looked_at(
+    found: Explored, wanted: Mapping[int, int], request: Request, chosen: tuple[int, ...]
+) -> dict[str, Any]:
+    """What the page shows of the schemes, by its address."""
     named = lattice.levels_of(request.query_params.get("scheme", ""))
     one = found.at(named) or found.at(chosen) or (found.schemes[0] if found.schemes else None)
     kept = lattice.fitting(found, wanted)
@@ -153,7 +181,8 @@ def _looked_at(found: Explored, request: Request, chosen: tuple[int, ...]) -> di
 
     levels = one.levels if one is not None else ()
     return {
-        "picture": lattice.picture(found, kept, levels), "one": one, "wanted": wanted,
+        "found": found, "picture": lattice.picture(found, kept, levels), "one": one,
+        "wanted": wanted,
         "address": address, "chart": _risk_and_loss(found, kept, one, address),
         "listed": [scheme for scheme in kept if scheme.holds][:20],
         "name_of": lattice.name_of, "figure": _figure,

@@ -113,6 +113,7 @@ async function follow() {
     complain(error.message);
   }
 }
+document.addEventListener("studio:follow", follow);
 follow();
 
 // Files that are dropped or picked.
