@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import polars as pl
 
 from incrowd.engine.source import open_table
@@ -50,6 +52,21 @@ def test_what_belongs_to_the_old_role_goes() -> None:
     changed = file.changed_at(edits.role(file, Draft(None, ()), "x", "sensitive"))
     assert changed.spec.columns["x"].precision is None
     assert changed.spec.columns["x"].bounds is None
+
+
+def test_a_noisy_column_gets_the_precision_of_its_values_to_be_confirmed() -> None:
+    table = open_table(pl.DataFrame({"kg": [50.5 + at % 40 / 10 for at in range(200)]}))
+    guessed = draft(table)
+    file = parse(guessed.yaml()).changed(
+        ("release",), {"method": "k-epsilon", "k": 2, "epsilon": 1}
+    )
+    made = file.changed_at(edits.role(file, guessed, "kg", "noisy"))
+    column = made.spec.columns["kg"]
+    assert (column.precision, column.confirm) == (Decimal("0.1"), ("precision",))
+    sure = made.changed_at(edits.noisy(made, "kg", {"precision": "0.1"})).spec.columns["kg"]
+    assert sure.confirm == ()
+    back = made.changed_at(edits.role(made, guessed, "kg", "quasi")).spec.columns["kg"]
+    assert (back.precision, back.confirm) == (None, ("hierarchy",))
 
 
 def test_one_question_is_answered() -> None:

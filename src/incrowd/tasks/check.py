@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from incrowd.codes.grid import grid_of
 from incrowd.codes.hierarchy import Hierarchy, HierarchyError
 from incrowd.codes.values import canonical
 from incrowd.engine.source import open_for
@@ -92,6 +93,8 @@ def _findings(file: SpecFile, table: Table) -> Iterator[Finding]:
         if column.confirm:
             listed = ", ".join(column.confirm)
             yield Finding("doubtful", name, f"{_UNCONFIRMED}: {listed}")
+        if column.role == "noisy" and name in table.columns:
+            yield from _noisy(name, column, table)
         if column.hierarchy is None or name not in table.columns:
             continue
         try:
@@ -189,6 +192,15 @@ def _unit(spec: Spec, table: Table) -> Iterator[Finding]:
                 "'unit: {id: COLUMN}'."
             )
             yield Finding("doubtful", None, message)
+
+
+def _noisy(name: str, column: Column, table: Table) -> Iterator[Finding]:
+    """Whether noise can be added to a column: its values are numbers of its precision, or days."""
+    try:
+        values = [value for tally in table.tallies([name]) for value in tally.values[0]]
+        grid_of(name, values, column.precision, column.bounds)
+    except IncrowdError as error:
+        yield Finding("wrong", name, str(error))
 
 
 def _coverage(file: SpecFile, name: str, column: Column, table: Table) -> Iterator[Finding]:

@@ -17,6 +17,10 @@ _PLACES = (  # what a message tells to write, and where a page has it
         r"Say 'size: NUMBER' \(or 'size: public'\) in the spec",
         "Say on the Privacy page how many people there are",
     ),
+    (
+        r"Declare its 'precision', such as (\S+)\.",
+        r"Say on the Privacy page what its values are multiples of, such as \1.",
+    ),
     (r"Declare 'other'\.", "Say on the Hierarchies page what they are shown as."),
     (
         r"'objective: detail'( with 'keep: 0\.25')?",
