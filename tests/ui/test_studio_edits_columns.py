@@ -77,7 +77,7 @@ def test_one_question_is_answered() -> None:
 
 def test_the_unit_says_what_becomes_of_rows_without_an_id() -> None:
     file = parse("columns: {a: {role: drop}, b: {role: drop}}")
-    for without, expected in ((True, "drop"), (False, None)):
-        unit = file.changed_at(edits.unit("b", without_id=without)).spec.unit
-        assert unit == PersonId(id="b", without_id=expected)
+    unit = file.changed_at(edits.unit("b", without_id=True)).spec.unit
+    assert unit == PersonId(id="b", without_id="drop")
+    assert file.changed_at(edits.unit("b")).spec.unit == PersonId(id="b")
     assert file.changed_at(edits.unit("", without_id=True)).spec.unit == "one row per person"
