@@ -120,17 +120,26 @@ def test_a_file_as_users_bring_it_on_a_phone(
         room(page, "data")
         page.click("#confirm-all")
         page.wait_for_selector("#overview:has-text('guessed here is confirmed')")
-        for name in load(file).spec.unconfirmed:  # what is left are ladders
-            room(page, "hierarchies")
-            page.click(f"#ladder-list a:has-text('{name}')")
+        left = list(load(file).spec.unconfirmed)  # what is left are ladders
+        room(page, "hierarchies")
+        page.click(f"#ladder-list a:has-text('{left[0]}')")
+        for name in left:  # each leads to the next
+            page.wait_for_selector(f"#ladder-title:has-text('{name}')")
             page.click("#confirm-ladder")
-            page.wait_for_selector("#ladder-confirm:empty", state="attached")
+            page.wait_for_selector("#confirm-ladder", state="detached")
+            if name != left[-1]:
+                page.click("#next-confirm")
         assert load(file).spec.unconfirmed == {}
+        room(page, "privacy")
+        page.click("#new-ledger summary")
+        page.click("#new-ledger-form button")
+        page.wait_for_selector("#ledger:has-text('This release fits in the budget')")
         room(page, "publish")
         page.fill("#name", "on-a-phone")
         page.click("#publish")
         page.wait_for_selector("#download")
         assert accessible(page) == []
+        assert "Booked in the ledger Patienten 2025.ledger" in page.inner_text("#job")
         assert verify(studio.folder / "on-a-phone") == []
         page.click("#verify")
         page.wait_for_selector(".verdict.fine")
@@ -148,7 +157,7 @@ def test_releases_of_anybody_are_verified(
         page.set_input_files("input[accept='.zip']", packed)
         page.wait_for_selector(".verdict.fine")
         page.set_input_files("input[webkitdirectory]", theirs)
-        page.wait_for_selector(".verdict.fine:has-text('theirs holds')")
+        page.wait_for_selector(".verdict.fine:has-text('theirs is verified')")
         (theirs / "data.parquet").write_bytes(b"PAR1 and nothing more PAR1")
         page.set_input_files("input[webkitdirectory]", theirs)
         page.wait_for_selector(".verdict.bad")

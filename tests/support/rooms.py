@@ -23,7 +23,7 @@ from incrowd.ui.studio.server import Studio, make
 class Here(Hands):
     """Hands that answer at once, in this process."""
 
-    def ask(self, task: Callable[..., Any], *given: Any) -> Future[Any]:
+    def ask(self, task: Callable[..., Any], *given: Any, same: bool = False) -> Future[Any]:
         found: Future[Any] = Future()
         try:
             found.set_result(task(*given))

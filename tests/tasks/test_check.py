@@ -100,3 +100,14 @@ def test_check_says_what_publishing_would_refuse(tmp_path: Path) -> None:
     assert done.return_value == 1
     (found,) = json.loads(done.output)["findings"]
     assert found["message"] == "release: 'scheme: search' finds k itself; leave 'k' out."
+
+
+def test_a_noisy_column_needs_a_precision() -> None:
+    columns = "columns: {a: {role: noisy}, b: {role: quasi, hierarchy: flat}}"
+    spec = f"{columns}\nrelease: {{method: k-epsilon, k: 2, epsilon: 1}}"
+    table = local_engine().from_columns({"a": [1.5, 2.0], "b": ["x", "y"]})
+    wrong = [one for one in check(parse(spec), table) if one.kind == "wrong"]
+    assert [one.column for one in wrong] == ["a"]
+    assert "holds 1.5, which is no whole number" in wrong[0].message
+    sure = spec.replace("role: noisy", "role: noisy, precision: 0.5")
+    assert [one for one in check(parse(sure), table) if one.kind == "wrong"] == []

@@ -103,8 +103,8 @@ def test_that_no_value_is_rare_is_said(spec: Path) -> None:
 
 def test_the_ends_of_a_range_are_shown_with_how_many_explain_them(spec: Path) -> None:
     asked = {(one.column, one.entry): one for one in task.questions(load(spec))}
-    assert "3 (1 rows) and 101 (2 rows)" in asked["age", "hierarchy"].seen[0]
-    assert "2020-02-03 (1 rows) and 2021-11-30 (5 rows)" in asked["seen", "hierarchy"].seen[0]
+    assert "3 (1 row) and 101 (2 rows)" in asked["age", "hierarchy"].seen[0]
+    assert "2020-02-03 (1 row) and 2021-11-30 (5 rows)" in asked["seen", "hierarchy"].seen[0]
 
 
 def test_what_is_confirmed_is_not_asked_and_nothing_is_opened(spec: Path) -> None:

@@ -23,6 +23,7 @@ def described(values: list[object], **more: object) -> Described:
         ([1.5, 2.0], "numbers"),
         (["1.5", "2"], "numbers"),
         (["a", "1"], "text"),
+        (["2020-01-01", "2021-05-03"], "days"),
         ([True, False], "yes or no"),
         ([dt.date(2020, 1, 1)], "days"),
         ([dt.datetime(2020, 1, 1, 5)], "times"),
@@ -49,6 +50,15 @@ def test_many_numbers_are_put_into_ranges_of_a_round_width() -> None:
     assert labels[-1] == "90 to 100"
     assert dict(found.bars)["0 to 10"] == 10
     assert sum(held for _, held in found.bars) == 100
+
+
+def test_many_days_are_put_together_by_month_or_years() -> None:
+    within = described([f"2023-{11 + at % 2}-{1 + at // 2:02}" for at in range(40)])
+    assert within.bars == (("2023-11", 20), ("2023-12", 20))
+    times = [dt.datetime(1930 + at % 80, 5, 1, at % 24) for at in range(400)]
+    bars = dict(described(list(times)).bars)
+    assert bars["1930 to 1940"] == 50
+    assert sum(bars.values()) == 400
 
 
 def test_many_texts_leave_a_rest() -> None:

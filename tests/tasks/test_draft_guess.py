@@ -64,6 +64,12 @@ def test_uuids_are_identifiers_however_often_they_occur() -> None:
         assert (made.role, made.hipaa) == ("identifier", "any other unique number")
 
 
+def test_an_id_that_could_be_a_diagnosis_is_an_id() -> None:
+    codes = [f"P{10000 + at}" for at in range(400)]
+    assert guess("Patient-ID", codes, 400).role == "identifier"
+    assert guess("code", codes, 400).hierarchy == "{icd: {version: 10}}"
+
+
 def test_what_every_row_has_for_itself_is_an_identifier() -> None:
     assert guessed("x", [f"the {at * at}th of x" for at in range(100)]).role == "identifier"
     assert guessed("x", [str(at * at + 0.25) for at in range(100)]).role == "quasi"  # measured

@@ -76,3 +76,9 @@ def test_too_many_values_or_none_are_not_listed() -> None:
         ladder_of("csv", "x", many)
     with pytest.raises(IncrowdError, match="no hierarchy of the kind"):
         ladder_of("magic", "x", many)
+
+
+def test_a_mask_is_as_long_as_most_values() -> None:
+    codes = [*(f"{at:05}" for at in range(60)), "unbekannt"]
+    table = local_engine().from_columns({"plz": codes})
+    assert ladder_of("mask", "plz", table, None).hierarchy == "{mask: {length: 5}}"

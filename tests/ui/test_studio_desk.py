@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from incrowd.errors import IncrowdError
 from incrowd.spec.file import SpecError, load
-from incrowd.ui.studio.desk import Desk, title_of
+from incrowd.ui.studio.desk import Desk, remove_left, title_of
 
 CSV = "age,town\n" + "".join(f"{20 + at % 40},{'ab'[at % 2]}\n" for at in range(80))
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+def desk(tmp_path: Path) -> Iterator[Desk]:
     """The desk of a folder with one table."""
     (tmp_path / "people.csv").write_text(CSV)
-    return Desk(tmp_path)
+    made = Desk(tmp_path)
+    yield made
+    made.clear()
 
 
 def test_the_spec_is_a_file_from_the_first_moment_on(desk: Desk) -> None:
@@ -66,10 +70,35 @@ def test_an_upload_is_named_by_its_own_name_and_goes(desk: Desk) -> None:
     assert not landed.exists()
 
 
-@pytest.mark.parametrize("name", ["", "..", ".hidden", "a/.."])
+@pytest.mark.parametrize("name", ["", "..", ".hidden", "a/..", "a\0b.csv", "a\nb.csv"])
 def test_an_upload_needs_a_name(desk: Desk, name: str) -> None:
     with pytest.raises(IncrowdError, match="is no name of a file"):
         desk.landing(name)
+
+
+def test_a_path_is_text(desk: Desk) -> None:
+    with pytest.raises(IncrowdError, match="is no name of a file"):
+        desk.inside("people.csv\0.yaml")
+
+
+def test_what_a_killed_studio_left_is_removed_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    desk = Desk(tmp_path)
+    alive = desk.landing("alive.csv")
+    alive.touch()
+    for name in ("incrowd-studio-killed", "incrowd-studio-begun", "another"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "in-use").touch()
+    (tmp_path / "incrowd-studio-begun" / "in-use").unlink()
+    (tmp_path / "incrowd-studio-link").symlink_to(tmp_path / "another")
+    remove_left()
+    assert alive.exists()
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {alive.parents[1].name, "incrowd-studio-begun", "incrowd-studio-link", "another"}
+    assert (tmp_path / "another" / "in-use").exists()
+    desk.clear()
 
 
 def test_a_spec_is_resumed_with_its_table(desk: Desk) -> None:
@@ -85,7 +114,9 @@ def test_a_spec_may_not_lead_elsewhere(desk: Desk, tmp_path: Path) -> None:
     with pytest.raises(IncrowdError, match="does not lie below"):
         desk.resume(spec)
     (tmp_path.parent / "elsewhere.csv").write_text("a\n1\n")
-    assert Desk(desk.home, anywhere=True).resume(spec).read().rows() == 1
+    free = Desk(desk.home, anywhere=True)
+    assert free.resume(spec).read().rows() == 1
+    free.clear()
 
 
 def test_a_hierarchy_may_not_lie_elsewhere(desk: Desk, tmp_path: Path) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import polars as pl
 
 from incrowd.engine.source import open_table
 from incrowd.spec.file import SpecFile, parse
+from incrowd.spec.model import PersonId
 from incrowd.tasks.draft.draft import Draft, draft
 from incrowd.ui.studio import edits
 
@@ -51,14 +54,30 @@ def test_what_belongs_to_the_old_role_goes() -> None:
     assert changed.spec.columns["x"].bounds is None
 
 
+def test_a_noisy_column_gets_the_precision_of_its_values_to_be_confirmed() -> None:
+    table = open_table(pl.DataFrame({"kg": [50.5 + at % 40 / 10 for at in range(200)]}))
+    guessed = draft(table)
+    file = parse(guessed.yaml()).changed(
+        ("release",), {"method": "k-epsilon", "k": 2, "epsilon": 1}
+    )
+    made = file.changed_at(edits.role(file, guessed, "kg", "noisy"))
+    column = made.spec.columns["kg"]
+    assert (column.precision, column.confirm) == (Decimal("0.1"), ("precision",))
+    sure = made.changed_at(edits.noisy(made, "kg", {"precision": "0.1"})).spec.columns["kg"]
+    assert sure.confirm == ()
+    back = made.changed_at(edits.role(made, guessed, "kg", "quasi")).spec.columns["kg"]
+    assert (back.precision, back.confirm) == (None, ("hierarchy",))
+
+
 def test_one_question_is_answered() -> None:
     file, _ = drafted()
     changed = file.changed_at(edits.confirmed(file, ["score"], ("role",))).spec.columns["score"]
     assert changed.confirm == tuple(x for x in file.spec.columns["score"].confirm if x != "role")
 
 
-def test_the_unit_keeps_what_becomes_of_rows_without_an_id() -> None:
-    file = parse("unit: {id: a, without_id: drop}\ncolumns: {a: {role: drop}, b: {role: drop}}")
-    other = file.changed_at(edits.unit(file, "b")).spec.unit
-    assert (other.id, other.without_id) == ("b", "drop")  # type: ignore[union-attr]
-    assert file.changed_at(edits.unit(file, "")).spec.unit == "one row per person"
+def test_the_unit_says_what_becomes_of_rows_without_an_id() -> None:
+    file = parse("columns: {a: {role: drop}, b: {role: drop}}")
+    unit = file.changed_at(edits.unit("b", without_id=True)).spec.unit
+    assert unit == PersonId(id="b", without_id="drop")
+    assert file.changed_at(edits.unit("b")).spec.unit == PersonId(id="b")
+    assert file.changed_at(edits.unit("", without_id=True)).spec.unit == "one row per person"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.fatal import die, die_once
+from support.studio import RunningStudio
 
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
@@ -142,3 +143,18 @@ def test_what_has_not_begun_can_be_cancelled(hands: Hands) -> None:
     assert third.cancel()
     assert third.cancelled()
     assert second.result(WAIT) == 3
+
+
+def test_a_terminal_that_is_closed_removes_what_was_uploaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    running = RunningStudio(tmp_path, tmp_path / "state")
+    answer = running.browser().ask("PUT", "/upload?name=x.csv", b"age\n1\n2\n")
+    assert answer.status == 200
+    assert list(temporary.rglob("x.csv"))
+    running.process.send_signal(signal.SIGHUP)
+    running.process.wait(WAIT)
+    assert list(temporary.rglob("x.csv")) == []

@@ -13,6 +13,7 @@ from support.rooms import Browser, studio
 
 from incrowd.engine.source import open_for
 from incrowd.spec.file import load
+from incrowd.tasks import explore as module
 from incrowd.tasks.explore import Explored, explore
 
 pytestmark = pytest.mark.usefixtures("settled_once", "quick")
@@ -61,7 +62,7 @@ def test_every_scheme_is_a_link_to_its_figures(browser: Browser, tmp_path: Path)
     links = re.findall(r'<a href="(\?scheme=[0-9.]+)" id="node-', page)
     assert len(links) == len(found.schemes) == 8
     assert "The scheme that the search chooses" in page
-    assert f"<dd>{found.best.loss:.4g}</dd>" in page
+    assert f"<dd>{found.best.loss:.4f}</dd>" in page
     other = found.schemes[1]
     page = browser.get(f"{browser.room}/explore?scheme={'.'.join(map(str, other.levels))}")
     assert "Another scheme" in page
@@ -129,3 +130,22 @@ def test_for_a_safe_release_nothing_is_tried_and_a_rehearsal_is_offered(browser:
 def test_cuts_have_no_schemes(browser: Browser) -> None:
     browser.post(f"{browser.room}/privacy/settings", algorithm="mondrian")
     assert "has no schemes" in html.unescape(browser.get(f"{browser.room}/explore"))
+
+
+def test_of_a_large_lattice_the_schemes_that_are_asked_for_are_looked_at(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module.explore, "__kwdefaults__", {"most": 1, "progress": lambda *_: None})
+    wide = SPEC.replace("to: 15, widths: [4, 8]", "to: 255, widths: [2, 4, 8, 16, 32, 64, 128]")
+    (tmp_path / "wide.yaml").write_text(wide)
+    browser.post("/open", place="wide.yaml")
+    room = browser.address.rpartition("/")[0]
+    page = browser.get(f"{room}/explore")
+    listed = set(re.findall(r'id="node-([0-9.]+)"', page))
+    missing = {f"{age}.{sex}" for age in range(9) for sex in range(2)} - listed
+    assert "Of 18 schemes" in page
+    age, sex = missing.pop().split(".")
+    page = browser.get(f"{room}/explore?level0={age}&level1={sex}")
+    assert re.findall(r'id="node-([0-9.]+)"', page) == [f"{age}.{sex}"]
+    assert "All 1 schemes with these levels were looked at" in page
+    assert "any level" in page

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from incrowd.codes.grid import grid_of
 from incrowd.codes.hierarchy import Hierarchy, HierarchyError
 from incrowd.codes.values import canonical
 from incrowd.engine.source import open_for
@@ -26,6 +27,7 @@ from incrowd.tasks.expect import expect
 
 _SHOWN = 5
 _LARGE_DELTA = 1e-4
+_UNCONFIRMED = "read from the data, not confirmed"
 
 
 Kind: TypeAlias = Literal["wrong", "doubtful", "note"]
@@ -45,6 +47,11 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.column}: {self.message}" if self.column else self.message
+
+    @property
+    def unconfirmed(self) -> bool:
+        """Whether it is about what nobody has confirmed yet."""
+        return self.message.startswith(_UNCONFIRMED)
 
 
 def check(
@@ -85,7 +92,9 @@ def _findings(file: SpecFile, table: Table) -> Iterator[Finding]:
     for name, column in spec.columns.items():
         if column.confirm:
             listed = ", ".join(column.confirm)
-            yield Finding("doubtful", name, f"read from the data, not confirmed: {listed}")
+            yield Finding("doubtful", name, f"{_UNCONFIRMED}: {listed}")
+        if column.role == "noisy" and name in table.columns:
+            yield from _noisy(name, column, table)
         if column.hierarchy is None or name not in table.columns:
             continue
         try:
@@ -183,6 +192,15 @@ def _unit(spec: Spec, table: Table) -> Iterator[Finding]:
                 "'unit: {id: COLUMN}'."
             )
             yield Finding("doubtful", None, message)
+
+
+def _noisy(name: str, column: Column, table: Table) -> Iterator[Finding]:
+    """Whether noise can be added to a column: its values are numbers of its precision, or days."""
+    try:
+        values = [value for tally in table.tallies([name]) for value in tally.values[0]]
+        grid_of(name, values, column.precision, column.bounds)
+    except IncrowdError as error:
+        yield Finding("wrong", name, str(error))
 
 
 def _coverage(file: SpecFile, name: str, column: Column, table: Table) -> Iterator[Finding]:

@@ -142,7 +142,9 @@ def _extremes(counts: dict[str, int]) -> tuple[str, ...]:
     if not ordered:
         return ()
     ends = (ordered[0], ordered[-1])
-    listed = " and ".join(f"{text} ({counts[text]:,} rows)" for text in ends)
+    listed = " and ".join(
+        f"{text} ({counts[text]:,} row{'' if counts[text] == 1 else 's'})" for text in ends
+    )
     return (f"The smallest and the largest value of the table: {listed}.",)
 
 

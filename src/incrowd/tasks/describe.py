@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from incrowd.codes.values import canonical, number, reading_order
+from incrowd.codes.values import canonical, iso_day, number, reading_order
 from incrowd.engine.table import Table, TableError
 
 LOOKED_AT = 200_000  # rows from whose values the spread is drawn
@@ -67,6 +67,7 @@ def describe(table: Table, column: str) -> Described:
         if (text := canonical(value)) is not None:
             texts[text] = texts.get(text, 0) + held
     bars = _ranges(texts) if kind in ("whole numbers", "numbers") else ()
+    bars = _spans(texts) if kind in ("days", "times") else bars
     often = sorted(texts, key=lambda text: (-texts[text], reading_order(text)))
     bars = bars or tuple((text, texts[text]) for text in often[:_BARS])
     return Described(
@@ -111,6 +112,8 @@ def _kind(counts: Mapping[object, int]) -> Kind:
         return "times"
     if all(number(str(value)) is not None for value in values):
         return "numbers"
+    if all(isinstance(value, str) and iso_day(value) is not None for value in values):
+        return "days"
     return "text"
 
 
@@ -132,6 +135,31 @@ def _ranges(texts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
         (f"{_plain(first + at * width)} to {_plain(first + (at + 1) * width)}", sums.get(at, 0))
         for at in range(max(sums) + 1)
     )
+
+
+def _spans(texts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """Days by month where they are within a year, else by year or by ranges of years.
+
+    Few have a bar each. Times of no day have none.
+    """
+    if len(texts) <= _BARS:
+        return tuple(sorted(texts.items()))
+    days = [(day, held) for text, held in texts.items() if (day := iso_day(text)) is not None]
+    if len(days) < len(texts):
+        return ()
+    low, high = min(days)[0], max(days)[0]
+    months = 12 * (high.year - low.year) + high.month - low.month + 1
+    by_month = months <= _BARS
+    sums = dict.fromkeys(_months(low, months), 0) if by_month else {}
+    for day, held in days:
+        name = f"{day:%Y-%m}" if by_month else str(day.year)
+        sums[name] = sums.get(name, 0) + held
+    return tuple(sums.items()) if by_month else _ranges(sums)
+
+
+def _months(first: dt.date, count: int) -> list[str]:
+    ordered = [12 * first.year + first.month - 1 + at for at in range(count)]
+    return [f"{month // 12:04}-{month % 12 + 1:02}" for month in ordered]
 
 
 def _round(width: Decimal) -> Decimal:

@@ -146,8 +146,19 @@ class LocalTable:
         return LocalTable(kept.drop(index))
 
     def distinct(self, columns: Sequence[str]) -> int:
-        """How many distinct tuples some columns have; one in two parts of the table is two."""
-        return sum(len(tally.counts) for tally in self.tallies(columns))
+        """How many distinct tuples some columns have, by hashes of 64 bits; no value is held.
+
+        Of ten million tuples two share a hash with a chance of three in a million.
+        """
+        self._refuse_missing(columns)
+        schema = self._frame.collect_schema()
+        parts = []
+        for name in columns:
+            coded = isinstance(schema[self._inner[name]], pl.Categorical | pl.Enum)
+            part = pl.col(self._inner[name])
+            parts.append(part.cast(pl.String) if coded else part)
+        hashes = self._frame.select(pl.struct(parts).hash(0).alias("hash"))
+        return int(hashes.select(pl.col("hash").n_unique()).collect(engine="streaming").item())
 
     def people(self, column: str) -> int:
         """How many people a column identifies."""

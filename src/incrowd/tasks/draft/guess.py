@@ -175,7 +175,10 @@ def _identifier(look: Look) -> Guess | None:
         return look.guess("identifier", f"called like {look.hipaa}")
     unique = look.rows >= 20 and len(look.texts) > 0.9 * look.rows
     decimals = any("." in text for text in look.texts[:200] if number(text) is not None)
-    if not unique or decimals or look.days or _by_knowledge(look) or _is_measured(look):
+    called = re.search(_PERSON, look.simple) is not None  # P10000 could be a diagnosis
+    if not unique or decimals or look.days or (_by_knowledge(look) and not called):
+        return None
+    if _is_measured(look):
         return None
     own = replace(look, hipaa=look.hipaa or "any other unique number")
     return own.guess("identifier", "almost every row has its own")

@@ -6,6 +6,7 @@ What comes from the values is to be confirmed, as all that a draft reads is.
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
 
@@ -88,12 +89,13 @@ def _dates(texts: Sequence[str]) -> Ladder:
 
 
 def _mask(texts: Sequence[str]) -> Ladder:
-    length = max(map(len, texts), default=0)
+    lengths = Counter(map(len, texts))  # one 'unknown' among postcodes does not make them longer
+    length = max(lengths, key=lambda one: (lengths[one], one), default=0)
     if not 0 < length <= _MOST_MASKED:
         return Ladder("{mask: {length: 5}}", "an example: values are no short codes", read=False)
-    letters = "".join(sorted({*_DIGITS, *"".join(texts)}))
+    letters = "".join(sorted({*_DIGITS, *"".join(text for text in texts if len(text) == length)}))
     if letters == _DIGITS:
-        return Ladder(f"{{mask: {{length: {length}}}}}", "as long as the longest value")
+        return Ladder(f"{{mask: {{length: {length}}}}}", "as long as most values")
     fields = f"length: {length}, alphabet: {quoted(letters)}"
     return Ladder(f"{{mask: {{{fields}}}}}", "the characters are those of the data")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import signal
 import socket
 import webbrowser
 from pathlib import Path
@@ -36,6 +37,7 @@ def studio(
     try:
         import uvicorn
 
+        from incrowd.ui.studio.desk import remove_left
         from incrowd.ui.studio.safety import Doors
         from incrowd.ui.studio.server import Studio, make
     except ModuleNotFoundError as error:
@@ -55,6 +57,7 @@ def studio(
     def tell(token: str) -> None:
         say(f"For another browser: http://{address}/?token={token}")
 
+    remove_left()
     doors = Doors(tell)
     app = make(
         Studio(folder, anywhere=anywhere, table=table, sample=sample), doors, _hosts(address, host)
@@ -64,6 +67,8 @@ def studio(
     say("The link works once. Ctrl-C ends the studio.")
     if browser:
         webbrowser.open(link)
+    if hasattr(signal, "SIGHUP"):  # a terminal that is closed ends the studio as Ctrl-C does
+        signal.signal(signal.SIGHUP, lambda *_given: signal.raise_signal(signal.SIGTERM))
     config = uvicorn.Config(
         app, log_level="error", access_log=False, server_header=False, lifespan="on",
         timeout_graceful_shutdown=2,

@@ -3,11 +3,12 @@
 A work is a table and its spec. The spec is a file in the folder of the project from the first
 moment on, saved after each change, whole or not at all; earlier texts are kept, to go back to. What
 a browser has uploaded lies in a private folder that goes when the studio ends; the spec names it by
-its own name, as if it lay beside it.
+its own name, as if it lay beside it. What a studio that was killed has left, the next one removes.
 """
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 import tempfile
@@ -15,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from incrowd.engine.address import is_address, take_apart
@@ -25,12 +27,19 @@ from incrowd.spec.file import Place, SpecFile, load, parse
 from incrowd.tasks.confirm import save
 from incrowd.tasks.draft.draft import Draft, draft, shown_source
 
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:  # there are no such locks on Windows
+    fcntl = None
+
 TABLES = (
     ".parquet", ".csv", ".tsv", ".txt", ".csv.gz", ".xlsx", ".xls", ".ods", ".arrow", ".feather",
     ".sav", ".dta", ".sas7bdat",
 )  # fmt: skip
 SPECS = (".yaml", ".yml")
 _STEPS_BACK = 100
+_PREFIX, _MARK = "incrowd-studio-", "in-use"
 
 
 @dataclass(eq=False)
@@ -103,7 +112,8 @@ class Desk:
 
     def __init__(self, home: Path, *, anywhere: bool = False) -> None:
         self.home, self._anywhere = home.resolve(), anywhere
-        self._private = Path(tempfile.mkdtemp(prefix="incrowd-studio-"))
+        self._private = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        self._held = _hold(self._private)
         self._works: dict[str, Work] = {}
         self.begun = False  # whether the browser has seen its first page
         self.kept: dict[Any, Any] = {}  # what rooms keep that belong to no work
@@ -119,6 +129,8 @@ class Desk:
 
     def inside(self, text: str) -> Path:
         """A path that is given as text, below the folder of the project; refuses any other."""
+        if "\0" in text:
+            raise IncrowdError(f"'{text}' is no name of a file.")
         path = (self.home / text).resolve()
         if not self._anywhere and not path.is_relative_to(self.home):
             raise IncrowdError(
@@ -139,7 +151,7 @@ class Desk:
     def landing(self, name: str) -> Path:
         """Where an upload is to be written: under its own name, in a private folder."""
         plain = Path(name.replace("\\", "/")).name.strip()
-        if not plain or plain.startswith("."):
+        if not plain.isprintable() or not plain or plain.startswith("."):
             raise IncrowdError(f"'{name}' is no name of a file.")
         return self.room() / plain
 
@@ -191,6 +203,32 @@ class Desk:
     def clear(self) -> None:
         """Remove everything that was uploaded."""
         shutil.rmtree(self._private, ignore_errors=True)
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
+
+
+def _hold(folder: Path) -> int | None:
+    """Mark a folder as in use while this process lives: by a lock, which goes with it."""
+    part = folder / f"{_MARK}.part"
+    held = os.open(part, os.O_CREAT | os.O_WRONLY, 0o600)
+    if fcntl is not None:
+        fcntl.flock(held, fcntl.LOCK_EX)
+    part.rename(folder / _MARK)  # so that nobody ever finds it without its lock
+    return held
+
+
+def remove_left() -> None:
+    """Remove what was uploaded to studios that were killed, or lost with their machine."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        try:
+            if fcntl is None or folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue
+            with (folder / _MARK).open() as mark:
+                fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+        except OSError:  # one that is in use, or being made, or another's
+            continue
 
 
 def title_of(place: str) -> str:

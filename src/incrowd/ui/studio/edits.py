@@ -9,7 +9,6 @@ from ruamel.yaml import YAML
 
 from incrowd.errors import IncrowdError
 from incrowd.spec.file import Place, SpecFile
-from incrowd.spec.model import Spec
 from incrowd.spec.release import METHODS, ClassesSpec, KEpsilonSpec
 from incrowd.tasks.draft.draft import Draft
 
@@ -40,18 +39,31 @@ def role(file: SpecFile, guessed: Draft, name: str, chosen: str) -> Changes:
     for key, roles in _OF_ROLE.items():
         if key in entry and chosen not in roles:
             changes["columns", name, key] = None
-    left = [one for one in column.confirm if one != "role"]
-    if chosen not in _OF_ROLE["hierarchy"]:
-        left = [one for one in left if one != "hierarchy"]
-    elif chosen == "quasi" and column.hierarchy is None:
+    left = [
+        one for one in column.confirm if one != "role" and chosen in _OF_ROLE.get(one, (chosen,))
+    ]
+    if chosen == "quasi" and column.hierarchy is None:
         guess = next((one for one in guessed.guesses if one.column == name), None)
         if guess is not None and guess.hierarchy:
             changes["columns", name, "hierarchy"] = YAML(typ="safe").load(guess.hierarchy)
             left += ["hierarchy"] if "hierarchy" in guess.confirm else []
         else:
             changes["columns", name, "hierarchy"] = "flat"
+    if chosen == "noisy" and column.precision is None:
+        step = _guessed_step(guessed, name)
+        if step is not None:
+            changes["columns", name, "precision"] = step
+            left.append("precision")
     changes["columns", name, "confirm"] = left or None
     return changes
+
+
+def _guessed_step(guessed: Draft, name: str) -> Any:
+    """What the values of a column are multiples of, where they are not whole numbers."""
+    guess = next((one for one in guessed.guesses if one.column == name), None)
+    said = YAML(typ="safe").load(guess.hierarchy) if guess and guess.hierarchy else None
+    intervals = said.get("intervals", {}) if isinstance(said, dict) else {}
+    return intervals.get("step") if isinstance(intervals, dict) else None
 
 
 def confirmed(file: SpecFile, names: Iterable[str], entries: Collection[str]) -> Changes:
@@ -65,16 +77,14 @@ def confirmed(file: SpecFile, names: Iterable[str], entries: Collection[str]) ->
     return changes
 
 
-def unit(file: SpecFile, column: str) -> Changes:
-    """Whose rows they are: one person each, or those of the id in a column."""
+def unit(column: str, *, without_id: bool = False) -> Changes:
+    """Whose rows they are: one person each, or those of the id in a column.
+
+    ``without_id`` leaves out the rows that have no id.
+    """
     if not column:
         return {("unit",): "one row per person"}
-    return {("unit",): {"id": column, **_without_id(file.spec)}}
-
-
-def _without_id(spec: Spec) -> dict[str, str]:
-    kept = getattr(spec.unit, "without_id", None)
-    return {"without_id": kept} if kept else {}
+    return {("unit",): {"id": column, **({"without_id": "drop"} if without_id else {})}}
 
 
 def entry_of(file: SpecFile, name: str) -> Mapping[str, Any]:

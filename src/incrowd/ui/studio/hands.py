@@ -1,7 +1,8 @@
 """Other processes that do what takes long, so that pages stay alive: looks at tables, and releases.
 
-A hand keeps the table that it was last asked about open. One that dies, whatever it met, is
-replaced; whoever waits for its answer is told so, and the studio goes on.
+A hand keeps the tables that it was last asked about open, and remembers what it counted of them:
+so the same kind of question goes to the same hand. One that dies, whatever it met, is replaced;
+whoever waits for its answer is told so, and the studio goes on.
 """
 
 from __future__ import annotations
@@ -40,55 +41,66 @@ class Hands:
     """Processes that answer questions about tables."""
 
     def __init__(self, number: int = 2) -> None:
-        self._number, self._lock = number, threading.Lock()
-        self._closed = False
-        self._pool: ProcessPoolExecutor | None = None
+        self._lock, self._closed = threading.Lock(), False
+        self._pools: list[ProcessPoolExecutor | None] = [None] * number
+        self._waiting = [0] * number  # questions of each that are not answered
 
-    def ask(self, task: Callable[..., T], *given: Any) -> Future[T]:
+    def ask(self, task: Callable[..., T], *given: Any, same: bool = False) -> Future[T]:
         """Have something done elsewhere; it and what it is given have to be plain.
 
-        Where a process is lost, all that wait are lost with it: each is asked once more.
+        Where a process is lost, all that wait for it are lost with it: each is asked once more.
+        ``same`` asks the hand that always gets such questions, and knows what it counted for them;
+        else the one that has the least to do is asked.
         """
         found: _Asked[T] = _Asked()
-        self._send(found, task, given, again=True)
+        self._send(found, task, given, same=same, again=True)
         return found
 
     def _send(
-        self, found: _Asked[T], task: Callable[..., T], given: tuple[Any, ...], *, again: bool
-    ) -> None:
+        self, found: _Asked[T], task: Callable[..., T], given: tuple[Any, ...], *,
+        same: bool, again: bool,
+    ) -> None:  # fmt: skip
+        with self._lock:
+            hands = range(len(self._pools))
+            hand = 0 if same else min(hands, key=lambda one: (self._waiting[one], -one))
+            found.inner = self._submit(hand, task, given)
+            self._waiting[hand] += 1
+
         def answered(inner: Future[T]) -> None:
+            with self._lock:
+                self._waiting[hand] -= 1
             if found.done() or inner.cancelled():
                 return
             error = inner.exception()
             if isinstance(error, BrokenProcessPool) and again and not self._closed:
-                self._send(found, task, given, again=False)
+                self._send(found, task, given, same=same, again=False)
             elif error is not None:
                 found.set_exception(error)
             else:
                 found.set_result(inner.result())
 
-        found.inner = self._submit(task, given)
         found.inner.add_done_callback(answered)
 
-    def _submit(self, task: Callable[..., T], given: tuple[Any, ...]) -> Future[T]:
-        with self._lock:
-            if self._pool is not None:
-                try:
-                    return self._pool.submit(task, *given)
-                except BrokenProcessPool:
-                    self._pool.shutdown(wait=False)
-            self._pool = ProcessPoolExecutor(
-                self._number, multiprocessing.get_context("spawn"), initializer=_quiet
-            )
-            return self._pool.submit(task, *given)
+    def _submit(self, hand: int, task: Callable[..., T], given: tuple[Any, ...]) -> Future[T]:
+        pool = self._pools[hand]
+        if pool is not None:
+            try:
+                return pool.submit(task, *given)
+            except BrokenProcessPool:
+                pool.shutdown(wait=False)
+        pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_quiet)
+        self._pools[hand] = pool
+        return pool.submit(task, *given)
 
     def close(self) -> None:
         """Let all processes go."""
         self._closed = True  # what is lost now is not asked again
-        if self._pool is not None:
+        if any(self._pools):
             for process in multiprocessing.active_children():
                 process.terminate()
-            self._pool.shutdown(wait=True, cancel_futures=True)
+        for pool in self._pools:
+            if pool is not None:
+                pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _quiet() -> None:
@@ -106,10 +118,29 @@ def _follow() -> None:
 
 
 @lru_cache(maxsize=4)
-def _opened(place: str, sheet: str | None, header: int | None, _stamp: float) -> Any:
+def _opened(place: str, sheet: str | None, header: int | None, _stamp: tuple[int, int]) -> Any:
     from incrowd.engine.source import open_table
+    from incrowd.ui.studio.memory import Remembered
 
-    return open_table(place, sheet=sheet, header=header)
+    return Remembered(open_table(place, sheet=sheet, header=header))
+
+
+@lru_cache(maxsize=4)
+def _read(
+    place: str, sheet: str | None, header: int | None, stamp: tuple[int, int],
+    written: tuple[tuple[str, str], ...],
+) -> Any:  # fmt: skip
+    """A table as a spec says that its columns are written."""
+    from incrowd.spec.written import Written
+    from incrowd.ui.studio.memory import Remembered
+
+    table = _opened(place, sheet, header, stamp)
+    readers = {
+        name: Written.model_validate_json(text).reader()
+        for name, text in written
+        if name in table.columns
+    }
+    return Remembered(table.reread(readers)) if readers else table
 
 
 @dataclass(frozen=True)
@@ -124,9 +155,7 @@ class Subject:
 
     def table(self) -> Any:
         """The table, as the file has it."""
-        path = Path(self.place)
-        stamp = path.stat().st_mtime if path.exists() else 0.0
-        return _opened(self.place, self.sheet, self.header, stamp)
+        return _opened(self.place, self.sheet, self.header, self._stamp())
 
     def file(self) -> Any:
         """The spec alone."""
@@ -136,10 +165,30 @@ class Subject:
 
     def both(self) -> tuple[Any, Any]:
         """The spec, and the table as it says that it is written."""
-        from incrowd.engine.source import open_for
+        file = self.file()
+        written = {
+            name: column.written.model_dump_json()
+            for name, column in file.spec.columns.items()
+            if column.written is not None
+        }
+        return file, _read(
+            self.place, self.sheet, self.header, self._stamp(), tuple(written.items())
+        )
+
+    def to_publish(self) -> tuple[Any, Any]:
+        """The spec and its table, of which nothing is remembered."""
+        from incrowd.engine.source import open_for, open_table
 
         file = self.file()
-        return file, open_for(file, self.table())
+        return file, open_for(file, open_table(self.place, sheet=self.sheet, header=self.header))
+
+    def _stamp(self) -> tuple[int, int]:
+        """What changes with the file."""
+        path = Path(self.place)
+        if not path.exists():
+            return 0, 0
+        known = path.stat()
+        return known.st_mtime_ns, known.st_size
 
 
 @dataclass
@@ -235,7 +284,7 @@ def _published(theirs: Connection, subject: Subject, output: str, ledger: str | 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         theirs.send(("step", "open"))
-        file, table = subject.both()
+        file, table = subject.to_publish()
         release = released(
             table, file, output=Path(output), curator=None,
             ledger=Ledger(Path(ledger)) if ledger else None, key=None, bits=None, engine=None,
@@ -247,7 +296,9 @@ def _published(theirs: Connection, subject: Subject, output: str, ledger: str | 
             "lines": published(release), "examples": release.examples,
         }))  # fmt: skip
     except KeyboardInterrupt as error:
-        theirs.send(("failed", _told("It was cancelled, and nothing was released.", error)))
+        said = hasattr(error, "__notes__")  # that it is booked, and that nothing was released
+        words = "It was cancelled." if said else "It was cancelled, and nothing was released."
+        theirs.send(("failed", _told(words, error)))
     except IncrowdError as error:
         theirs.send(("failed", _told(str(error), error)))
     except OSError as error:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
@@ -80,6 +80,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, doors: Doors, hosts: Sequence[str]) -> None:
         self._app, self._doors, self._hosts = app, doors, frozenset(hosts)
+        self._origins = frozenset(f"http://{host}" for host in hosts)
         # A browser has one set of cookies for all ports: each studio has a name of its own.
         self._cookie = f"incrowd-studio-{hosts[0].rpartition(':')[2]}"
 
@@ -97,9 +98,9 @@ class Guard:
         request, headers = Request(scope), Headers(scope=scope)
         if headers.get("host", "") not in self._hosts:
             return _no(403, "This studio answers to its own address alone.")
-        origin = headers.get("origin")
-        own = origin is not None and urlsplit(origin).netloc in self._hosts
-        if origin is not None and not own:
+        origins = headers.getlist("origin")
+        own = len(origins) == 1 and origins[0] in self._origins
+        if origins and not own:
             return _no(403, "This request comes from another site.")
         if request.method not in _READS and not own:
             return _no(403, "This request does not come from a page of this studio.")

@@ -170,8 +170,8 @@ def make(studio: Studio, doors: Doors, hosts: Sequence[str]) -> ASGIApp:
         yield
         studio.close()
 
-    def refused(request: Request, error: Exception) -> Response:
-        status = 404 if isinstance(error, MissingError) else 422
+    def refused(request: Request, error: Exception, status: int = 422) -> Response:
+        status = 404 if isinstance(error, MissingError) else status
         if request.headers.get("x-studio") == "part":
             return PlainTextResponse(str(error), status_code=status)
         return studio.page(
@@ -184,13 +184,17 @@ def make(studio: Studio, doors: Doors, hosts: Sequence[str]) -> ASGIApp:
         words = f"{getattr(error, 'strerror', None) or error}" + (f": '{path}'" if path else "")
         return refused(request, IncrowdError(words))
 
+    def broken(request: Request, _error: Exception) -> Response:
+        words = "A fault of ours: this was not done. The terminal says more; the studio goes on."
+        return refused(request, IncrowdError(words), status=500)
+
     app = Starlette(
         routes=[
             *rooms.routes(studio),
             Route("/favicon.ico", lambda _request: FileResponse(HERE / "static" / "icon.svg")),
             Mount("/static", StaticFiles(directory=HERE / "static"), name="static"),
         ],
-        exception_handlers={IncrowdError: refused, OSError: failed},
+        exception_handlers={IncrowdError: refused, OSError: failed, Exception: broken},
         lifespan=alive,
     )
     return Guard(app, doors, hosts)

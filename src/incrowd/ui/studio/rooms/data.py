@@ -15,10 +15,10 @@ from incrowd.engine.table import TableError
 from incrowd.errors import IncrowdError
 from incrowd.spec.model import PersonId
 from incrowd.tasks.check import Finding
-from incrowd.tasks.confirm import FREE, said
+from incrowd.tasks.confirm import FREE
 from incrowd.tasks.describe import Described
 from incrowd.tasks.draft.guess import Guess
-from incrowd.ui.studio import edits
+from incrowd.ui.studio import edits, words
 from incrowd.ui.studio.desk import Work
 from incrowd.ui.studio.hands import CRASHED, Subject
 from incrowd.ui.studio.server import Form, Studio, form_route
@@ -48,14 +48,17 @@ def routes(studio: Studio) -> list[BaseRoute]:
 
     def page(request: Request) -> Response:
         work = studio.work(request)
-        found = findings(studio, work)
         described = columns(studio, work)
+        found = findings(studio, work)
         rows, waiting = _rows(work, described, found)
         unit = work.file.spec.unit
         return studio.page(
             "data.html", room="data", work=work, rows=rows, roles=edits.ROLES,
             unit=unit.id if isinstance(unit, PersonId) else "",
-            whole=[one for one in found or () if one.column is None],
+            without_id=isinstance(unit, PersonId) and unit.without_id is not None,
+            whole=[one for one in words.shown(found) if one.column is None],
+            size=next((one.rows for one in described.values() if one is not None), None),
+            notes=work.table.origin.notes,
             personal=work.guessed.personal(), first=_first(work), waiting=waiting or found is None,
             guessed=sum(1 for row in rows for one in row.confirm if one in FREE),
         )  # fmt: skip
@@ -75,7 +78,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
 
     def unit(request: Request, form: Form) -> Response:
         work = studio.work(request)
-        work.change(edits.unit(work.file, form.get("unit", "")))
+        work.change(edits.unit(form.get("unit", ""), without_id="without_id" in form))
         return _again(work)
 
     return [
@@ -118,8 +121,8 @@ def _rows(
             at=at, name=name, role=column.role, known=described.get(name),
             reason=guess.reason if guess and guess.role == column.role else "",
             hipaa=guess.hipaa if guess else None, confirm=column.confirm,
-            written=said(work.file, name, "written") if column.written else "",
-            findings=tuple(one for one in found or () if one.column == name),
+            written=words.read_as(column.written) if column.written else "",
+            findings=tuple(one for one in words.shown(found) if one.column == name),
         ))  # fmt: skip
     return rows, any(one is None for one in described.values())
 
@@ -132,12 +135,17 @@ def subject(work: Work) -> Subject:
 
 def columns(studio: Studio, work: Work) -> dict[str, Described | None]:
     """What each column holds; None until it is known."""
-    asked: dict[str, Future[Described]] = work.kept.setdefault("described", {})
+    asked: dict[tuple[str, str], Future[Described]] = work.kept.setdefault("described", {})
+    wanted = {}
     for name in work.table.columns:
-        if name not in asked:
-            asked[name] = studio.hands.ask(_described, subject(work), name)
-    wait(asked.values(), timeout=_MOMENT)
-    return {name: answer(future, 0) for name, future in asked.items()}
+        column = work.file.spec.columns.get(name)
+        written = column.written.model_dump_json() if column and column.written else ""
+        key = name, written
+        if key not in asked:
+            asked[key] = studio.hands.ask(_described, subject(work), name)
+        wanted[name] = asked[key]
+    wait(wanted.values(), timeout=_MOMENT)
+    return {name: answer(future, 0) for name, future in wanted.items()}
 
 
 def findings(studio: Studio, work: Work) -> list[Finding] | None:
@@ -147,7 +155,7 @@ def findings(studio: Studio, work: Work) -> list[Finding] | None:
     if known is None or known[0] != text:
         if known is not None:
             known[1].cancel()  # nobody waits for it any more
-        known = text, studio.hands.ask(_checked, subject(work))
+        known = text, studio.hands.ask(_checked, subject(work), same=True)
         work.kept["findings"] = known
     return answer(known[1])
 
@@ -167,7 +175,7 @@ def answer(future: Future[T], moment: float = _MOMENT) -> T | None:
 def _described(asked: Subject, name: str) -> Described:
     from incrowd.tasks.describe import describe
 
-    return describe(asked.table(), name)
+    return describe(asked.both()[1], name)
 
 
 def _checked(asked: Subject) -> list[Finding]:

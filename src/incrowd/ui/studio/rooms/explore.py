@@ -20,7 +20,7 @@ from starlette.routing import BaseRoute, Route
 from incrowd.errors import IncrowdError
 from incrowd.release.figures import Point, scatter
 from incrowd.spec.file import SpecFile
-from incrowd.spec.release import ClassesSpec
+from incrowd.spec.release import ClassesSpec, SafeSpec
 from incrowd.tasks.explore import Explored, Scheme
 from incrowd.tasks.tradeoff import Choice, Choices
 from incrowd.ui.studio import edits, lattice
@@ -29,6 +29,7 @@ from incrowd.ui.studio.desk import Work
 from incrowd.ui.studio.hands import Subject
 from incrowd.ui.studio.rooms.data import subject
 from incrowd.ui.studio.server import Form, Studio, form_route
+from incrowd.ui.studio.words import plain
 
 _BLUE, _GREY, _PICKED = "#3c78b4", "#9aa5b1", "#c2571a"
 _MOST_MADE_UP = 1_000_000
@@ -120,28 +121,56 @@ def _schemes(studio: Studio, request: Request, work: Work) -> Response:
     chosen, file = chosen_levels(work.file), work.file
     if chosen:  # a pick does not change what there is to pick from
         file = file.changed(("release", "levels"), None)
-    asked = subject(work)
-    found = answers_of(work).ask(
-        studio.hands, "explore", file.text(), _explored,
-        Subject(asked.place, file.text(), asked.path, asked.sheet, asked.header),
-    )  # fmt: skip
+    found = _ask(studio, work, "explore", file)
     known = found if isinstance(found, Explored) else None
     values: dict[str, Any] = {}
     if known is not None:
-        values = _looked_at(known, request, chosen)
+        wanted = _wanted(known, request)
+        shown, finding = known, False
+        if wanted and not known.whole:  # of a large lattice those that are asked for are looked at
+            some = _ask(studio, work, "explore some", _limited(file, known, wanted))
+            shown, finding = (some if isinstance(some, Explored) else known), some is None
+        values = _looked_at(shown, wanted, request, chosen)
+        values |= {"columns": known.columns, "finding": finding}
     return studio.page(
-            "explore.html", room="explore", work=work, found=known, waiting=found is None,
-        refused=found.words if isinstance(found, Refused) else "", chosen=chosen, **values,
+        "explore.html", room="explore", work=work, found=values.get("found"), waiting=found is None,
+        refused=found.words if isinstance(found, Refused) else "", chosen=chosen,
+        **{name: value for name, value in values.items() if name != "found"},
     )  # fmt: skip
 
 
-def _looked_at(found: Explored, request: Request, chosen: tuple[int, ...]) -> dict[str, Any]:
-    """What the page shows of the schemes, by its address."""
-    wanted = {
+def _ask(studio: Studio, work: Work, name: str, file: SpecFile) -> Any:
+    asked = subject(work)
+    return answers_of(work).ask(
+        studio.hands, name, file.text(), _explored,
+        Subject(asked.place, file.text(), asked.path, asked.sheet, asked.header),
+    )  # fmt: skip
+
+
+def _wanted(found: Explored, request: Request) -> dict[int, int]:
+    """The levels that the address asks for, by the place of their column."""
+    return {
         at: int(text)
-        for at in range(len(found.columns))
+        for at, column in enumerate(found.columns)
         if (text := request.query_params.get(f"level{at}", "")).isdecimal()
+        and column.low <= int(text) <= column.high
     }
+
+
+def _limited(file: SpecFile, found: Explored, wanted: Mapping[int, int]) -> SpecFile:
+    """The spec with the wanted levels and no others."""
+    release = file.spec.release
+    limits: dict[str, Any] = {}
+    for name, level in (release.levels if release is not None else {}).items():
+        limits[name] = level if isinstance(level, int) else list(level)
+    limits |= {found.columns[at].name: [level, level] for at, level in wanted.items()}
+    return file.changed(("release", "levels"), limits)
+
+
+def _looked_at(
+    found: Explored, wanted: Mapping[int, int], request: Request, chosen: tuple[int, ...]
+) -> dict[str, Any]:
+    """What the page shows of the schemes, by its address."""
     named = lattice.levels_of(request.query_params.get("scheme", ""))
     one = found.at(named) or found.at(chosen) or (found.schemes[0] if found.schemes else None)
     kept = lattice.fitting(found, wanted)
@@ -152,11 +181,18 @@ def _looked_at(found: Explored, request: Request, chosen: tuple[int, ...]) -> di
 
     levels = one.levels if one is not None else ()
     return {
-        "picture": lattice.picture(found, kept, levels), "one": one, "wanted": wanted,
+        "found": found, "picture": lattice.picture(found, kept, levels), "one": one,
+        "wanted": wanted,
         "address": address, "chart": _risk_and_loss(found, kept, one, address),
         "listed": [scheme for scheme in kept if scheme.holds][:20],
-        "name_of": lattice.name_of, "good": sum(scheme.holds for scheme in found.schemes),
+        "name_of": lattice.name_of, "figure": _figure,
+        "good": sum(scheme.holds for scheme in found.schemes),
     }  # fmt: skip
+
+
+def _figure(loss: float) -> str:
+    """A loss as a table has it: shares with four places, counts as they are."""
+    return f"{loss:.4f}" if abs(loss) < 10 else f"{loss:,.4g}"
 
 
 def _risk_and_loss(
@@ -269,11 +305,22 @@ def _rehearsal(studio: Studio, work: Work) -> Response:
     stated = work.file.spec.size
     return studio.page(
             "explore_safe.html", room="explore", work=work,
-        release=work.file.spec.release, size=size or (stated if isinstance(stated, int) else 10000),
+        release=work.file.spec.release, fixed=_is_fixed(work.file),
+        size=size or (stated if isinstance(stated, int) else 10000),
         found=found if isinstance(found, Rehearsed) else None,
         refused=found.words if isinstance(found, Refused) else "",
         waiting=size is not None and work.file.spec.release is not None and found is None,
     )  # fmt: skip
+
+
+def _is_fixed(file: SpecFile) -> bool:
+    """Whether the spec settles every level, so that nothing is chosen by the table."""
+    release = file.spec.release
+    if not isinstance(release, SafeSpec):
+        return False
+    names = file.spec.with_role("quasi", "sensitive")
+    given = all(isinstance(release.levels.get(name), int) for name in names)
+    return release.scheme == "fixed" or given
 
 
 def _rehearsed(asked: Subject, size: int) -> Rehearsed:
@@ -293,5 +340,5 @@ def _rehearsed(asked: Subject, size: int) -> Rehearsed:
         columns=first.columns,
         most=tuple(looks.most_common(_ROWS)),
         files=len(release.tables),
-        reasons=release.reasons,
+        reasons=tuple(plain(reason) for reason in release.reasons),
     )

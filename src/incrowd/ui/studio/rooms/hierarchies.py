@@ -23,7 +23,7 @@ from incrowd.spec.model import Column
 from incrowd.tasks.confirm import Question
 from incrowd.tasks.draft.kinds import MOST_LISTED
 from incrowd.tasks.tree import Tree
-from incrowd.ui.studio import groups, ladder, ladder_edits
+from incrowd.ui.studio import groups, ladder, ladder_edits, words
 from incrowd.ui.studio.desk import Work
 from incrowd.ui.studio.hands import Subject
 from incrowd.ui.studio.rooms.data import answer, findings, subject
@@ -207,7 +207,8 @@ def _view(
         "editor": _editor(request, work, column) if isinstance(declared, Groups) else None,
         "safe": safe, "counted": counted, "open": bool(column.hierarchy) and is_open(column),
         "tree": tree, "wrong": wrong, "questions": told, "untold": untold, "asked": asked,
-        "findings": [one for one in found or () if one.column == name],
+        "findings": [one for one in words.shown(found) if one.column == name],
+        "left": [one for one in _items(work, names, found) if one.confirm and one.name != name],
         "found": found is not None, "waiting": waiting and said is None,
         "said": said.problem if said else "",
         "mistake_of": said.form.get("do", "") if said else "",

@@ -30,6 +30,8 @@ from incrowd.ui.studio.hands import Subject
 from incrowd.ui.studio.rooms.data import subject
 from incrowd.ui.studio.server import Form, Studio, form_route
 
+_BRIEF = 0.02  # seconds that the page waits for a figure, after it has waited for the promise
+
 
 @dataclass(frozen=True)
 class Card:
@@ -184,9 +186,7 @@ def _promise(studio: Studio, work: Work) -> tuple[Promised | Refused | None, boo
     answers = answers_of(work)
     if work.file.spec.release is None:
         return None, False
-    found = answers.ask(
-        studio.hands, "promise", work.file.text(), _promised, subject(work), moment=0.15
-    )
+    found = answers.ask(studio.hands, "promise", work.file.text(), _promised, subject(work))
     return (answers.last.get("promise"), True) if found is None else (found, False)
 
 
@@ -195,7 +195,9 @@ def _draws(studio: Studio, work: Work) -> tuple[list[Draw], bool]:
     answers, found = answers_of(work), []
     for draw in ("counts", "sample"):
         name = f"expect {draw}"
-        one = answers.ask(studio.hands, name, work.file.text(), _expected, subject(work), draw)
+        one = answers.ask(
+            studio.hands, name, work.file.text(), _expected, subject(work), draw, moment=_BRIEF
+        )
         waiting = one is None
         one = answers.last.get(name) if waiting else one
         known = one if isinstance(one, Expectation) else None
@@ -218,7 +220,7 @@ def _spending(
     unit = unit_of(work.file.spec)
     found = answers_of(work).ask(
         studio.hands, "outlay", (path, stamp, unit, repr(promise.events)), _outlay, path,
-        promise.events, unit,
+        promise.events, unit, moment=_BRIEF,
     )  # fmt: skip
     if found is None:
         return None, True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import tempfile
+import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,16 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from starlette.routing import BaseRoute, Route
 
 from incrowd.errors import IncrowdError
+from incrowd.privacy.events import from_dict, words
 from incrowd.release.verify import read_certificate
-from incrowd.spec.model import Confirmable
+from incrowd.spec.model import Confirmable, PersonId
 from incrowd.tasks.check import Finding, foreseen
 from incrowd.ui.results import promise
 from incrowd.ui.studio.desk import Desk, Work
 from incrowd.ui.studio.hands import Job
 from incrowd.ui.studio.rooms.data import findings, subject
 from incrowd.ui.studio.server import Form, MissingError, Studio, form_route
+from incrowd.ui.studio.words import ENTRIES, plain, shown
 from incrowd.ui.terminal import DOING
 
 STEPS = ("open", "count", "book", "search", "draw", "measure", "attack", "write", "report")
@@ -49,9 +51,9 @@ def routes(studio: Studio) -> list[BaseRoute]:
         wrong, asked = _in_the_way(work, found)
         return studio.page(
             "publish.html", room="publish", work=work, waiting=found is None,
-            wrong=wrong, asked=asked, ledger=work.kept.get("ledger"),
-            proposed=_proposed(studio.desk(request), work),
-            doubtful=[one for one in found or () if one.kind == "doubtful"],
+            wrong=wrong, asked=asked, entries=ENTRIES, ledger=work.kept.get("ledger"),
+            proposed=_proposed(studio.desk(request), work), summary=_summary(work),
+            doubtful=[one for one in shown(found) if one.kind == "doubtful"],
         )  # fmt: skip
 
     def begin(request: Request, form: Form) -> Response:
@@ -83,8 +85,14 @@ def routes(studio: Studio) -> list[BaseRoute]:
         text = (_done(studio.work(request)).curator / "report.html").read_text(encoding="utf-8")
         return HTMLResponse(text, headers={"Content-Security-Policy": REPORT_POLICY})
 
+    def certified(request: Request) -> Response:
+        path = _done(studio.work(request)).output / "certificate.html"
+        policy = {"Content-Security-Policy": REPORT_POLICY}
+        return HTMLResponse(path.read_text(encoding="utf-8"), headers=policy)
+
     def zipped(request: Request) -> Response:
-        return zip_of(_done(studio.work(request)).output)
+        output = _done(studio.work(request)).output
+        return zip_of(output, studio.desk(request).room())
 
     return [
         Route("/desk/{work}/publish", page),
@@ -92,6 +100,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         form_route("/desk/{work}/publish/cancel", cancel),
         form_route("/desk/{work}/publish/another", another),
         Route("/desk/{work}/report", report),
+        Route("/desk/{work}/certificate", certified),
         Route("/desk/{work}/release.zip", zipped),
     ]
 
@@ -104,11 +113,35 @@ def _in_the_way(
     work: Work, found: list[Finding] | None
 ) -> tuple[list[Finding], dict[str, tuple[Confirmable, ...]]]:
     """What must be put right, and what must be confirmed, before anything can be published."""
-    wrong = [one for one in found or () if one.kind == "wrong"]
+    wrong = [one for one in shown(found) if one.kind == "wrong"]
     asked = work.file.spec.unconfirmed
     if not asked:
         wrong += [one for one in foreseen(work.file) if one.kind == "wrong"]
     return wrong, asked
+
+
+def _summary(work: Work) -> list[tuple[str, tuple[str, ...]]]:
+    """What is about to be released: a name, and one or several things."""
+    spec = work.file.spec
+    gone = spec.with_role("identifier", "drop")
+    kept = tuple(name for name in spec.columns if name not in gone)
+    unit = spec.unit
+    people = (
+        f"rows of one person share '{unit.id}'"
+        if isinstance(unit, PersonId)
+        else "each row is one person"
+    )
+    lines = [("Columns released", kept or ("none",)), ("Columns left out", gone or ("none",)),
+             ("People", (people,))]  # fmt: skip
+    release = spec.release
+    if release is None:
+        return lines
+    given = {
+        name: f"{value:g}" for name in ("k", "epsilon", "delta")
+        if isinstance(value := getattr(release, name, None), int | float)
+    }  # fmt: skip
+    settings = "".join(f", {name} = {text}" for name, text in given.items())
+    return [("Method", (f"{release.method}{settings}",)), *lines]
 
 
 def _proposed(desk: Desk, work: Work) -> str:
@@ -142,18 +175,25 @@ def _result(job: Job) -> dict[str, Any]:
     if not job.ended or job.problem:
         return {}
     certificate = read_certificate(job.output)
-    return {"certificate": certificate, "promise": promise(certificate)}
+    return {
+        "certificate": certificate, "promise": promise(certificate),
+        "lines": [plain(line) for line in job.result["lines"][2:]],
+        "warnings": [plain(line) for line in job.result["warnings"]],
+        "entries": [words(from_dict(event)) for event in certificate.events] if job.booked else [],
+    }  # fmt: skip
 
 
-def zip_of(folder: Path) -> Response:
-    """The folder of a release, and nothing beside it, as one file; it is made for this answer."""
-    handle = tempfile.NamedTemporaryFile(suffix=".zip", delete=False)  # noqa: SIM115 - sent later
-    target = Path(handle.name)
-    with handle, zipfile.ZipFile(handle, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
+def zip_of(folder: Path, room: Path) -> Response:
+    """The folder of a release, and nothing beside it, as one file; it is made for this answer.
+
+    ``room`` is a private folder that it is made in, and that goes with it.
+    """
+    target = room / "release.zip"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
         for path in sorted(folder.rglob("*")):
             if path.is_file() and not path.is_symlink():
                 packed.write(path, Path(folder.name) / path.relative_to(folder))
     return FileResponse(
         target, filename=f"{folder.name}.zip", media_type="application/zip",
-        background=BackgroundTask(target.unlink),
+        background=BackgroundTask(shutil.rmtree, room, ignore_errors=True),
     )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from starlette.requests import Request
@@ -38,10 +39,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         desk, place = studio.desk(request), form.get("place", "").strip()
         if not place:
             raise IncrowdError("Name a file, or the address of a table.")
-        sheet, header = form.get("sheet", "").strip(), form.get("header", "").strip()
-        if header and not header.isdigit():
-            raise IncrowdError(f"The row that names the columns must be a number; got '{header}'.")
-        return _to(_begin(desk, place, sheet or None, int(header) if header else None))
+        return _to(_begin(desk, place, *_of_workbook(form)))
 
     def sampled(request: Request, form: Form) -> Response:
         return _to(_sample(studio.desk(request), form.get("sample", "")))
@@ -51,8 +49,9 @@ def routes(studio: Studio) -> list[BaseRoute]:
         desk = studio.desk(request)
         target = desk.landing(request.query_params.get("name", ""))
         try:
+            given = _of_workbook(request.query_params)
             await land(request, target)
-            work = await asyncio.to_thread(_landed, desk, target)
+            work = await asyncio.to_thread(_landed, desk, target, *given)
         except BaseException:
             shutil.rmtree(target.parent, ignore_errors=True)
             raise
@@ -79,10 +78,18 @@ def _begin(desk: Desk, place: str, sheet: str | None = None, header: int | None 
     return desk.open(place, sheet=sheet, header=header)
 
 
-def _landed(desk: Desk, path: Path) -> Work:
+def _of_workbook(given: Mapping[str, str]) -> tuple[str | None, int | None]:
+    """The sheet of a workbook and the row that holds the names, where they are given."""
+    sheet, header = given.get("sheet", "").strip(), given.get("header", "").strip()
+    if header and not (header.isascii() and header.isdigit() and len(header) < 10):
+        raise IncrowdError(f"The row that holds the names must be a number; got '{header}'.")
+    return sheet or None, int(header) if header else None
+
+
+def _landed(desk: Desk, path: Path, sheet: str | None, header: int | None) -> Work:
     """Begin with what was uploaded; a spec is taken into the folder of the project."""
     if path.suffix.lower() not in SPECS:
-        return desk.open(str(path))
+        return desk.open(str(path), sheet=sheet, header=header)
     spec = desk.inside(path.name)
     if spec.exists():
         raise IncrowdError(f"'{path.name}' is in the folder already. Open it there, or rename it.")

@@ -6,6 +6,7 @@ import re
 import secrets
 import shutil
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -21,7 +22,8 @@ from incrowd.ui.studio.desk import Desk
 from incrowd.ui.studio.rooms.data import answer
 from incrowd.ui.studio.server import Form, MissingError, Studio, form_route, land
 
-_MOST_FILES, _MOST_BYTES = 10_000, 64 << 30
+_MOST_FILES = 10_000
+_SMALL, _MOST_TIMES = 1 << 30, 200  # bytes that any file may hold, and how many times its own size
 
 
 @dataclass(frozen=True)
@@ -147,13 +149,20 @@ def _unpacked(desk: Desk, path: Path) -> Path:
     try:
         with zipfile.ZipFile(path) as packed:
             entries = [one for one in packed.infolist() if not one.is_dir()]
-            if len(entries) > _MOST_FILES or sum(one.file_size for one in entries) > _MOST_BYTES:
+            size = sum(one.file_size for one in entries)
+            if len(entries) > _MOST_FILES or size > max(_SMALL, _MOST_TIMES * path.stat().st_size):
                 raise IncrowdError(f"'{path.name}' holds too much to be a release.")
+            if size > shutil.disk_usage(folder).free:
+                raise IncrowdError(f"'{path.name}' holds more than there is room for on the disk.")
             for one in entries:
                 target = _below(folder, one.filename)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with packed.open(one) as source, target.open("wb") as file:
                     shutil.copyfileobj(source, file)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
+        shutil.rmtree(folder, ignore_errors=True)
         raise IncrowdError(f"'{path.name}' is no zip file that can be read: {error}.") from error
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     return _inner(folder)

@@ -12,6 +12,7 @@ async function look(address, focus) {
   if (again) again.scrollLeft = scrolled;
   history.replaceState(null, "", address);
   rove();
+  document.dispatchEvent(new Event("studio:follow"));
   if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
 }
 

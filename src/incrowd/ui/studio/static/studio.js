@@ -113,13 +113,17 @@ async function follow() {
     complain(error.message);
   }
 }
+document.addEventListener("studio:follow", follow);
 follow();
 
 // Files that are dropped or picked.
 function upload(zone, file) {
   const progress = zone.querySelector("progress");
   const request = new XMLHttpRequest();
-  request.open("PUT", `${zone.dataset.drop}?name=${encodeURIComponent(file.name)}`);
+  const query = new URLSearchParams({ name: file.name });
+  for (const field of zone.parentElement.querySelectorAll("[data-with-upload]"))
+    if (field.value.trim()) query.set(field.name, field.value.trim());
+  request.open("PUT", `${zone.dataset.drop}?${query}`);
   request.setRequestHeader("X-Studio", "part");
   progress.hidden = false;
   request.upload.addEventListener("progress", (event) => {
