@@ -13,6 +13,8 @@ PYTHONS := 3.11 3.12 3.13 3.14
 PLAIN := -m pytest -p no:cacheprovider -m "not spark and not browser"
 # Old libraries use what newer ones among them announce to remove
 OLD := -W default::DeprecationWarning -W default::PendingDeprecationWarning -W default::FutureWarning
+# Where the environment forbids byte code, every process that a test starts would compile all that it loads.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo studio papers test java browser lint format bench trials anonymeter dist wheel oldest pythons clean
