@@ -141,7 +141,7 @@ def test_each_extra_that_is_missing_is_named(environment: Environment, tmp_path:
 
 
 def test_the_oldest_versions_are_those_that_are_asked_for() -> None:
-    bounds = {}
+    bounds: dict[str, Version] = {}
     for extra, texts in {"": PROJECT["dependencies"], **EXTRAS}.items():
         for one in map(Requirement, texts):
             if extra not in FOR_DEVELOPERS:
