@@ -138,7 +138,7 @@ def steps(number: int) -> Iterator[Step]:
     """A bar on a terminal that advances by named steps; nothing in a pipe."""
     if (
         not sys.stderr.isatty()
-    ):  # a bar that is disabled still ends in an empty line, before Rich 14.3
+    ):  # before Rich 14.3 a disabled bar writes an empty line
         yield lambda _name: None
         return
     from rich.progress import Progress
