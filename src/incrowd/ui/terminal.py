@@ -136,9 +136,7 @@ def pausing(step: Step) -> Step:
 @contextmanager
 def steps(number: int) -> Iterator[Step]:
     """A bar on a terminal that advances by named steps; nothing in a pipe."""
-    if (
-        not sys.stderr.isatty()
-    ):  # before Rich 14.3 a disabled bar writes an empty line
+    if not sys.stderr.isatty():  # before Rich 14.3 a disabled bar writes an empty line
         yield lambda _name: None
         return
     from rich.progress import Progress
