@@ -7,11 +7,17 @@ BIN := $(VENV)/bin
 TRIALS := .venv-trials
 ANONYMETER := .venv-anonymeter
 OUT := build/demo
+DIST := build/dist
+PYTHONS := 3.11 3.12 3.13 3.14
+# All tests but those that need Java or a browser, one after the other
+PLAIN := -m pytest -p no:cacheprovider -m "not spark and not browser"
+# Old libraries use what newer ones among them announce to remove
+OLD := -W default::DeprecationWarning -W default::PendingDeprecationWarning -W default::FutureWarning
 # Where the environment forbids byte code, every process that a test starts would compile all that it loads.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo studio papers test java browser lint format bench trials anonymeter clean
+.PHONY: help demo studio papers test java browser lint format bench trials anonymeter dist wheel oldest pythons clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -51,6 +57,37 @@ trials: $(VENV)/.test $(TRIALS)/.run ## Take real tables from their file to a ve
 
 anonymeter: $(VENV)/.test $(ANONYMETER)/.run ## Measure risks beside Anonymeter, on the same tables (three minutes)
 	$(BIN)/python benchmarks/anonymeter.py --python $(ANONYMETER)/bin/python
+
+dist: $(VENV)/.test ## Build the source distribution, and the wheel from it
+	@rm -rf $(DIST)
+	@$(BIN)/python -m build --no-isolation --outdir $(DIST) . >/dev/null
+	@ls $(DIST)/*
+
+wheel: dist ## Install the wheel and all it needs into an empty environment, and try it
+	@rm -rf build/wheel && $(PYTHON) -m venv build/wheel/env
+	@build/wheel/env/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(DIST)/*.whl
+	@cd build/wheel && env/bin/incrowd doctor --try && env/bin/incrowd demo -o demo && env/bin/incrowd verify demo/release
+
+oldest: ## Run the tests on the oldest versions that are allowed (half an hour)
+	@rm -rf build/oldest && $(PYTHON) -m venv build/oldest
+	@build/oldest/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints-oldest.txt -e '.[test]'
+	@build/oldest/bin/python -m pip install --quiet --disable-pip-version-check --no-deps pycanon==1.3.6
+	build/oldest/bin/python $(PLAIN) $(OLD)
+
+pythons: ## Run the tests on each Python that is found here (half an hour each)
+	@status=0; for version in $(PYTHONS); do \
+		python=""; \
+		for one in python$$version $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$$version.*/bin/python; do \
+			"$$one" -c 'import sqlite3, ssl, venv' 2>/dev/null && python=$$one; \
+		done; \
+		if [ -z "$$python" ]; then echo "== Python $$version: none found, not tested"; continue; fi; \
+		echo "== Python $$version: $$("$$python" --version)"; \
+		home=build/python$$version; rm -rf $$home; \
+		"$$python" -m venv $$home \
+		&& $$home/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '.[test]' \
+		&& $$home/bin/python -m pip install --quiet --disable-pip-version-check --no-deps pycanon==1.3.6 \
+		&& $$home/bin/python $(PLAIN) || status=1; \
+	done; exit $$status
 
 clean: ## Remove everything that make made
 	rm -rf $(VENV) $(TRIALS) $(ANONYMETER) build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -37,6 +37,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Before them come those of Spark: the first process takes the first half of all tests from the
     front, and others take from its end, so that one process alone waits for Java to start.
     """
+    for item in items:
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.browser)
     items.sort(key=lambda item: (not mark_spark(item), item.path.name not in LONG))
 
 

@@ -253,6 +253,3 @@ def test_the_walk_at_the_command_line(on_disk: Path, tmp_path: Path) -> None:
     assert "NOT private" in seeded
     (out / "data.parquet").write_bytes(b"x")
     assert "WRONG  The file 'data.parquet' was changed" in run("verify", str(out), status=1)
-    demo = run("demo", "-o", str(tmp_path / "demo"))
-    assert "Verified both from their folders alone" in demo
-    assert "and k-anonymity with k = 5" in demo

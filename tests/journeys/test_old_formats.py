@@ -77,3 +77,12 @@ def test_the_command_says_what_an_old_format_does_not_show(
         main()
     assert stop.value.code == 0
     assert "hidden bytes and the order of rows were not checked" in capsys.readouterr().out
+
+
+def test_a_format_that_is_newer_than_this_version_is_named(tmp_path: Path) -> None:
+    (tmp_path / "certificate.json").write_text(f'{{"format":{FORMAT + 1},"new":[]}}\n')
+    (problem,) = verify(tmp_path)
+    assert problem.startswith(f"The certificate is of format {FORMAT + 1}, and this version")
+    (tmp_path / "certificate.json").write_text('{"format":0}\n')
+    (problem,) = verify(tmp_path)
+    assert problem.startswith("The certificate is not valid: format: ")

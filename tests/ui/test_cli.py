@@ -144,3 +144,20 @@ def test_a_draft_of_a_workbook_names_its_sheet_and_header(tmp_path: Path) -> Non
     said = run("init", str(table), "--sheet", "2020", "--header", "2", "-o", str(spec))
     assert "looks like a title" not in said
     assert "header: 2\n" in spec.read_text()
+
+
+def test_shells_complete_commands_and_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As their scripts ask for it."""
+
+    def asked(how: str, **words: str) -> str:
+        for name, value in {"_INCROWD_COMPLETE": how, **words}.items():
+            monkeypatch.setenv(name, value)
+        return run()
+
+    typed = {"COMP_WORDS": "incrowd plan --eps", "COMP_CWORD": "2"}
+    assert asked("complete_bash", **typed).split() == ["--epsilon"]
+    assert '"verify"' in asked("complete_zsh", _TYPER_COMPLETE_ARGS="incrowd ver")
+    typed = {"_TYPER_COMPLETE_ARGS": "incrowd ledger s", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    assert asked("complete_fish", **typed).startswith("show")
+    for shell in ("bash", "zsh", "fish"):
+        assert f"_INCROWD_COMPLETE=complete_{shell}" in asked(f"source_{shell}")

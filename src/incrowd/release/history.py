@@ -23,12 +23,16 @@ from incrowd.release.ledger import Ledger
 WITHOUT_LEDGER = ""
 
 
+def state_folder() -> Path:
+    """Where the history is kept: below ``XDG_STATE_HOME``, or else ``~/.local/state``."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "incrowd"
+
+
 class History:
     """What is remembered. Where there is no place to remember in, ``usable`` is False."""
 
     def __init__(self) -> None:
-        state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-        self._folder = state / "incrowd"
+        self._folder = state_folder()
         self.key, self.usable = b"", True
         rows = self._ask("SELECT value FROM about WHERE name = 'key'")
         if rows:

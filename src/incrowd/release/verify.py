@@ -30,6 +30,7 @@ from incrowd.measure.labels import Reader
 from incrowd.release.beside import pages
 from incrowd.release.certificate import (
     FILE,
+    FORMAT,
     PAGE,
     README,
     Certificate,
@@ -102,7 +103,12 @@ def read_certificate(folder: Path) -> Certificate:
         canonical = certificate.canonical()
     except ValidationError as error:
         detail = error.errors()[0]
-        where = ".".join(str(part) for part in detail["loc"])
+        where, got = ".".join(str(part) for part in detail["loc"]), detail["input"]
+        if where == "format" and isinstance(got, int) and got > FORMAT:
+            raise IncrowdError(
+                f"The certificate is of format {got}, and this version of Incrowd knows formats up "
+                f"to {FORMAT}. Verify it with a newer version."
+            ) from error
         raise IncrowdError(f"The certificate is not valid: {where}: {detail['msg']}.") from error
     except (ValueError, RecursionError) as error:
         raise IncrowdError(f"The certificate is not valid: {error}.") from error

@@ -15,6 +15,7 @@ from incrowd.errors import IncrowdError, IncrowdWarning, Refusal, check_choice, 
 from incrowd.ui import results, terminal
 from incrowd.ui.attack import attack
 from incrowd.ui.audit import audit
+from incrowd.ui.doctor import doctor
 from incrowd.ui.explore import explore
 from incrowd.ui.groups import hierarchies, ledgers
 from incrowd.ui.options import EngineName, Master, Settings, engine_of, number, parsed
@@ -27,7 +28,6 @@ app = typer.Typer(
     name="incrowd",
     help="Publish tables about people so that each person hides in a crowd, provably.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -48,7 +48,7 @@ def main() -> None:
     warnings.showwarning = _show_warning
     warnings.simplefilter("ignore", IncrowdWarning)  # commands say themselves what is to be known
     try:
-        status = app(standalone_mode=False)
+        status = app(prog_name="incrowd", standalone_mode=False)
         if status == _INTERRUPTED:  # so the parser tells of it
             _complain("Interrupted.")
     except _StoppedError as error:
@@ -98,7 +98,7 @@ def _show_version(wanted: bool) -> None:
 app.add_typer(ledgers, name="ledger")
 app.add_typer(hierarchies, name="hierarchy")
 for command in (
-    init, confirm, check, rehearse, schema, sample, plan, explore, attack, audit, studio,
+    init, confirm, check, rehearse, schema, sample, plan, explore, attack, audit, studio, doctor,
 ):  # fmt: skip
     app.command()(command)
 

@@ -136,10 +136,12 @@ def pausing(step: Step) -> Step:
 @contextmanager
 def steps(number: int) -> Iterator[Step]:
     """A bar on a terminal that advances by named steps; nothing in a pipe."""
+    if not sys.stderr.isatty():  # before Rich 14.3 a disabled bar writes an empty line
+        yield lambda _name: None
+        return
     from rich.progress import Progress
 
-    terminal = console(stderr=True)
-    with Progress(console=terminal, transient=True, disable=not terminal.is_terminal) as bar:
+    with Progress(console=console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting", total=number)
         yield lambda name: bar.update(task, advance=1, description=name)
 

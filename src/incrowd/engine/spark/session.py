@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from threading import Event, Thread
 from typing import Any
 
-from incrowd.engine.spark.java import refuse_without_java
+from incrowd.engine.java import refuse_without_java
 from incrowd.engine.table import TableError
 from incrowd.errors import IncrowdError, ParameterError
 

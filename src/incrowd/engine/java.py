@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 from incrowd.engine.table import TableError
@@ -18,8 +19,17 @@ _REMEDY = (
 )
 
 
-def refuse_without_java() -> None:
-    """Raise ``TableError`` unless the Java that Spark would start is version 17 or later.
+@dataclass(frozen=True)
+class Java:
+    """The Java that Spark would start, and why it cannot; ``problem`` is empty where it can."""
+
+    path: str | None
+    version: str
+    problem: str
+
+
+def find_java() -> Java:
+    """Look for the Java that Spark would start, and hold its version against what Spark needs.
 
     Like Spark, it takes that of ``JAVA_HOME``, and the one on the path only where ``JAVA_HOME`` is
     not set. It runs ``java -version`` and starts no Spark.
@@ -27,20 +37,28 @@ def refuse_without_java() -> None:
     home = os.environ.get("JAVA_HOME")
     path = str(Path(home, "bin")) if home else None
     java = shutil.which("java", path=path)
-    if java is None and home:
-        raise TableError(f"Spark needs Java: JAVA_HOME is {home}, without bin/java. {_REMEDY}")
     if java is None:
-        raise TableError(
-            f"Spark needs Java: there is none on the PATH, and JAVA_HOME is not set. {_REMEDY}"
+        where = (
+            f"JAVA_HOME is {home}, without bin/java."
+            if home
+            else "there is none on the PATH, and JAVA_HOME is not set."
         )
+        return Java(None, "", f"Spark needs Java: {where} {_REMEDY}")
     version = _version(java)
     number = major(version)
+    problem = ""
     if number is None:
-        raise TableError(f"Spark needs Java: {java} does not say its version. {_REMEDY}")
-    if number < NEEDED:
-        raise TableError(
-            f"Spark needs Java {NEEDED} or later: {java} is version {version}. {_REMEDY}"
-        )
+        problem = f"Spark needs Java: {java} does not say its version. {_REMEDY}"
+    elif number < NEEDED:
+        problem = f"Spark needs Java {NEEDED} or later: {java} is version {version}. {_REMEDY}"
+    return Java(java, version, problem)
+
+
+def refuse_without_java() -> None:
+    """Raise ``TableError`` unless the Java that Spark would start is version 17 or later."""
+    problem = find_java().problem
+    if problem:
+        raise TableError(problem)
 
 
 def major(version: str) -> int | None:

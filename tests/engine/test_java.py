@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from incrowd.engine.spark import java
-from incrowd.engine.spark.java import major, refuse_without_java
+from incrowd.engine import java
+from incrowd.engine.java import major, refuse_without_java
 from incrowd.engine.table import TableError
 
 NOTE = "Picked up JAVA_TOOL_OPTIONS: -Dversion=1"

@@ -1,0 +1,160 @@
+"""What is handed out: wheel, source distribution, versions that are asked for, who made it.
+
+The environment in which the wheel is tried links the libraries that are installed here; that all of
+them can be installed from an index is seen by ``make wheel``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
+from ruamel.yaml import YAML
+from support.wheel import ROOT, Built, Environment, build, install
+
+import incrowd
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
+FOR_DEVELOPERS = {"test", "docs"}
+
+# Runs commands one after the other, and prints how each ended and what it complained of.
+_COMMANDS = """
+import json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from incrowd.ui.cli import main
+
+for arguments in json.loads(sys.argv[1]):
+    sys.argv = ["incrowd", *arguments]
+    said = StringIO()
+    try:
+        with redirect_stdout(StringIO()), redirect_stderr(said):
+            main()
+    except SystemExit as end:
+        print(json.dumps([end.code, said.getvalue()]))
+"""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    return build(tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="module")
+def environment(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    return install(built.wheel, tmp_path_factory.mktemp("wheel") / "env")
+
+
+def shipped(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as file:
+        return {name for name in file.namelist() if name.startswith("incrowd/")}
+
+
+def in_the_tree() -> set[str]:
+    source = ROOT / "src"
+    return {
+        path.relative_to(source).as_posix()
+        for path in (source / "incrowd").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def test_the_wheel_holds_every_file_of_the_package(built: Built, tmp_path: Path) -> None:
+    assert shipped(built.wheel) == in_the_tree()
+    assert "incrowd/py.typed" in shipped(built.wheel)
+    less = tmp_path / "less.whl"
+    with zipfile.ZipFile(built.wheel) as whole, zipfile.ZipFile(less, "w") as part:
+        for name in whole.namelist():
+            if name != "incrowd/release/templates/curator.html":
+                part.writestr(name, whole.read(name))
+    assert in_the_tree() - shipped(less) == {"incrowd/release/templates/curator.html"}
+
+
+def test_the_source_distribution_holds_what_it_takes_and_no_more(built: Built) -> None:
+    """That it suffices is seen by the wheel, which is built from it."""
+    with tarfile.open(built.sdist) as file:
+        names = {name.split("/", 1)[1] for name in file.getnames() if "/" in name}
+    assert {name.split("/")[0] for name in names} == {
+        ".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "Makefile",
+        "PKG-INFO", "README.md", "SECURITY.md", "benchmarks", "constraints-oldest.txt",
+        "constraints.txt", "docs", "pyproject.toml", "src", "tests",
+    }  # fmt: skip
+    if not (ROOT / ".git").exists():
+        return
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert names - {"PKG-INFO"} <= set(listed.stdout.split("\0"))
+
+
+def test_demo_and_verify_from_the_wheel(environment: Environment, tmp_path: Path) -> None:
+    code = "import incrowd; print(incrowd.__file__)"
+    where = environment.run("python", "-c", code, cwd=tmp_path)
+    assert Path(where.stdout.strip()).is_relative_to(environment.folder)
+    done = environment.run("incrowd", "demo", "-o", "demo", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Verified both from their folders alone" in done.stdout
+    assert "and k-anonymity with k = 5" in done.stdout
+    assert (tmp_path / "demo" / "release.curator" / "report.html").stat().st_size > 10_000
+    checked = environment.run("incrowd", "verify", "demo/release", cwd=tmp_path)
+    assert (checked.returncode, checked.stderr) == (0, "")
+    assert checked.stdout.startswith("The release holds")
+
+
+def test_each_extra_that_is_missing_is_named(environment: Environment, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x,y\n" + "a,1\nb,2\n" * 30)
+    (tmp_path / "t.sav").write_bytes(b"$FL2")
+    (tmp_path / "spec.yaml").write_text(
+        "table: t.csv\ncolumns:\n  x: {role: quasi, hierarchy: {flat: {values: [a, b]}}}\n"
+        "  y: {role: quasi, hierarchy: {flat: {values: ['1', '2']}}}\n"
+        "release: {method: k-anonymity, k: 2}\n"
+    )
+    compared = ("--original", "t.csv", "--released", "t.csv", "--spec", "spec.yaml")
+    commands = {
+        "studio": ["studio", "--no-browser"],
+        "spark": ["check", "spec.yaml", "--engine", "spark"],
+        "postgres": ["init", "postgresql://user@localhost/base#people", "-o", "new.yaml"],
+        "statistics": ["init", "t.sav", "-o", "new.yaml"],
+        "utility": ["evaluate", *compared, "--target", "y"],
+    }
+    assert set(commands) | {"pandas"} | FOR_DEVELOPERS >= set(EXTRAS)  # who gives pandas has it
+    asked = json.dumps(list(commands.values()))
+    done = environment.run("python", "-c", _COMMANDS, asked, cwd=tmp_path)
+    ends = [json.loads(line) for line in done.stdout.splitlines()]
+    for (extra, _), (status, said) in zip(commands.items(), ends, strict=True):
+        assert status == 2, (extra, said)
+        assert re.fullmatch(rf"incrowd: .*: pip install 'incrowd\[{extra}\]'\.\n", said), said
+    seen = environment.run("incrowd", "doctor", "--json", cwd=tmp_path)
+    found = json.loads(seen.stdout)
+    assert (seen.returncode, found["works"], found["problems"]) == (0, True, [])
+    assert not any(extra["installed"] for extra in found["extras"])
+
+
+def test_the_oldest_versions_are_those_that_are_asked_for() -> None:
+    bounds: dict[str, Version] = {}
+    for extra, texts in {"": PROJECT["dependencies"], **EXTRAS}.items():
+        for one in map(Requirement, texts):
+            if extra not in FOR_DEVELOPERS:
+                (least,) = (part.version for part in one.specifier if part.operator == ">=")
+                assert bounds.setdefault(one.name, Version(least)) == Version(least), one.name
+    lines = (ROOT / "constraints-oldest.txt").read_text(encoding="utf-8").splitlines()
+    pinned = [line.split("==") for line in lines if not line.startswith("#")]
+    assert {name: Version(version) for name, version in pinned} == bounds
+    assert pinned == sorted(pinned)
+
+
+def test_the_citation_names_the_version() -> None:
+    known = YAML(typ="safe").load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert known["version"] == incrowd.__version__
+    assert known["license"] == PROJECT["license"]
+    assert known["authors"] == [{"name": "The Incrowd developers"}]
