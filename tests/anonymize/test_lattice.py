@@ -238,7 +238,7 @@ def test_means_by_column_count_every_row(table: Table) -> None:
     for at, means in enumerate(rollups.by_column(costs)):
         hierarchy = table.hierarchies[at]
         codes = [row[at] for row in table.rows]
-        assert rollups.held()[at].tolist() == [codes.count(x) for x in range(hierarchy.outside + 1)]
+        assert rollups.held[at].tolist() == [codes.count(x) for x in range(hierarchy.outside + 1)]
         for level in range(hierarchy.height):
             paid = [float(costs[at][level][hierarchy.groups[level][code]]) for code in codes]
             assert means[level] == pytest.approx(sum(paid) / len(paid))
