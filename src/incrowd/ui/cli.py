@@ -176,7 +176,6 @@ def publish(
     """
     from incrowd.engine.source import catalogue, open_for
     from incrowd.privacy.randomness import SeededRandomness
-    from incrowd.release.keys import load_key
     from incrowd.release.ledger import Ledger
     from incrowd.spec.file import load
     from incrowd.tasks.expect import expect
@@ -198,7 +197,7 @@ def publish(
                 output=output,
                 curator=curator,
                 ledger=Ledger(ledger) if ledger else None,
-                key=load_key(sign) if sign else None,
+                key=_signing_key(sign),
                 bits=None if whole is None else SeededRandomness(whole),
                 engine=worker,
                 step=terminal.pausing(step),
@@ -219,6 +218,14 @@ def publish(
     for name in saved:
         print(f"Saved as the table {name}.")
     return int(release.empty)
+
+
+def _signing_key(path: Path | None) -> Any:
+    if path is None:
+        return None
+    from incrowd.release.keys import load_key
+
+    return load_key(path)
 
 
 @app.command()
