@@ -84,7 +84,10 @@ def _fitting(
     Where no value fits two labels of a column, every original tuple fits one class and they
     are counted through. Elsewhere each class is held against all tuples.
     """
-    labels = [label_at(cover, original.codes[:, at]) for at, cover in enumerate(covers)]
+    labels = [
+        label_at(cover, original.codes[:, at], released.codes[:, at])
+        for at, cover in enumerate(covers)
+    ]
     apart = [label for label in labels if label is not None]
     if len(apart) == len(labels):
         codes = np.column_stack(apart)
@@ -105,13 +108,19 @@ def _fitting(
     return np.maximum(np.array(found), 1.0), released.counts[chosen]
 
 
-def label_at(cover: Cover, places: Codes) -> npt.NDArray[np.int64] | None:
-    """The label that fits each position, -1 for none; None where two may fit one position."""
-    if not len(cover.low):
+def label_at(
+    cover: Cover, places: Codes, shown: Codes | None = None
+) -> npt.NDArray[np.int64] | None:
+    """The label that fits each position, -1 for none; None where two may fit one position.
+
+    Of labels that are not ``shown``, if that is given, there are no rows: they fit nothing.
+    """
+    labels = np.arange(len(cover.low)) if shown is None else np.unique(shown)
+    if not len(labels):
         return np.full(len(places), -1, dtype=np.int64)
-    order = np.argsort(cover.low, kind="stable")
+    order = labels[np.argsort(cover.low[labels], kind="stable")]
     low, high = cover.low[order], cover.high[order]
-    if cover.sets or (low[1:] <= high[:-1]).any():
+    if any(label in cover.sets for label in labels.tolist()) or (low[1:] <= high[:-1]).any():
         return None
     at = np.searchsorted(low, places, side="right") - 1
     fits = (at >= 0) & (places <= high[np.maximum(at, 0)])

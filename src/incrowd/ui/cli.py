@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import traceback
 import warnings
@@ -45,6 +46,8 @@ def main() -> None:
 
     130 says that it was interrupted.
     """
+    gc.freeze()  # what is loaded stays, and loading the rest makes much that stays as well
+    gc.set_threshold(50_000, 20, 20)
     warnings.showwarning = _show_warning
     warnings.simplefilter("ignore", IncrowdWarning)  # commands say themselves what is to be known
     try:
