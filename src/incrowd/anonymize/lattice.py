@@ -217,6 +217,24 @@ class Rollups:
         assert grouped is not None
         return grouped[:2]
 
+    def above(self, node: Node) -> Rollups:
+        """The same of a node and all that are coarser, from the cells of the node.
+
+        One tuple of level 0 stands for each cell: whichever it is, it has the cell's groups.
+        """
+        found, sizes = self.cells(node)
+        codes = self.codes(node, found)
+        for at, level in enumerate(node):
+            group = self.hierarchies[at].groups[level]
+            member = np.zeros(self._width(at, level), dtype=np.int32)
+            member[group] = np.arange(len(group))
+            codes[:, at] = member[codes[:, at]]
+        return Rollups(self.hierarchies, Frequencies(codes, sizes))
+
+    def most_cells(self, node: Node) -> int:
+        """How many cells a node may have, whatever the tuples are."""
+        return math.prod(self._widths[at][level] for at, level in enumerate(node))
+
     def widths(self, at: int) -> list[int]:
         """How many groups a column has at each level."""
         return self._widths[at]
