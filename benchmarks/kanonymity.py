@@ -1,6 +1,7 @@
 """Classical k-anonymity beside the public Python packages that offer it, in the same run.
 
     python benchmarks/kanonymity.py DATA [--quick] [--limit SECONDS] [--envs FOLDER]
+    python benchmarks/kanonymity.py DATA --search [--baseline SRC]
 
 DATA is a folder with the Adult table in ARX's form: a ``;``-separated table with a header, and
 ``<table>_hierarchy_<column>.csv`` for each column. Each peer has an environment of its own under
@@ -10,6 +11,9 @@ certifies and writes a whole release; the peers write nothing. Importing is time
 the peak of the largest process of the way. The loss is the mean of (a - 1) / (m - 1) over rows and
 columns, for a value that stands for a of m leaves, and 1 for a row left out. The last column is
 the time over ours. pycanon only checks k, on a table that has it already.
+
+``--search`` has the search for the best scheme (OLA) alone, on tables of different shape, beside
+that of another version, whose ``src`` folder is SRC: see ``lattices.py``, which has more options.
 """
 
 from __future__ import annotations
@@ -347,7 +351,15 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small tables only, 60 s at most")
     parser.add_argument("--limit", type=float, default=300, help="seconds for each way")
     parser.add_argument("--envs", type=Path, default=ENVS, help="where to install the peers")
+    parser.add_argument("--search", action="store_true", help="the search of schemes alone")
+    parser.add_argument("--baseline", type=Path, help="the src folder of another version")
     given = parser.parse_args()
+    if given.search:
+        import lattices
+
+        more = [] if given.baseline is None else ["--baseline", str(given.baseline)]
+        lattices.main(["--data", str(given.data), *more])
+        return
     limit = min(given.limit, 60) if given.quick else given.limit
     head = f"{'import s':>9}{'seconds':>9}{'peak GB':>9}{'rows':>11}{'loss':>8}{'/ ours':>8}"
     print(f"{'job':28}{'':10}{'way':24}{head}")

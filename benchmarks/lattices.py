@@ -1,14 +1,17 @@
 """The search for the best scheme (OLA) on tables of different shape, beside another version of it.
 
     python benchmarks/lattices.py [--data DATA] [--baseline SRC] [--only NAME ...] [--runs N]
+    python benchmarks/lattices.py --drawn SEED [--baseline SRC]
     python benchmarks/lattices.py --large
 
 DATA is a folder with the Adult table in ARX's form; tables of public packages are searched where
 those of ``trials.txt`` are installed, the rest is made. SRC is the ``src`` folder of another
 version: both search in turn, each in a process of its own, and the lines tell whether they found
 the same scheme. Looks are schemes whose classes were counted. Seconds are those of the search
-alone, medians: of the clock, and of the processor. ``--large`` searches only what has more schemes
-than can be listed, within 60 s, and tells by how much the loss may miss the least.
+alone, medians: of the clock, and of the processor. ``--drawn`` searches only tables whose shape is
+drawn by a seed: with a new one, tables that nobody has tuned a search on. ``--large`` searches
+only what has more schemes than can be listed, within 60 s, and tells by how much the loss may miss
+the least.
 """
 
 from __future__ import annotations
@@ -107,10 +110,16 @@ def adult(path: Path, data: Path, columns: Sequence[str] = ()) -> None:
 
 
 def made(
-    path: Path, rows: int, widths: Sequence[Sequence[int]], *, power: float, related: float
+    path: Path,
+    rows: int,
+    widths: Sequence[Sequence[int]],
+    *,
+    power: float,
+    related: float,
+    seed: int = 0,
 ) -> None:
     """People who do not exist; a share of the values of each column follows one hidden number."""
-    draw = np.random.default_rng(0)
+    draw = np.random.default_rng(seed)
     hidden, columns, ladders = draw.random(rows), [], []
     for at, (*inner, size) in enumerate(widths):
         own = np.where(draw.random(rows) < related, hidden, draw.random(rows))
@@ -144,10 +153,30 @@ MADE: dict[str, tuple[int, Any, float, float]] = {
     "few tuples, 1 million": (1_000_000, [[2, 4, 8], [3, 9], [2, 6], [4]], 1.5, 0.3),
     "15 columns, 20,000": (20_000, FIFTEEN, 1.5, 0.5),
 }
+DRAWN = [4, 6, 9, 12, 15]  # columns of the tables that are drawn
 LARGE = {"15 columns, large": (20_000, DEEP, 1.5, 0.5)}
 
 
-def jobs(data: Path | None, folder: Path, *, large: bool) -> list[Job]:
+def drawn(seed: int) -> dict[str, tuple[int, Any, float, float]]:
+    """Tables of random shape, as in ``MADE``: of 200 to 400,000 schemes."""
+    draw = np.random.default_rng(seed)
+    found: dict[str, tuple[int, Any, float, float]] = {}
+    for columns in DRAWN:
+        schemes, widths = 0, []
+        while not 200 <= schemes <= 400_000:
+            sizes = [int(2 ** draw.uniform(1, 7 if columns < 10 else 4)) for _ in range(columns)]
+            widths = [[*(w for w in usual(size) if w < size), size] for size in sizes]
+            schemes = int(np.prod([len(one) + 1 for one in widths]))
+        rows = int(10 ** draw.uniform(3.5, 5.5))
+        power, related = draw.uniform(1, 3), draw.random()
+        name = f"drawn {seed}, {columns} columns, {rows:,} rows"
+        found[name] = (rows, widths, float(power), float(related))
+    return found
+
+
+def jobs(
+    data: Path | None, folder: Path, *, large: bool = False, seed: int | None = None
+) -> list[Job]:
     """Make the tables, and tell the jobs on them."""
     found: list[Job] = []
 
@@ -158,6 +187,11 @@ def jobs(data: Path | None, folder: Path, *, large: bool) -> list[Job]:
         found.extend(Job(name, str(path), **other) for other in others)
 
     none: dict[str, Any] = {"suppression": 0.0}
+    if seed is not None:
+        for name, (rows, widths, power, related) in drawn(seed).items():
+            how = {"rows": rows, "widths": widths, "power": power, "related": related}
+            job(name, partial(made, seed=seed, **how), none)
+        return found
     if data is not None and not large:
         other = [{"loss": "entropy"}, {"loss": "discernibility"}, {"loss": "class-size"}]
         job("Adult, 9 columns", lambda path: adult(path, data), {"k": 50}, none, *other)
@@ -215,7 +249,7 @@ def run(job: Job, source: Path | None) -> dict[str, Any]:
     return answer
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print a line for each job."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path)
@@ -223,11 +257,12 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[], help="tables whose names begin so")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--large", action="store_true", help="what has too many schemes to list")
-    given = parser.parse_args()
+    parser.add_argument("--drawn", type=int, metavar="SEED", help="tables of random shape")
+    given = parser.parse_args(arguments)
     head = f"{'looks':>8}{'s':>8}{'cpu s':>8}"
     print(f"{'table':46}{'tuples':>10}{'schemes':>13}" + head * (2 if given.baseline else 1))
     with tempfile.TemporaryDirectory() as folder:
-        for job in jobs(given.data, Path(folder), large=given.large):
+        for job in jobs(given.data, Path(folder), large=given.large, seed=given.drawn):
             if given.only and not any(job.title.startswith(name) for name in given.only):
                 continue
             sides = [given.baseline.resolve(), None] if given.baseline else [None]

@@ -142,6 +142,18 @@ def test_columns_looked_up_together_give_the_same_keys(
     assert few._bundles == alone
 
 
+@given(table=tables(), data=st.data())
+def test_cells_of_coarser_nodes_are_those_of_the_tuples(table: Table, data: st.DataObject) -> None:
+    rollups = Rollups(table.hierarchies, table.frequencies())
+    low = data.draw(st.sampled_from(list(table.nodes())))
+    above = rollups.above(low)
+    assert len(above.frequencies) <= above.most_cells(low)
+    for node in table.nodes():
+        if all(level >= least for level, least in zip(node, low, strict=True)):
+            for own, other in zip(above.cells(node), rollups.cells(node), strict=True):
+                assert own.tolist() == other.tolist()
+
+
 def test_buckets_decide_without_counting_classes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where small buckets hold too many rows, nothing is sorted; where not, classes decide."""
     table = seeded(3, values=16, columns=3, distinct=300, most=2)
@@ -238,7 +250,7 @@ def test_means_by_column_count_every_row(table: Table) -> None:
     for at, means in enumerate(rollups.by_column(costs)):
         hierarchy = table.hierarchies[at]
         codes = [row[at] for row in table.rows]
-        assert rollups.held()[at].tolist() == [codes.count(x) for x in range(hierarchy.outside + 1)]
+        assert rollups.held[at].tolist() == [codes.count(x) for x in range(hierarchy.outside + 1)]
         for level in range(hierarchy.height):
             paid = [float(costs[at][level][hierarchy.groups[level][code]]) for code in codes]
             assert means[level] == pytest.approx(sum(paid) / len(paid))

@@ -111,6 +111,7 @@ def test_of_equal_noisy_scores_the_first_is_found(data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "one_sided_noise", lambda *_, **__: np.array(noise, dtype=np.int64))
         patch.setattr(module, "_FEW", data.draw(st.sampled_from([0, 16])))
+        patch.setattr(module, "_FEWER", data.draw(st.sampled_from([0, 2])))  # 0: always in stages
         found = problem.search(table, USUAL, SeededRandomness(0))
     assert (found.ramp, found.levels) == (problem.ramps[number], problem.nodes[place])
 

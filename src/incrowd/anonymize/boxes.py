@@ -4,7 +4,13 @@ A box holds all nodes between two, its finest (``low``) and its coarsest (``high
 lost at ``high`` cost, all its nodes lose; what ``low`` costs by its levels, all its nodes cost at
 least: together the floor of the box. The box with the lowest floor is taken next. Levels that no
 node below the best loss can have are cut off its top; if the top then fails, the box does. What is
-left is split in two, at the column whose levels differ most in what they cost.
+left is split in two: at the level of a column where the upper half costs much more by its levels,
+and the top of the lower half parts the rows much further (by the entropy of the column alone), so
+that it may lose many; the product of both decides.
+
+A look at the top of a box may close it, or raise its floor. Where a finer node is known to lose too
+little for that, the top loses no more, and is not looked at; its box keeps the rows that the top of
+the whole lost. The last node of a box is always looked at.
 
 Claim: whenever the search stops, no node within the limit loses less than the lowest floor of the
 boxes that are left, or than the best node if none is. Every node is in one of the boxes, or in one
@@ -19,6 +25,7 @@ from dataclasses import dataclass
 
 from incrowd.anonymize.lattice import Lattice, Node, NodeClasses
 from incrowd.anonymize.looks import Looks
+from incrowd.anonymize.packed import PackedNodes
 from incrowd.arrays import Progress
 
 MOST_BOXES = 1_000_000  # more are not kept: about half a gigabyte
@@ -52,6 +59,8 @@ class _Search:
         self._open: list[tuple[float, int, _Box]] = []
         self._numbers = self._left = 0
         self._lost: dict[Node, float] = {}
+        self._seen = PackedNodes(lattice.high)
+        self._entropies = looks.rollups.entropies()
 
     def run(self, progress: Progress) -> float:
         """Search until nothing is open, or it is late."""
@@ -73,6 +82,7 @@ class _Search:
         """Keep what the rows lost at a node cost."""
         if classes is not None:
             self._lost[node] = self._goal.lost(node, classes)
+            self._seen.add(node, self._lost[node])
 
     def _climb(self) -> None:
         """A better node: always to one near by, as long as there is one."""
@@ -103,14 +113,14 @@ class _Search:
             return
         high, lost = cut
         if high == box.low:
-            return  # it is looked at
-        at = self._column(box.low, high)
-        level = self._middle(at, box.low[at], high[at])
+            self._top(high, lost)
+            return
+        at, level = self._split(box.low, high)
         self._push((*box.low[:at], level + 1, *box.low[at + 1 :]), high, lost)
         lower = (*high[:at], level, *high[at + 1 :])
-        more = self._top(lower)
+        more = self._top_of(box.low, lower, lost)
         if more is not None:
-            self._push(box.low, lower, max(lost, more))
+            self._push(box.low, lower, more)
 
     def _cut(self, low: Node, high: Node, lost: float) -> tuple[Node, float] | None:
         """The top of a box without levels that cost too much, and its loss of rows; or nothing."""
@@ -129,32 +139,38 @@ class _Search:
             if tuple(levels) == high:
                 return high, lost
             high = tuple(levels)
-            more = self._top(high)
+            more = self._top_of(low, high, lost)
             if more is None:
                 return None
-            lost = max(lost, more)
+            lost = more
 
-    def _top(self, node: Node) -> float | None:
-        """What all nodes finer than a top lose for rows, or None if they fail."""
+    def _top_of(self, low: Node, high: Node, lost: float) -> float | None:
+        """What all nodes of a box lose for rows, at least ``lost``; None if they fail."""
+        if low != high and high not in self._lost and self._stays_open(low, high):
+            return lost
+        return self._top(high, lost)
+
+    def _stays_open(self, low: Node, high: Node) -> bool:
+        """Whether no look at the top closes a box: a finer node loses too little for that."""
+        most = self._seen.least_finer(high)
+        return most is not None and self._goal.floor(low, most) < self._looks.least
+
+    def _top(self, node: Node, lost: float) -> float | None:
+        """The same by a look at the top, unless it is known."""
         if node not in self._lost:
             if self._looks.fails(node):
                 return None
             self._see(node, self._looks.look(node))
-        return self._lost.get(node)
+        return max(lost, self._lost[node]) if node in self._lost else None
 
-    def _column(self, low: Node, high: Node) -> int:
-        """The column that tells most: whose levels differ most in what they cost."""
-        spans = [
-            float(step[most] - step[least]) if most > least else -1.0
-            for step, least, most in zip(self._goal.steps, low, high, strict=True)
-        ]
-        return spans.index(max(spans))
-
-    def _middle(self, at: int, least: int, most: int) -> int:
-        """Where to split a column: the last level of the lower half."""
-        step = self._goal.steps[at]
-        half = float(step[least] + step[most]) / 2
-        level = least
-        while level + 1 < most and float(step[level + 1]) <= half:
-            level += 1
-        return level
+    def _split(self, low: Node, high: Node) -> tuple[int, int]:
+        """Where both halves are likely to gain most: the column, and its last level below."""
+        best, where = -1.0, (0, 0)
+        for at, (least, most) in enumerate(zip(low, high, strict=True)):
+            step, entropy = self._goal.steps[at], self._entropies[at]
+            for level in range(least, most):
+                costlier = float(step[level + 1] - step[least])
+                gain = costlier * (entropy[level] - entropy[most])
+                if gain > best:
+                    best, where = gain, (at, level)
+        return where

@@ -217,6 +217,24 @@ class Rollups:
         assert grouped is not None
         return grouped[:2]
 
+    def above(self, node: Node) -> Rollups:
+        """The same of a node and all that are coarser, from the cells of the node.
+
+        One tuple of level 0 stands for each cell: whichever it is, it has the cell's groups.
+        """
+        found, sizes = self.cells(node)
+        codes = self.codes(node, found)
+        for at, level in enumerate(node):
+            group = self.hierarchies[at].groups[level]
+            member = np.zeros(self._width(at, level), dtype=np.int32)
+            member[group] = np.arange(len(group))
+            codes[:, at] = member[codes[:, at]]
+        return Rollups(self.hierarchies, Frequencies(codes, sizes))
+
+    def most_cells(self, node: Node) -> int:
+        """How many cells a node may have, whatever the tuples are."""
+        return math.prod(self._widths[at][level] for at, level in enumerate(node))
+
     def widths(self, at: int) -> list[int]:
         """How many groups a column has at each level."""
         return self._widths[at]
@@ -236,6 +254,7 @@ class Rollups:
         """For each tuple of level 0 the place of its class in ``classes``."""
         return np.searchsorted(classes.keys, self._keys(node)[0])
 
+    @cached_property
     def held(self) -> list[Floats]:
         """For each column, how many rows have each code of level 0."""
         counts = self.frequencies.counts
@@ -243,6 +262,18 @@ class Rollups:
             np.bincount(codes, weights=counts, minlength=len(hierarchy.groups[0])).astype(float)
             for codes, hierarchy in zip(self.frequencies.codes.T, self.hierarchies, strict=True)
         ]
+
+    def entropies(self) -> list[list[float]]:
+        """For each column, the entropy of its groups at each level: how far it parts the rows."""
+        found = []
+        for held, hierarchy in zip(self.held, self.hierarchies, strict=True):
+            column = []
+            for group in hierarchy.groups:
+                rows = np.bincount(group, weights=held)
+                shares = rows[rows > 0] / max(self.total, 1)
+                column.append(float(-(shares * np.log(shares)).sum()))
+            found.append(column)
+        return found
 
     def by_column(self, costs: Sequence[Sequence[Floats]]) -> list[Floats]:
         """For each column, the mean over all rows of a cost per code, at each level."""
@@ -253,7 +284,7 @@ class Rollups:
                     for cost, group in zip(column, hierarchy.groups, strict=True)
                 ]
             )
-            for held, column, hierarchy in zip(self.held(), costs, self.hierarchies, strict=True)
+            for held, column, hierarchy in zip(self.held, costs, self.hierarchies, strict=True)
         ]
 
     def _placed(self, bundle: Sequence[int]) -> npt.NDArray[np.intp]:
@@ -329,7 +360,7 @@ class Rollups:
         mixed = keys.view(np.uint64) * _MIXED
         mixed >>= np.uint64(64 - bits)
         held = np.bincount(mixed.view(np.int64), weights=self._weights)
-        return float(np.where(held < k, held, 0).sum()) > limit
+        return float(held.sum(where=held < k)) > limit
 
     def _grouped(
         self,
@@ -349,7 +380,7 @@ class Rollups:
             return nothing, nothing, nothing
         if cells <= max(min(_DENSEST, 16 * len(keys)), 1 << 12):
             held = np.bincount(keys, weights=self._weights, minlength=cells)
-            if limit is not None and float(np.where(held < k, held, 0).sum()) > limit:
+            if limit is not None and float(held.sum(where=held < k)) > limit:
                 return None
             found = np.flatnonzero(held > 0)
             sizes = held[found].astype(np.int64)

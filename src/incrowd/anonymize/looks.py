@@ -11,10 +11,10 @@ from time import monotonic
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from incrowd.anonymize.lattice import Lattice, Node, NodeClasses, Rollups
 from incrowd.anonymize.objectives import ClassSizes, Objective
+from incrowd.anonymize.packed import PackedNodes
 from incrowd.arrays import Progress
 from incrowd.errors import IncrowdError
 
@@ -56,8 +56,7 @@ class Looks:
         self.rollups, self.goal = rollups, goal
         self._k, self._limit = k, limit
         self._until = None if seconds is None else monotonic() + seconds
-        self._failed = np.zeros((16, len(rollups.hierarchies)), dtype=np.int16)
-        self._failures = 0
+        self._failed = PackedNodes([one.height - 1 for one in rollups.hierarchies])
         self.best: tuple[float, Node, int] | None = None
         self.evaluated = 0
 
@@ -71,17 +70,12 @@ class Looks:
         """The best loss so far."""
         return np.inf if self.best is None else self.best[0]
 
-    @property
-    def failed(self) -> npt.NDArray[np.int16]:
-        """The nodes that surely suppress too many rows, as those finer than them do."""
-        return self._failed[: self._failures]
-
     def look(self, node: Node) -> NodeClasses | None:
         """The classes of a node, which may be the best; None if all finer nodes fail with it."""
         self.evaluated += 1
         classes = self.rollups.classes(node, k=self._k, limit=self._limit)
         if classes is None:
-            self._fail(node)
+            self._failed.add(node)
         elif self.holds(classes):
             loss = self.goal.loss(node, classes)
             if self.best is None or loss < self.best[0]:
@@ -92,15 +86,9 @@ class Looks:
         """Whether they suppress few enough rows."""
         return classes.suppressed <= self._limit
 
-    def _fail(self, node: Node) -> None:
-        if self._failures == len(self._failed):
-            self._failed = np.concatenate([self._failed, np.zeros_like(self._failed)])
-        self._failed[self._failures] = node
-        self._failures += 1
-
     def fails(self, node: Node) -> bool:
         """Whether a node fails as a coarser one did."""
-        return bool((self.failed >= np.array(node, dtype=np.int16)).all(axis=1).any())
+        return self._failed.any_coarser(node)
 
     def answer(self, lattice: Lattice, least: float) -> Optimum:
         """The best node; none of the lattice loses less than ``least``."""

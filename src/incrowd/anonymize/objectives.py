@@ -186,7 +186,7 @@ def objective(
     name: LossName, lattice: Lattice, rollups: Rollups, *, limit: int, weights: Floats
 ) -> Separable | ClassSizes:
     """The loss of that name over a lattice."""
-    costs = separable(name, rollups.hierarchies, rollups.held())
+    costs = separable(name, rollups.hierarchies, rollups.held)
     if costs is None:
         return ClassSizes(lattice, rollups, name, limit)
     return Separable(rollups, costs, weights)

@@ -52,6 +52,7 @@ _UNIT = 1 << 10
 _FROM, _TO = 0.7, 1.7  # the ramp begins and ends at these multiples of the crowd k / beta
 _FEW = 16  # so many open candidates are rather scored than bounded more closely
 _BATCH = 32  # so many nodes are scored before it is looked again which may still win
+_FEWER = 2  # times fewer cells than tuples, and cells are counted in place of tuples
 _SLACK = 1 + 1e-6  # bounds are sums of floats; they must not fall below the truth
 _TOLD = 2  # what a region tells of the target counts so often the detail of all other columns
 
@@ -223,6 +224,37 @@ class _Detail:
         return self._parts[at, level]
 
 
+class _Stages:
+    """Tuples rolled up halfway, from which the cells of many nodes are counted sooner.
+
+    A stage is a node of even levels; it is kept once it was asked for twice, if it has far fewer
+    cells than there are tuples, and as long as all that are kept have no more cells than those.
+    """
+
+    def __init__(self, rollups: Rollups) -> None:
+        self._rollups = rollups
+        self._kept: dict[Node, Rollups] = {}
+        self._asked: set[Node] = set()
+        self._cells = 0
+
+    def of(self, node: Node) -> Rollups:
+        """What tells the cells of a node."""
+        stage = tuple(level - level % 2 for level in node)
+        if stage in self._kept:
+            return self._kept[stage]
+        tuples = len(self._rollups.frequencies)
+        if stage not in self._asked or self._rollups.most_cells(stage) * _FEWER > tuples:
+            self._asked.add(stage)
+            return self._rollups
+        found = self._rollups.above(stage)
+        self._cells += len(found.frequencies)
+        while self._kept and self._cells > tuples:
+            first = next(iter(self._kept))
+            self._cells -= len(self._kept.pop(first).frequencies)
+        self._kept[stage] = found
+        return found
+
+
 class _State:
     """The best noisy score so far, and which candidates may still beat it."""
 
@@ -235,6 +267,7 @@ class _State:
         self._closed = np.zeros(noise.shape, dtype=bool)
         self._best: tuple[int, Node, Ramp] | None = None
         self._scored = 0
+        self._stages = _Stages(detail.rollups)
 
     def _open_at(self, places: tuple[slice | int, ...]) -> npt.NDArray[np.bool_]:
         """Which candidates, among some places, are not scored and may reach the best so far."""
@@ -272,7 +305,7 @@ class _State:
     def score(self, node: Node) -> None:
         """Score a node for every ramp that may win with it, and bound what is finer."""
         self._scored += 1
-        named, sizes = self._detail.rollups.cells(node)
+        named, sizes = self._stages.of(node).cells(node)
         counting = np.flatnonzero(sizes > self._least)  # psi of the rest is 0
         named, sizes = named[counting], sizes[counting]
         place, finer = self._lattice.place(node), self._lattice.finer(node)

@@ -166,6 +166,9 @@ def _reach(seen: Seen, place: int, at: int) -> tuple[int, int]:
 
 def _held(seen: Seen, table: Frequencies, some: Places, values: Places) -> list[bool]:
     """Whether a row of the table fits each class and has the value said in the column."""
+    homes = seen.class_of(table.codes)
+    if homes is not None:
+        return _at_home(homes, table, some, values)
     order = {at: np.argsort(table.codes[:, at], kind="stable") for at in set(some[:, 1].tolist())}
     found = []
     for (place, at, _), value in zip(some.tolist(), values.tolist(), strict=True):
@@ -183,3 +186,15 @@ def _held(seen: Seen, table: Frequencies, some: Places, values: Places) -> list[
                 rows = rows[(low <= rows[:, other]) & (rows[:, other] <= high)]
         found.append(len(rows) > 0)
     return found
+
+
+def _at_home(homes: Places, table: Frequencies, some: Places, values: Places) -> list[bool]:
+    """The same where every row fits one class at most: that of its ``homes``."""
+    found = np.zeros(len(some), dtype=bool)
+    for at in np.unique(some[:, 1]).tolist():
+        asked = some[:, 1] == at
+        column = table.codes[:, at].astype(np.int64)
+        most = int(max(column.max(initial=0), values.max(initial=0))) + 1
+        known = (homes * most + column)[homes >= 0]
+        found[asked] = np.isin(some[asked, 0] * most + values[asked], known)
+    return found.tolist()

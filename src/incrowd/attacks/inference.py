@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from scipy import sparse
 
 from incrowd.arrays import Bools, Codes, Floats, Places
 from incrowd.attacks.seen import Near, People, Seen
@@ -22,6 +21,9 @@ from incrowd.measure.labels import Cover
 from incrowd.measure.prediction import accuracy
 from incrowd.measure.risk import label_at
 from incrowd.measure.utility import Pair
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 ATTACK = "inference"
 NOTHING = -1  # what is said of a person of whom nothing is said
@@ -70,6 +72,8 @@ class Victims:
 
 def secret_of(seen: Seen, known: Sequence[int], at: int) -> tuple[Seen, Secret]:
     """A release seen by the columns ``known``, and another column of it as a secret."""
+    from scipy import sparse  # slow to load, and only secrets need it
+
     part, becomes = seen.part(known)
     shape = (len(part), len(seen.covers[at].labels))
     held = sparse.csr_matrix((seen.counts, (becomes, seen.codes[:, at])), shape=shape)
@@ -167,6 +171,8 @@ def by_background(
     frequent value is said; where labels overlap, so that nobody can say which class others are in,
     the whole release is taken as one class. None if labels of the secret overlap.
     """
+    from scipy import sparse
+
     labels = label_at(secret.cover, everybody.codes[:, -1])
     apart = seen.class_of(victims.people.points) is not None
     if labels is None or not len(seen):
@@ -246,6 +252,8 @@ def _blind(secret: Secret, victims: Victims, confidence: float) -> Rate:
 
 def _by_nearest(seen: Seen, secret: Secret, some: Victims, decided: _Decided) -> Places:
     """What is said of each person by the rows that fit best."""
+    from scipy import sparse
+
     said = np.full(len(some), NOTHING)
     if not len(seen):
         return said

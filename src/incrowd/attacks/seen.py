@@ -65,7 +65,10 @@ class Seen:
         """
         if not len(self):
             return np.full(len(points), -1, dtype=np.int64)
-        columns = [label_at(cover, points[:, at]) for at, cover in enumerate(self.covers)]
+        columns = [
+            label_at(cover, points[:, at], self.codes[:, at])
+            for at, cover in enumerate(self.covers)
+        ]
         found = [column for column in columns if column is not None]
         if len(found) < len(columns):
             return None

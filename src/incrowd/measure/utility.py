@@ -135,7 +135,7 @@ def _regions(pair: Pair, count: int, sizes: list[int], rng: np.random.Generator)
     chance = pair.original.counts / pair.original.total
     rows = pair.original.codes[rng.choice(len(chance), count, p=chance)]
     for query, row in enumerate(rows):
-        size = min(int(rng.choice(sizes)), width)
+        size = min(sizes[rng.integers(len(sizes))], width)
         for at in rng.choice(width, size, replace=False):
             covered = max(1, min(bins[at] - 1, round(bins[at] * _SELECTED ** (1 / size))))
             restricted[query, at] = True
@@ -154,7 +154,8 @@ def _around(
         first = rng.integers(max(0, place - covered + 1), min(place, bins - covered) + 1)
         mask[first : first + covered] = True
     else:
-        others = np.delete(np.arange(bins), place)
+        others = np.arange(bins - 1)
+        others[place:] += 1
         mask[rng.permutation(others)[: covered - 1]] = True
         mask[place] = True
     return mask

@@ -10,13 +10,16 @@ from __future__ import annotations
 import math
 import os
 from fractions import Fraction
-from typing import Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from incrowd.arrays import Counts, Words
 from incrowd.errors import check_fraction
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers import CipherContext
 
 _BLOCK = 1 << 22
 
@@ -38,9 +41,15 @@ class _KeyStream:
     """The key stream of AES-256 in counter mode: indistinguishable from uniform bits."""
 
     def __init__(self, key: bytes) -> None:
-        cipher = Cipher(algorithms.AES256(key), modes.CTR(bytes(16)))
-        self._encryptor = cipher.encryptor()
+        self._key = key
         self._zeros = bytes(8 * _BLOCK)
+
+    @cached_property
+    def _encryptor(self) -> CipherContext:
+        # Not every release draws, and the library takes a while to load.
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+        return Cipher(algorithms.AES256(self._key), modes.CTR(bytes(16))).encryptor()
 
     def words(self, count: int) -> Words:
         """That many random 64-bit words, never handed out before."""

@@ -14,13 +14,8 @@ import re
 from decimal import Decimal
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import (
-    Ed25519PrivateKey,
-    Ed25519PublicKey,
-)
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from incrowd.codes.forms import Form
@@ -41,6 +36,9 @@ from incrowd.release.statements import (
     told,
 )
 
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 FILE = "certificate.json"
 README = "README.md"
 PAGE = "certificate.html"
@@ -51,7 +49,7 @@ SEEDED: Literal["seeded: not private"] = "seeded: not private"
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 class Promise(_Part):
@@ -399,6 +397,9 @@ class Certificate(_Part):
         return hashlib.sha256(bare.canonical()).hexdigest()
 
     def _signature_holds(self, signature: Signature) -> bool:
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
         try:
             key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature.public_key))
             bare = self.model_copy(update={"signature": None})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
@@ -71,14 +72,15 @@ def in_words(recoded: Recoded) -> str:
 
 def _rows(source: Table, names: Sequence[str]) -> list[list[object]]:
     """Different rows among the first, spread over their order."""
-    found = [
-        [values[at] for values, at in zip(tally.values, codes, strict=True)]
-        for tally in source.head(_LOOKED_AT).tallies(names)
-        for codes in tally.codes.tolist()
-    ]
-    found.sort(key=lambda row: [reading_order(value) for value in row])
+    found = []
+    for tally in source.head(_LOOKED_AT).tallies(names):
+        orders = [list(map(reading_order, values)) for values in tally.values]
+        for codes in tally.codes.tolist():
+            order = [orders[at][code] for at, code in enumerate(codes)]
+            found.append((order, [tally.values[at][code] for at, code in enumerate(codes)]))
+    found.sort(key=itemgetter(0))
     step = max(len(found) // ROWS, 1)
-    return found[::step][:ROWS]
+    return [row for _, row in found[::step][:ROWS]]
 
 
 def _shown(product: Product, row: Sequence[object]) -> list[str | None] | None:

@@ -9,10 +9,8 @@ import datetime as dt
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
-
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from incrowd import __version__
 from incrowd.codes.forms import Form
@@ -38,6 +36,9 @@ from incrowd.release.product import Made, Product, Recoded
 from incrowd.spec.arx import write_rows
 from incrowd.spec.build import is_open
 from incrowd.spec.release import CommonSpec
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 
 def write(

@@ -30,9 +30,12 @@ Text = Annotated[str, BeforeValidator(_text), WithJsonSchema(_SCALAR)]
 
 
 class Model(BaseModel):
-    """A part of a spec: it does not change, and takes no keys that it does not know."""
+    """A part of a spec: it does not change, and takes no keys that it does not know.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    Its checks are built when they are first needed, which for most parts is within another's.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
 
 
 def quoted(text: str) -> str:

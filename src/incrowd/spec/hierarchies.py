@@ -151,7 +151,7 @@ class Flat(Model, Kind):
 class Groups(RootModel[Annotated[dict[str, Any], Field(min_length=1)]], Kind):
     """Values by the group they belong to, and groups within groups: {group: [value, ...], ...}."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
 
 class Countries(Model, Kind):

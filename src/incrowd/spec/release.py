@@ -13,7 +13,6 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import (
     BeforeValidator,
-    ConfigDict,
     Field,
     GetJsonSchemaHandler,
     create_model,
@@ -84,7 +83,6 @@ class CommonSpec(Model):
     hierarchy.
     """
 
-    model_config = ConfigDict(defer_build=True)  # a run needs the model of one method
     keeps_sensitive: ClassVar[bool] = False
 
     method: str

@@ -19,9 +19,7 @@ from dataclasses import dataclass
 from html import escape
 from importlib import import_module
 from pathlib import Path
-from typing import Any
-
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from typing import TYPE_CHECKING, Any
 
 from incrowd.arrays import Progress, Step
 from incrowd.attacks.own import attack_own
@@ -47,6 +45,9 @@ from incrowd.tasks.budget import unit_of
 from incrowd.tasks.check import weak_promises
 from incrowd.tasks.classify import classified, prepared
 from incrowd.tasks.expect import expect, with_size
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import traceback
 import warnings
@@ -45,6 +46,8 @@ def main() -> None:
 
     130 says that it was interrupted.
     """
+    gc.freeze()  # what is loaded stays, and loading the rest makes much that stays as well
+    gc.set_threshold(50_000, 20, 20)
     warnings.showwarning = _show_warning
     warnings.simplefilter("ignore", IncrowdWarning)  # commands say themselves what is to be known
     try:
@@ -176,7 +179,6 @@ def publish(
     """
     from incrowd.engine.source import catalogue, open_for
     from incrowd.privacy.randomness import SeededRandomness
-    from incrowd.release.keys import load_key
     from incrowd.release.ledger import Ledger
     from incrowd.spec.file import load
     from incrowd.tasks.expect import expect
@@ -198,7 +200,7 @@ def publish(
                 output=output,
                 curator=curator,
                 ledger=Ledger(ledger) if ledger else None,
-                key=load_key(sign) if sign else None,
+                key=_signing_key(sign),
                 bits=None if whole is None else SeededRandomness(whole),
                 engine=worker,
                 step=terminal.pausing(step),
@@ -219,6 +221,14 @@ def publish(
     for name in saved:
         print(f"Saved as the table {name}.")
     return int(release.empty)
+
+
+def _signing_key(path: Path | None) -> Any:
+    if path is None:
+        return None
+    from incrowd.release.keys import load_key
+
+    return load_key(path)
 
 
 @app.command()
