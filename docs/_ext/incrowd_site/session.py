@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -176,7 +177,18 @@ class Session:
 
     def _readable(self, output: str) -> str:
         """As a terminal shows it, and without the name of a folder that no reader has."""
-        return _COLOURS.sub("", output).replace(str(self._root), "~")
+        plain = _COLOURS.sub("", output).replace(str(self._root), "~")
+        return "".join(_wrapped(line) for line in plain.splitlines(keepends=True))
+
+
+def _wrapped(line: str) -> str:
+    """A line in as many as a terminal needs for it, broken between words where there are any."""
+    if len(line.rstrip("\n")) <= WIDTH:
+        return line
+    parts = textwrap.wrap(
+        line, WIDTH, break_on_hyphens=False, replace_whitespace=False, expand_tabs=False
+    )
+    return "\n".join(parts) + line[len(line.rstrip("\n")) :]
 
 
 def commands(text: str) -> list[str]:
