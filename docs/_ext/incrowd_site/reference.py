@@ -191,7 +191,7 @@ class Errors(_Made):
         module, _, name = self.arguments[0].partition(":")
         base = getattr(import_module(module), name)
         package = import_module(module.split(".", maxsplit=1)[0])
-        for found in walk_packages(package.__path__, f"{package.__name__}."):
+        for found in walk_packages(getattr(package, "__path__", ()), f"{package.__name__}."):
             if not found.name.endswith("__main__"):
                 import_module(found.name)
         return self.parsed(self._rows(base))
@@ -222,7 +222,7 @@ def _everything_public(app: Sphinx, env: BuildEnvironment) -> None:
     module = import_module(app.config.incrowd_public)
     domain = env.get_domain("py")
     assert isinstance(domain, PythonDomain)
-    for name in module.__all__:
+    for name in getattr(module, "__all__", ()):
         if f"{module.__name__}.{name}" not in domain.objects:
             logger.warning("the public name '%s' is not documented", name, type="reference")
         value = getattr(module, name)
