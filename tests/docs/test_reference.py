@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from support.site import build_page
 
 CODE = '''
@@ -76,17 +77,12 @@ PAGE = """
 FIELDS = '[Told]\ntext = "A model."\n[Told.fields]\nsize = "How large."\ncolour = "Which."\n'
 
 
-def test_what_is_not_described_is_named(tmp_path: Path) -> None:
+def test_what_is_not_described_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "made.py").write_text(CODE, encoding="utf-8")
     (tmp_path / "pages").mkdir()
     (tmp_path / "pages" / "fields.toml").write_text(FIELDS, encoding="utf-8")
-    import sys
-
-    sys.path.append(str(tmp_path))
-    try:
-        done = build_page(tmp_path, PAGE, "-D", "incrowd_public=made")
-    finally:
-        sys.path.remove(str(tmp_path))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    done = build_page(tmp_path, PAGE, "-D", "incrowd_public=made")
     assert done.status == 1, done.complaints
     for complaint in (
         "the public name 'undocumented' is not documented",

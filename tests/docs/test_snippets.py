@@ -106,8 +106,8 @@ def test_everything_wrong_is_found_at_once_and_where_it_stands(tmp_path: Path) -
     done = build_page(tmp_path, "Nothing.")
     assert done.status == 1
     for name, (_, complaint) in BAD.items():
-        page = f"{name.replace(' ', '-')}.md:"
-        own = [line for line in done.complaints.splitlines() if page in line]
+        place = f"{name.replace(' ', '-')}.md:"
+        own = [line for line in done.complaints.splitlines() if place in line]
         assert any(complaint in line for line in own), (name, done.complaints)
 
 

@@ -36,7 +36,9 @@ class Cell(Python):
         text = done.output if rich is None and not drawn else done.printed
         found = self.below(text)
         if rich is not None:
-            found.append(nodes.raw("", f'<div class="rich">{rich(done.value)}</div>', format="html"))
+            found.append(
+                nodes.raw("", f'<div class="rich">{rich(done.value)}</div>', format="html")
+            )
         return [*found, *(nodes.raw("", one, format="html") for one in drawn)]
 
 
@@ -53,7 +55,9 @@ def _figures() -> list[str]:
         labels = [f"{axes.get_ylabel()} against {axes.get_xlabel()}" for axes in figure.axes]
         told = html.escape("; ".join(one for one in [*titles, *labels] if one.strip()), quote=True)
         data = base64.b64encode(file.getvalue()).decode()
-        found.append(f'<p><img class="drawn" alt="{told}" src="data:image/svg+xml;base64,{data}"></p>')
+        found.append(
+            f'<p><img class="drawn" alt="{told}" src="data:image/svg+xml;base64,{data}"></p>'
+        )
     plots.close("all")
     return found
 
@@ -75,7 +79,7 @@ class NotebookParser(MystParser):
 
     supported: ClassVar[tuple[str, ...]] = ("notebook",)  # type: ignore[misc]
 
-    def parse(self, inputstring: str, document: nodes.document) -> None:  # type: ignore[override]
+    def parse(self, inputstring: str, document: nodes.document) -> None:
         """Turn the notebook into Markdown, and read that."""
         name = f"{document.settings.env.docname.rsplit('/', 1)[-1]}.ipynb"
         super().parse(markdown(inputstring, name), document)

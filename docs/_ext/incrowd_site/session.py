@@ -169,7 +169,7 @@ class Session:
 
     @contextmanager
     def _here(self) -> Iterator[None]:
-        """This process in the folder and surroundings of the page, for as long as it takes."""
+        """Work in the folder and surroundings of the page, for as long as it takes."""
         before, surroundings = Path.cwd(), dict(os.environ)
         os.chdir(self._directory)
         os.environ.clear()

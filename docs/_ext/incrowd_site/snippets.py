@@ -151,10 +151,11 @@ class Console(Snippet):
                 self.fail(
                     f"the command '{line}' ended with {ran.status}, not {wanted}:\n{ran.output}"
                 )
-            shown.append(f"$ {line}")
-            if output := self.cut(ran.output):
-                shown.append(output)
-        return [] if "hide" in self.options else [self.block("\n".join(shown), "console")]
+            output = self.cut(ran.output)
+            # Whoever prints something is set off from what follows, so that commands are seen
+            shown.append(f"$ {line}\n{output}\n" if output else f"$ {line}")
+        text = "\n".join(shown).rstrip("\n")
+        return [] if "hide" in self.options else [self.block(text, "console")]
 
 
 class Python(Snippet):
