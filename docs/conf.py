@@ -40,3 +40,25 @@ html_show_sourcelink = False
 copybutton_prompt_text = "$ "
 copybutton_line_continuation_character = "\\"
 copybutton_exclude = ".linenos, .go, .gp"
+
+# Kinds of values by the names that they have in the code, not by all that these stand for
+autodoc_type_aliases = {
+    name: name.rsplit(".", 1)[-1]
+    for name in (
+        "npt.ArrayLike", "Floats", "Steps", "Members", "Step", "Progress", "Event", "CountsEvent",
+        "Definition",
+    )
+}  # fmt: skip
+autodoc_preserve_defaults = True
+autodoc_member_order = "bysource"
+autodoc_class_signature = "mixed"
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 88
+add_module_names = False
+nitpick_ignore_regex = [
+    # What other libraries and the language define
+    ("py:class", r"(numpy|collections|pathlib|typing|cryptography|datetime|polars)\..*"),
+    ("py:class", "|".join(autodoc_type_aliases.values())),
+    # A docstring may name where more stands; modules within are not part of the reference
+    ("py:(mod|func|meth|attr|data)", r"incrowd\.\w+\..*"),
+]
