@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 
@@ -9,6 +10,8 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "_ext"))
 
 from incrowd import __version__  # noqa: E402
+
+logging.getLogger("matplotlib").setLevel(logging.WARNING)  # that it looked for fonts is no news
 
 project = "Incrowd"
 author = "The Incrowd authors"

@@ -62,16 +62,20 @@ def _defines(file: Path, name: str) -> bool:
 
 def missing(command: str, repository: Path) -> list[str]:
     """What a command names that is not there: a file, a target of make, a command of ours."""
-    problems = []
     words = shlex.split(command, comments=True)
-    for path in _FILE.finditer(command):
-        if not (repository / path[0]).exists():
-            problems.append(f"'{command}' names '{path[0]}', which does not exist")
+    paths = [path[0] for path in _FILE.finditer(command)]
+    problems = [
+        f"'{command}' names '{path}', which does not exist"
+        for path in paths
+        if not (repository / path).exists()
+    ]
     if words[:1] == ["make"]:
-        targets = (repository / "Makefile").read_text("utf-8")
-        for target in words[1:]:
-            if "=" not in target and not re.search(rf"^{re.escape(target)}:", targets, re.M):
-                problems.append(f"'{command}' names '{target}', which make cannot make")
+        rules = (repository / "Makefile").read_text("utf-8")
+        problems += [
+            f"'{command}' names '{target}', which make cannot make"
+            for target in words[1:]
+            if "=" not in target and not re.search(rf"^{re.escape(target)}:", rules, re.M)
+        ]
     if words[:1] == ["incrowd"]:
         from typer.main import get_command
 

@@ -1,101 +1,92 @@
-"""Notebooks as pages: their cells run in the page's session, in order, as other snippets do.
+"""Notebooks as pages: kept without outputs, run when the site is built.
 
-They are kept without outputs. What a cell prints, the value of its last expression and the
-figures that it leaves open are put in when the site is built; a cell that fails makes the build
-fail. A figure is described by ``alt`` in the metadata of its cell. No Jupyter is needed, and so
-no kernel is started: a cell is plain Python.
+A notebook is read as a page of Markdown whose code cells are blocks of Python in one session, as
+:mod:`incrowd_site.snippets` runs them; a value that knows how it looks in a notebook, and figures
+of Matplotlib, are shown as such. No kernel is started and nothing else is needed.
 """
 
 from __future__ import annotations
 
 import base64
+import html
 import io
 import json
-import re
 import sys
 from typing import Any, ClassVar
 
 from docutils import nodes
-from docutils.parsers.rst import directives
+from myst_parser.parsers.sphinx_ import MystParser
 from sphinx.application import Sphinx
-from sphinx.util import logging
 
+from incrowd_site.session import Evaluated
 from incrowd_site.snippets import Python
 
-logger = logging.getLogger(__name__)
+_FENCE = "`" * 8
 
 
 class Cell(Python):
-    """A cell of a notebook: a block of Python, and the figures that it has drawn."""
+    """A block of Python that shows its value as a notebook does."""
 
-    option_spec: ClassVar[dict[str, Any]] = {
-        **Python.option_spec,
-        "alt": directives.unchanged_required,
-    }
+    option_spec: ClassVar[dict[str, Any]] = {}
 
-    def run(self) -> list[nodes.Node]:
-        """Run the block; show it, its output and its figures."""
-        import matplotlib as mpl
-
-        mpl.use("Agg")
-        found = super().run()
-        for picture in _open_figures():
-            if "alt" not in self.options:
-                self.fail("the cell draws a figure, and its metadata have no 'alt' for it")
-            found.append(nodes.image(uri=picture, alt=self.options.get("alt", "")))
-        return found
+    def shown(self, done: Evaluated) -> list[nodes.Node]:
+        """Printed text; then the value, in HTML if it has that; then figures."""
+        drawn = _figures()
+        rich = getattr(type(done.value), "_repr_html_", None)
+        text = done.output if rich is None and not drawn else done.printed
+        found = self.below(text)
+        if rich is not None:
+            found.append(
+                nodes.raw("", f'<div class="rich">{rich(done.value)}</div>', format="html")
+            )
+        return [*found, *(nodes.raw("", one, format="html") for one in drawn)]
 
 
-def _open_figures() -> list[str]:
-    """The figures of pyplot as addresses that hold them; they are closed."""
-    pyplot: Any = sys.modules.get("matplotlib.pyplot")
+def _figures() -> list[str]:
+    """The figures that a cell has left open, as pictures with what their titles say."""
+    plots = sys.modules.get("matplotlib.pyplot")
+    if plots is None:
+        return []
     found = []
-    for number in pyplot.get_fignums() if pyplot else []:
-        file = io.BytesIO()
-        pyplot.figure(number).savefig(file, format="png", dpi=110, facecolor="white")
-        found.append(f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}")
-    if pyplot:
-        pyplot.close("all")
+    for number in plots.get_fignums():
+        figure, file = plots.figure(number), io.BytesIO()
+        figure.savefig(file, format="svg", bbox_inches="tight")
+        titles = [figure.get_suptitle(), *(axes.get_title() for axes in figure.axes)]
+        labels = [f"{axes.get_ylabel()} against {axes.get_xlabel()}" for axes in figure.axes]
+        told = html.escape("; ".join(one for one in [*titles, *labels] if one.strip()), quote=True)
+        data = base64.b64encode(file.getvalue()).decode()
+        found.append(
+            f'<p><img class="drawn" alt="{told}" src="data:image/svg+xml;base64,{data}"></p>'
+        )
+    plots.close("all")
     return found
 
 
-def as_markdown(notebook: dict[str, Any]) -> str:
-    """A notebook as a page of Markdown, each cell of code a ``{cell}`` block.
-
-    >>> code = {"cell_type": "code", "source": ["1 + 1"], "outputs": [], "metadata": {}}
-    >>> print(as_markdown({"cells": [{"cell_type": "markdown", "source": ["# Sum"]}, code]}))
-    # Sum
-    <BLANKLINE>
-    ```{cell}
-    1 + 1
-    ```
-    """
+def markdown(notebook: str, name: str) -> str:
+    """A notebook as a page: its cells in order, and a link to the notebook itself."""
     parts = []
-    for cell in notebook["cells"]:
-        text = "".join(cell["source"])
+    for cell in json.loads(notebook)["cells"]:
+        source = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
-            parts.append(text)
-        elif cell["cell_type"] == "code":
-            if cell["outputs"]:
-                raise ValueError("a notebook is kept without outputs; clear them")
-            runs = re.findall("`+", text)
-            fence = "`" * max([3, *(len(run) + 1 for run in runs)])
-            alt = cell["metadata"].get("alt")
-            options = f":alt: {alt}\n" if alt else ""
-            parts.append(f"{fence}{{cell}}\n{options}{text}\n{fence}")
-    return "\n\n".join(parts)
+            parts.append(source)
+        elif cell["cell_type"] == "code" and source.strip():
+            parts.append(f"{_FENCE}{{notebook-cell}}\n{source}\n{_FENCE}")
+    return "\n\n".join([*parts, f"{{download}}`This page as a notebook <{name}>`"])
 
 
-def _read(app: Sphinx, page: str, source: list[str]) -> None:
-    if app.env.doc2path(page).suffix == ".ipynb":
-        try:
-            source[0] = as_markdown(json.loads(source[0]))
-        except (ValueError, KeyError) as error:
-            logger.warning("%s", error, location=page, type="notebook")
+class NotebookParser(MystParser):
+    """Reads ``.ipynb`` files."""
+
+    supported: ClassVar[tuple[str, ...]] = ("notebook",)  # type: ignore[misc]
+
+    def parse(self, inputstring: str, document: nodes.document) -> None:
+        """Turn the notebook into Markdown, and read that."""
+        name = f"{document.settings.env.docname.rsplit('/', 1)[-1]}.ipynb"
+        super().parse(markdown(inputstring, name), document)
 
 
 def setup(app: Sphinx) -> None:
-    """Read notebooks as pages."""
-    app.add_source_suffix(".ipynb", "markdown")
-    app.add_directive("cell", Cell)
-    app.connect("source-read", _read)
+    """Let the site have notebooks."""
+    app.add_directive("notebook-cell", Cell)
+    app.add_source_suffix(".ipynb", "notebook")
+    app.add_source_parser(NotebookParser)

@@ -66,7 +66,9 @@ def differences(models: Mapping[str, Any], texts: Mapping[str, Any]) -> list[str
         if name not in texts:
             problems.append(f"the model '{name}' is not described")
         problems += [f"'{name}.{one}' is not described" for one in fields if one not in told]
-        problems += [f"'{name}.{one}' is described, and no field" for one in told if one not in fields]
+        problems += [
+            f"'{name}.{one}' is described, and no field" for one in told if one not in fields
+        ]
     return problems
 
 
@@ -86,7 +88,7 @@ def _sections(models: Mapping[str, Any], texts: Mapping[str, Any]) -> Iterator[s
         if not fields:
             continue
         required = models[name].get("required", [])
-        yield "| entry | is | without it | |\n| --- | --- | --- | --- |"
+        yield "| entry | is | without it | meaning |\n| --- | --- | --- | --- |"
         for field, kind in fields.items():
             default = "must be given" if field in required else _default(kind)
             meaning = told.get("fields", {}).get(field, "")
@@ -124,7 +126,9 @@ def _words(kind: Mapping[str, Any], texts: Mapping[str, Any]) -> str:
         return f"list of: {_words(kind['items'], texts)}"
     if kind.get("type") == "object":
         inner = kind.get("additionalProperties")
-        return f"by name: {_words(inner, texts)}" if isinstance(inner, dict) and inner else "entries"
+        return (
+            f"by name: {_words(inner, texts)}" if isinstance(inner, dict) and inner else "entries"
+        )
     if isinstance(kind.get("type"), list):
         return "text"
     names = {"integer": "whole number", "number": "number", "boolean": "`true`, `false`"}
@@ -169,7 +173,7 @@ class Commands(_Made):
         records = [(one, one.get_help_record(context)) for one in command.params]
         shown = [(one.name, record) for one, record in records if record and one.name != "help"]
         if shown:
-            yield "| | |\n| --- | --- |"
+            yield "| option | what it does |\n| --- | --- |"
         for name, (form, said) in shown:
             if not re.sub(r"\[.*\]", "", said).strip():
                 self.warn(f"'{path}' does not describe {name}")
@@ -191,7 +195,7 @@ class Errors(_Made):
         module, _, name = self.arguments[0].partition(":")
         base = getattr(import_module(module), name)
         package = import_module(module.split(".", maxsplit=1)[0])
-        for found in walk_packages(package.__path__, f"{package.__name__}."):
+        for found in walk_packages(getattr(package, "__path__", ()), f"{package.__name__}."):
             if not found.name.endswith("__main__"):
                 import_module(found.name)
         return self.parsed(self._rows(base))
@@ -222,7 +226,7 @@ def _everything_public(app: Sphinx, env: BuildEnvironment) -> None:
     module = import_module(app.config.incrowd_public)
     domain = env.get_domain("py")
     assert isinstance(domain, PythonDomain)
-    for name in module.__all__:
+    for name in getattr(module, "__all__", ()):
         if f"{module.__name__}.{name}" not in domain.objects:
             logger.warning("the public name '%s' is not documented", name, type="reference")
         value = getattr(module, name)
@@ -237,8 +241,9 @@ def _members(value: Any) -> Iterator[tuple[str, Any]]:
     yield "", value
     if not isinstance(value, type):
         return
-    own = {n: one for kind in value.__mro__ if kind.__module__.startswith("incrowd") for n, one in vars(kind).items()}
-    for name, one in own.items():
+    package = value.__module__.split(".", maxsplit=1)[0]
+    ours = [kind for kind in value.__mro__ if kind.__module__.split(".", maxsplit=1)[0] == package]
+    for name, one in {name: one for kind in ours for name, one in vars(kind).items()}.items():
         if not name.startswith("_") and (inspect.isroutine(one) or isinstance(one, property)):
             yield f".{name}", getattr(value, name)
 
@@ -256,13 +261,15 @@ def _public_home(
     if public not in known and len(known) != 1:
         return None
     name = public if public in known else known[0]
-    found: Any = domain.resolve_xref(
+    found: nodes.reference | None = domain.resolve_xref(
         env, node["refdoc"], app.builder, "obj", name, node, content
     )
-    return found  # type: ignore[no-any-return]
+    return found
 
 
-def _readable(_app: Sphinx, _what: str, _name: str, _o: Any, _options: Any, lines: list[str]) -> None:
+def _readable(
+    _app: Sphinx, _what: str, _name: str, _o: Any, _options: Any, lines: list[str]
+) -> None:
     """A bar in a docstring is a bar: docutils would take |x| for something to be replaced."""
     lines[:] = [re.sub(r"(?<!\\)\|", r"\\|", line) for line in lines]
 
@@ -289,5 +296,3 @@ def setup(app: Sphinx) -> None:
     app.connect("missing-reference", _public_home)
     app.connect("autodoc-process-docstring", _readable)
     app.connect("autodoc-process-signature", _named)
-
-

@@ -84,10 +84,14 @@ class Session:
             "PATH": f"{command.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
             "HOME": str(self._root),
             "XDG_STATE_HOME": str(self._root / "state"),
-            "MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", str(self._root / "matplotlib")),
+            # Where fonts were found before: to look for them again takes seconds
+            "MPLCONFIGDIR": os.environ.get(
+                "MPLCONFIGDIR", str(Path.home() / ".cache" / "matplotlib")
+            ),
             "COLUMNS": str(WIDTH),
             "NO_COLOR": "1",
             "LC_ALL": "C.UTF-8",
+            "MPLBACKEND": "agg",
         }
 
     def close(self) -> None:
@@ -106,7 +110,8 @@ class Session:
         """Run a line as a shell would, where the line before has left it."""
         words = _plain_call(line)
         ran = self._shell(line) if words is None else self._call(words)
-        return Ran(self._readable(ran.output), ran.status)
+        lines = self._readable(ran.output).splitlines(keepends=True)
+        return Ran("".join(map(_wrapped, lines)), ran.status)
 
     def python(self, source: str) -> Evaluated:
         """Run a block in the page's namespace."""
@@ -117,6 +122,7 @@ class Session:
         value, raised, trace = None, None, ""
         with self._here(), redirect_stdout(out), warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("default")
+            warnings.filterwarnings("ignore", "FigureCanvasAgg is non-interactive")
             try:
                 value = _evaluate(source, name, self._names)
             except Exception as error:  # noqa: BLE001 - a page shows it, or fails by it
@@ -163,7 +169,7 @@ class Session:
 
     @contextmanager
     def _here(self) -> Iterator[None]:
-        """This process in the folder and surroundings of the page, for as long as it takes."""
+        """Work in the folder and surroundings of the page, for as long as it takes."""
         before, surroundings = Path.cwd(), dict(os.environ)
         os.chdir(self._directory)
         os.environ.clear()
@@ -177,8 +183,7 @@ class Session:
 
     def _readable(self, output: str) -> str:
         """As a terminal shows it, and without the name of a folder that no reader has."""
-        plain = _COLOURS.sub("", output).replace(str(self._root), "~")
-        return "".join(_wrapped(line) for line in plain.splitlines(keepends=True))
+        return _COLOURS.sub("", output).replace(str(self._root), "~")
 
 
 def _wrapped(line: str) -> str:

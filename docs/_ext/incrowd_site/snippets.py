@@ -18,7 +18,7 @@ from sphinx.directives.code import container_wrapper
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from incrowd_site.session import Session, commands
+from incrowd_site.session import WIDTH, Evaluated, Session, commands
 
 logger = logging.getLogger(__name__)
 
@@ -104,6 +104,12 @@ class Snippet(SphinxDirective):
         line = nodes.paragraph("", "", nodes.Text(f"not run here: {reason}"), classes=["not-run"])
         return [self.block(self.source, language), line]
 
+    def below(self, output: str) -> list[nodes.Node]:
+        """Output in a block of its own, if there is any; long sentences are wrapped."""
+        text = self.cut(output)
+        is_long = any(len(line) > 2 * WIDTH for line in text.splitlines())
+        return [self.block(text, "text", "output", *(["wrap"] if is_long else []))] if text else []
+
     def cut(self, output: str) -> str:
         """Output as far as it is to be shown."""
         lines = output.rstrip("\n").split("\n") if output.strip("\n") else []
@@ -145,10 +151,11 @@ class Console(Snippet):
                 self.fail(
                     f"the command '{line}' ended with {ran.status}, not {wanted}:\n{ran.output}"
                 )
-            shown.append(f"$ {line}")
-            if output := self.cut(ran.output):
-                shown.append(output)
-        return [] if "hide" in self.options else [self.block("\n".join(shown), "console")]
+            output = self.cut(ran.output)
+            # Whoever prints something is set off from what follows, so that commands are seen
+            shown.append(f"$ {line}\n{output}\n" if output else f"$ {line}")
+        text = "\n".join(shown).rstrip("\n")
+        return [] if "hide" in self.options else [self.block(text, "console")]
 
 
 class Python(Snippet):
@@ -171,10 +178,11 @@ class Python(Snippet):
             self.fail(f"the block was to raise {wanted}, and raised nothing")
         if "hide" in self.options:
             return []
-        found: list[nodes.Node] = [self.block(self.source, "python")]
-        if output := self.cut(done.output):
-            found.append(self.block(output, "text", "output"))
-        return found
+        return [self.block(self.source, "python"), *self.shown(done)]
+
+    def shown(self, done: Evaluated) -> list[nodes.Node]:
+        """What is put below the block."""
+        return self.below(done.output)
 
 
 class File(Snippet):
