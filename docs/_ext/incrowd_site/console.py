@@ -10,7 +10,7 @@ from pygments.token import Generic, Text
 from sphinx.application import Sphinx
 
 
-class ConsoleLexer(Lexer):
+class ConsoleLexer(Lexer):  # type: ignore[misc]  # Pygments has no types
     """A line that begins with ``$ `` is a command, up to one that does not end with a backslash.
 
     Pygments' own takes more for a prompt: lines of output that begin with ``#`` or ``(word)``.

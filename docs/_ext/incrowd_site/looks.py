@@ -1,7 +1,7 @@
 """How finished pages look where the theme leaves it open.
 
-Formulas are written in plain text, ``e^(x − 1)`` and ``P_n``, so that pages are readable as they are
-and no library of formulas has to be loaded; here exponents are raised and indices lowered.
+Formulas are written in plain text, ``e^(x − 1)`` and ``P_n``, so that pages are readable as they
+are and no library of formulas has to be loaded; here exponents are raised and indices lowered.
 """
 
 from __future__ import annotations

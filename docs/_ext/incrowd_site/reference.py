@@ -8,13 +8,13 @@ makes the build fail, and so does a description of what is not there.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
-from pkgutil import walk_packages
 from typing import Any, ClassVar
 
 from docutils import nodes
@@ -186,34 +186,39 @@ def _cell(text: str) -> str:
 
 
 class Errors(_Made):
-    """Every exception of ``module:Base`` and below, wherever it is defined."""
+    """Every exception of ``module:Base`` and below, wherever it is defined.
+
+    They are found in the source, so that nothing has to be installed that one module alone needs.
+    """
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         """A table."""
         module, _, name = self.arguments[0].partition(":")
-        base = getattr(import_module(module), name)
-        package = import_module(module.split(".", maxsplit=1)[0])
-        for found in walk_packages(getattr(package, "__path__", ()), f"{package.__name__}."):
-            if not found.name.endswith("__main__"):
-                import_module(found.name)
-        return self.parsed(self._rows(base))
+        file = import_module(module.split(".", maxsplit=1)[0]).__file__
+        assert file is not None
+        files = Path(file).parent.rglob("*.py") if Path(file).stem == "__init__" else [Path(file)]
+        trees = [ast.parse(one.read_text(encoding="utf-8")) for one in files]
+        found = [one for tree in trees for one in tree.body if isinstance(one, ast.ClassDef)]
+        return self.parsed(self._rows(name, {one.name: one for one in found}))
 
-    def _rows(self, base: type[Exception]) -> Iterator[str]:
+    def _rows(self, base: str, classes: Mapping[str, ast.ClassDef]) -> Iterator[str]:
         yield "| exception | is a | when |\n| --- | --- | --- |"
-        for one in [base, *sorted(_below(base), key=lambda one: one.__name__)]:
-            if one.__name__.startswith("_"):
-                continue
-            if not one.__doc__:
-                self.warn(f"'{one.__qualname__}' is not described")
-            bases = ", ".join(f"`{kind.__name__}`" for kind in one.__bases__)
-            yield f"| `{one.__name__}` | {bases} | {_cell(_plain(one.__doc__ or ''))} |"
+        below = {name for name in classes if base in _lineage(name, classes)} - {base}
+        for name in [base, *sorted(one for one in below if not one.startswith("_"))]:
+            said = ast.get_docstring(classes[name])
+            if not said:
+                self.warn(f"'{name}' is not described")
+            bases = ", ".join(f"`{ast.unparse(kind)}`" for kind in classes[name].bases)
+            yield f"| `{name}` | {bases} | {_cell(_plain(said or ''))} |"
         yield ""
 
 
-def _below(base: type[Exception]) -> set[type[Exception]]:
-    return {one for kind in base.__subclasses__() for one in {kind, *_below(kind)}}
+def _lineage(name: str, classes: Mapping[str, ast.ClassDef]) -> set[str]:
+    """A class and all that it derives from, by name."""
+    bases = [ast.unparse(kind) for kind in classes[name].bases] if name in classes else []
+    return {name}.union(*(_lineage(one, classes) for one in bases))
 
 
 def _plain(docstring: str) -> str:
