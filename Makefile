@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 TRIALS := .venv-trials
 ANONYMETER := .venv-anonymeter
 OUT := build/demo
+# Where the environment forbids byte code, every process that a test starts would compile all that it loads.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo studio papers docs test java browser lint format bench trials anonymeter clean

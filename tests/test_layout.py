@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import incrowd
@@ -23,13 +23,20 @@ ENGINES = tuple(
 TABLE_LIBRARIES = {"fastexcel", "pandas", "polars", "pyarrow", "pyreadstat", "pyspark"}
 
 
-def imported(path: Path) -> Iterator[str]:
+def imported(path: Path) -> list[str]:
     """The dotted names that a module imports."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    return _imported(path.read_text(encoding="utf-8"))
+
+
+@cache
+def _imported(text: str) -> list[str]:
+    found = []
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
+            found += [name.name for name in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield from (f"{node.module}.{name.name}" for name in node.names)
+            found += [f"{node.module}.{name.name}" for name in node.names]
+    return found
 
 
 def room(name: str) -> str:
