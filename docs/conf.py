@@ -42,7 +42,8 @@ html_show_sourcelink = False
 
 copybutton_prompt_text = "$ "
 copybutton_line_continuation_character = "\\"
-copybutton_exclude = ".linenos, .go, .gp"
+copybutton_exclude = ".linenos, .go"
+copybutton_copy_empty_lines = False
 
 # Kinds of values by the names that they have in the code, not by all that these stand for
 autodoc_type_aliases = {
@@ -56,7 +57,6 @@ autodoc_preserve_defaults = True
 autodoc_member_order = "bysource"
 autodoc_class_signature = "mixed"
 python_use_unqualified_type_names = True
-python_maximum_signature_line_length = 88
 add_module_names = False
 nitpick_ignore_regex = [
     # What other libraries and the language define
