@@ -17,7 +17,7 @@ OLD := -W default::DeprecationWarning -W default::PendingDeprecationWarning -W d
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo studio papers test java browser lint format bench trials anonymeter dist wheel oldest pythons clean
+.PHONY: help demo studio papers docs test java browser lint format bench trials anonymeter dist wheel oldest pythons clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -32,6 +32,11 @@ studio: $(VENV)/.studio ## Set up, and open the studio on a sample table
 
 papers: $(VENV)/.run ## Compute the tables and figures of both papers again (two minutes)
 	@$(BIN)/incrowd reproduce all -o build/papers
+
+docs: $(VENV)/.docs ## Set up, and build the site into build/docs/html (a minute): its snippets are run
+	@rm -rf build/docs
+	@$(BIN)/python -m sphinx -q -W --keep-going -n -E -b html docs build/docs/html
+	@echo "== Built build/docs/html/index.html"
 
 test: java browser $(VENV)/.test ## Set up, then lint, check types and run all tests
 	@echo "== ruff"; $(BIN)/ruff check . && $(BIN)/ruff format --check .
@@ -107,12 +112,17 @@ $(VENV)/.studio: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[studio]'
 	@touch $@ $(VENV)/.run
 
+$(VENV)/.docs: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "== Installing incrowd with what its site needs"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs,pandas,studio,utility]'
+	@touch $@ $(VENV)/.run $(VENV)/.studio
+
 $(VENV)/.test: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "== Installing incrowd with what its tests need"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '.[test]'
 	@# pycanon pins old versions of everything; it runs with ours
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps pycanon==1.3.6
-	@touch $@ $(VENV)/.run $(VENV)/.studio
+	@touch $@ $(VENV)/.run $(VENV)/.studio $(VENV)/.docs
 
 # Tests of Spark need Java 17 or later, where Spark itself looks for it
 java:

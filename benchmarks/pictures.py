@@ -1,4 +1,4 @@
-"""Draw the pictures of the guide, docs/choosing.md, from releases of the census sample.
+"""Draw the pictures of the guide, docs/understand/schemes.md, from releases of the census sample.
 
     python benchmarks/pictures.py FOLDER [RELEASES]
 

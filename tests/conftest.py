@@ -12,13 +12,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from support.fixtures import attacked, patients, quick, settled_once, unattacked, voters
 from support.postgres import postgres
+from support.site import site
 from support.spark import mark_spark, spark_cluster, spark_session
 from support.studio import studio
 from support.web import chromium
 
 __all__ = [
     "attacked", "chromium", "own_state", "patients", "postgres", "quick", "settled_once",
-    "spark_cluster", "spark_session", "studio", "unattacked", "voters",
+    "site", "spark_cluster", "spark_session", "studio", "unattacked", "voters",
 ]  # fmt: skip
 
 # The same cases each time: a red run can be run again. `--hypothesis-profile random` draws others.
@@ -28,7 +29,7 @@ settings.register_profile(
 settings.register_profile("incrowd", settings.get_profile("random"), derandomize=True)
 settings.load_profile("incrowd")
 
-LONG = ("test_fuzz.py", "test_crashes.py", "test_cli.py", "test_paper_b.py")
+LONG = ("test_site.py", "test_fuzz.py", "test_crashes.py", "test_cli.py", "test_paper_b.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

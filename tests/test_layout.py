@@ -128,11 +128,12 @@ def test_files_are_named_by_things_and_stay_small() -> None:
 
 
 def test_a_test_lies_in_the_room_of_what_it_tests() -> None:
-    """Or among the journeys; and it shares with others through support alone."""
+    """Or among the journeys, or those of the site; and it shares with others through support alone."""
     for path in Path(__file__).parent.glob("*/test_*.py"):
         room, about = ROOT / path.parent.name, path.stem.removeprefix("test_")
         names = {"_".join(x.relative_to(room).with_suffix("").parts) for x in room.rglob("*.py")}
-        known = path.parent.name == "journeys" or any(about.startswith(name) for name in names)
+        elsewhere = path.parent.name in ("journeys", "docs")
+        known = elsewhere or any(about.startswith(name) for name in names)
         assert known, f"no module of {room.name} is called like {path.name}"
         for name in imported(path):
             assert not any(part.startswith("test_") for part in name.split(".")[:-1]), path.name

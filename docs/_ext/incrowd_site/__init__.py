@@ -1,0 +1,14 @@
+"""What the site of Incrowd adds to Sphinx, so that its pages cannot lie."""
+
+from __future__ import annotations
+
+from sphinx.application import Sphinx
+
+from incrowd_site import claims, console, looks, notebooks, reference, snippets
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Everything that the pages use. One process reads them: it changes folders as it goes."""
+    for part in (snippets, console, notebooks, claims, reference, looks):
+        part.setup(app)
+    return {"parallel_read_safe": False, "parallel_write_safe": True}

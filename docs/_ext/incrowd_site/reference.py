@@ -1,0 +1,303 @@
+"""Pages of the reference that are made from the code, so that nothing can be missing in them.
+
+``{models}`` describes the fields of pydantic models: kinds and defaults from the models, what each
+means from ``fields.toml`` beside the page. ``{commands}`` lists the commands with their options,
+``{errors}`` the exceptions. A field, a command, an option or a public name without a description
+makes the build fail, and so does a description of what is not there.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.domains.python import PythonDomain
+from sphinx.environment import BuildEnvironment
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+
+logger = logging.getLogger(__name__)
+
+
+class _Made(SphinxDirective):
+    """Text that is made when the page is read, and parsed as part of it."""
+
+    def warn(self, message: str) -> None:
+        logger.warning("%s", message, location=self.get_location(), type="reference")
+
+    def parsed(self, lines: Iterator[str]) -> list[nodes.Node]:
+        return self.parse_text_to_nodes("\n".join(lines), allow_section_headings=True)
+
+
+class Models(_Made):
+    """The fields of a model, ``module:Class``, and of every model that these lead to."""
+
+    required_arguments = 2
+    option_spec: ClassVar[dict[str, Any]] = {}
+
+    def run(self) -> list[nodes.Node]:
+        """One section for each model."""
+        module, _, name = self.arguments[0].partition(":")
+        file = Path(self.env.doc2path(self.env.docname)).parent / self.arguments[1]
+        self.env.note_dependency(str(file))
+        texts = tomllib.loads(file.read_text(encoding="utf-8"))
+        schema = getattr(import_module(module), name).model_json_schema(by_alias=True)
+        models = {name: schema} | {n: _whole(one) for n, one in schema.get("$defs", {}).items()}
+        for problem in differences(models, texts):
+            self.warn(problem)
+        return self.parsed(_sections(models, texts))
+
+
+def differences(models: Mapping[str, Any], texts: Mapping[str, Any]) -> list[str]:
+    """Models and fields without a description, and descriptions without a field."""
+    problems = [f"'{name}' is described, and is no model" for name in texts if name not in models]
+    for name, model in models.items():
+        told = texts.get(name, {}).get("fields", {})
+        fields = model.get("properties", {})
+        if name not in texts:
+            problems.append(f"the model '{name}' is not described")
+        problems += [f"'{name}.{one}' is not described" for one in fields if one not in told]
+        problems += [
+            f"'{name}.{one}' is described, and no field" for one in told if one not in fields
+        ]
+    return problems
+
+
+def _whole(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The form with all fields, of a model that may also be written shorter."""
+    forms = [one for one in schema.get("anyOf", []) if "properties" in one]
+    return forms[0] if forms and "properties" not in schema else schema
+
+
+def _sections(models: Mapping[str, Any], texts: Mapping[str, Any]) -> Iterator[str]:
+    for name in [*(one for one in texts if one in models), *(o for o in models if o not in texts)]:
+        told = texts.get(name, {})
+        yield f"({_anchor(name)})="
+        yield f"## {told.get('title', name)}\n"
+        yield f"{told.get('text', '')}\n"
+        fields = models[name].get("properties", {})
+        if not fields:
+            continue
+        required = models[name].get("required", [])
+        yield "| entry | is | without it | meaning |\n| --- | --- | --- | --- |"
+        for field, kind in fields.items():
+            default = "must be given" if field in required else _default(kind)
+            meaning = told.get("fields", {}).get(field, "")
+            yield f"| `{field}` | {_words(kind, texts)} | {default} | {meaning} |"
+        yield ""
+
+
+def _anchor(model: str) -> str:
+    return f"model-{model.lower()}"
+
+
+def _default(kind: Mapping[str, Any]) -> str:
+    value = kind.get("default")
+    return "—" if value in (None, [], {}, "") else f"`{_code(value)}`"
+
+
+def _code(value: object) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_code, value))}]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _words(kind: Mapping[str, Any], texts: Mapping[str, Any]) -> str:
+    """A kind of JSON Schema as somebody would say it."""
+    if "$ref" in kind:
+        name = kind["$ref"].rsplit("/", 1)[-1]
+        return f"[{texts.get(name, {}).get('title', name)}](#{_anchor(name)})"
+    if "anyOf" in kind:
+        return ", or ".join(_words(o, texts) for o in kind["anyOf"] if o.get("type") != "null")
+    if "enum" in kind or "const" in kind:
+        return ", ".join(f"`{_code(one)}`" for one in kind.get("enum", [kind.get("const")]))
+    if "prefixItems" in kind:
+        return f"[{', '.join(_words(one, texts) for one in kind['prefixItems'])}]"
+    if kind.get("type") == "array":
+        return f"list of: {_words(kind['items'], texts)}"
+    if kind.get("type") == "object":
+        inner = kind.get("additionalProperties")
+        return (
+            f"by name: {_words(inner, texts)}" if isinstance(inner, dict) and inner else "entries"
+        )
+    if isinstance(kind.get("type"), list):
+        return "text"
+    names = {"integer": "whole number", "number": "number", "boolean": "`true`, `false`"}
+    said = "date" if kind.get("format") == "date" else names.get(kind.get("type", ""), "text")
+    return f"{said}{_bounds(kind)}"
+
+
+def _bounds(kind: Mapping[str, Any]) -> str:
+    signs = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
+    said = [f"{sign} {kind[name]}" for name, sign in signs.items() if name in kind]
+    return f" {', '.join(said)}" if said else ""
+
+
+class Commands(_Made):
+    """Every command of ``module:app``, with its arguments and options."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """One section for each command."""
+        from typer.main import get_command
+
+        module, _, name = self.arguments[0].partition(":")
+        root = get_command(getattr(import_module(module), name))
+        return self.parsed(self._group("incrowd", root, 2))
+
+    def _group(self, path: str, group: Any, depth: int) -> Iterator[str]:
+        for name, command in group.commands.items():
+            whole = f"{path} {name}"
+            if not command.help:
+                self.warn(f"the command '{whole}' is not described")
+            yield f"{'#' * depth} `{whole}`\n"
+            yield f"{inspect.cleandoc(command.help or '')}\n"
+            if hasattr(command, "commands"):
+                yield from self._group(whole, command, depth + 1)
+            else:
+                yield from self._command(whole, command)
+
+    def _command(self, path: str, command: Any) -> Iterator[str]:
+        context = command.context_class(command, info_name=path)
+        yield f"```text\n{path} {' '.join(command.collect_usage_pieces(context))}\n```\n"
+        records = [(one, one.get_help_record(context)) for one in command.params]
+        shown = [(one.name, record) for one, record in records if record and one.name != "help"]
+        if shown:
+            yield "| option | what it does |\n| --- | --- |"
+        for name, (form, said) in shown:
+            if not re.sub(r"\[.*\]", "", said).strip():
+                self.warn(f"'{path}' does not describe {name}")
+            yield f"| `{form}` | {_cell(said)} |"
+        yield ""
+
+
+def _cell(text: str) -> str:
+    return re.sub(r"\s+", " ", text).replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+
+
+class Errors(_Made):
+    """Every exception of ``module:Base`` and below, wherever it is defined.
+
+    They are found in the source, so that nothing has to be installed that one module alone needs.
+    """
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """A table."""
+        module, _, name = self.arguments[0].partition(":")
+        file = import_module(module.split(".", maxsplit=1)[0]).__file__
+        assert file is not None
+        files = Path(file).parent.rglob("*.py") if Path(file).stem == "__init__" else [Path(file)]
+        trees = [ast.parse(one.read_text(encoding="utf-8")) for one in files]
+        found = [one for tree in trees for one in tree.body if isinstance(one, ast.ClassDef)]
+        return self.parsed(self._rows(name, {one.name: one for one in found}))
+
+    def _rows(self, base: str, classes: Mapping[str, ast.ClassDef]) -> Iterator[str]:
+        yield "| exception | is a | when |\n| --- | --- | --- |"
+        below = {name for name in classes if base in _lineage(name, classes)} - {base}
+        for name in [base, *sorted(one for one in below if not one.startswith("_"))]:
+            said = ast.get_docstring(classes[name])
+            if not said:
+                self.warn(f"'{name}' is not described")
+            bases = ", ".join(f"`{ast.unparse(kind)}`" for kind in classes[name].bases)
+            yield f"| `{name}` | {bases} | {_cell(_plain(said or ''))} |"
+        yield ""
+
+
+def _lineage(name: str, classes: Mapping[str, ast.ClassDef]) -> set[str]:
+    """A class and all that it derives from, by name."""
+    bases = [ast.unparse(kind) for kind in classes[name].bases] if name in classes else []
+    return {name}.union(*(_lineage(one, classes) for one in bases))
+
+
+def _plain(docstring: str) -> str:
+    first = inspect.cleandoc(docstring).split("\n\n", maxsplit=1)[0]
+    return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", first.replace("``", "`"))
+
+
+def _everything_public(app: Sphinx, env: BuildEnvironment) -> None:
+    """Every public name has an entry of its own and says what it is."""
+    module = import_module(app.config.incrowd_public)
+    domain = env.get_domain("py")
+    assert isinstance(domain, PythonDomain)
+    for name in getattr(module, "__all__", ()):
+        if f"{module.__name__}.{name}" not in domain.objects:
+            logger.warning("the public name '%s' is not documented", name, type="reference")
+        value = getattr(module, name)
+        if isinstance(value, type) or inspect.isroutine(value):
+            for place, one in _members(value):
+                if not inspect.getdoc(one):
+                    logger.warning("'%s%s' has no docstring", name, place, type="reference")
+
+
+def _members(value: Any) -> Iterator[tuple[str, Any]]:
+    """What has to say what it is: the object and, of a class, what it defines for its users."""
+    yield "", value
+    if not isinstance(value, type):
+        return
+    package = value.__module__.split(".", maxsplit=1)[0]
+    ours = [kind for kind in value.__mro__ if kind.__module__.split(".", maxsplit=1)[0] == package]
+    for name, one in {name: one for kind in ours for name, one in vars(kind).items()}.items():
+        if not name.startswith("_") and (inspect.isroutine(one) or isinstance(one, property)):
+            yield f".{name}", getattr(value, name)
+
+
+def _public_home(
+    app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.TextElement
+) -> nodes.reference | None:
+    """A name by itself, or by where it is defined, leads to its one entry in the reference."""
+    target = node.get("reftarget", "").rsplit(".", 1)[-1]
+    domain = env.get_domain("py")
+    if node.get("refdomain") != "py" or not isinstance(domain, PythonDomain):
+        return None
+    known = [name for name in domain.objects if name.rsplit(".", 1)[-1] == target]
+    public = f"{app.config.incrowd_public}.{target}"
+    if public not in known and len(known) != 1:
+        return None
+    name = public if public in known else known[0]
+    found: nodes.reference | None = domain.resolve_xref(
+        env, node["refdoc"], app.builder, "obj", name, node, content
+    )
+    return found
+
+
+def _readable(
+    _app: Sphinx, _what: str, _name: str, _o: Any, _options: Any, lines: list[str]
+) -> None:
+    """A bar in a docstring is a bar: docutils would take |x| for something to be replaced."""
+    lines[:] = [re.sub(r"(?<!\\)\|", r"\\|", line) for line in lines]
+
+
+def _named(
+    _app: Sphinx, _what: str, _name: str, _o: Any, _options: Any, signature: str | None,
+    returns: str | None,
+) -> tuple[str, str | None] | None:  # fmt: skip
+    """A kind that has a name, by its name: inside a union autodoc shows how it looked it up."""
+    if signature is None:
+        return None
+    alias = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
+    given = signature.replace("<factory>", "...")  # which is no Python
+    return alias.sub(r"\1", given), alias.sub(r"\1", returns) if returns else None
+
+
+def setup(app: Sphinx) -> None:
+    """Give the site what its reference is made by."""
+    app.add_config_value("incrowd_public", "incrowd", "env", str)
+    app.add_directive("models", Models)
+    app.add_directive("commands", Commands)
+    app.add_directive("errors", Errors)
+    app.connect("env-check-consistency", _everything_public)
+    app.connect("missing-reference", _public_home)
+    app.connect("autodoc-process-docstring", _readable)
+    app.connect("autodoc-process-signature", _named)

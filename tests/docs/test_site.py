@@ -1,0 +1,63 @@
+"""The site: built from nothing, with every snippet run; from a folder, without outside requests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from support.site import Build
+from support.web import accessible
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+LOADED = re.compile(
+    r"""<(?:script|img|iframe|source|link\s[^>]*rel="(?:stylesheet|icon|preload)")[^>]*?"""
+    r"""(?:src|href)="(?:https?:)?//""",
+)
+IN_STYLES = re.compile(r"""(?:url\(|@import)\s*["']?(?:https?:)?//""")
+
+
+def test_it_is_built_without_a_complaint(site: Build) -> None:
+    assert (site.status, site.complaints) == (0, "")
+
+
+def test_nothing_is_loaded_from_elsewhere(site: Build) -> None:
+    pages = list(site.pages.rglob("*.html"))
+    assert len(pages) > 40
+    found = [page for page in pages if LOADED.search(page.read_text(encoding="utf-8"))]
+    styles = [
+        style
+        for style in site.pages.rglob("*.css")
+        if IN_STYLES.search(style.read_text(encoding="utf-8"))
+    ]
+    assert (found, styles) == ([], [])
+    assert LOADED.search('<script src="https://cdn.example.org/x.js">')
+
+
+@pytest.fixture
+def page(chromium: Browser) -> Iterator[Page]:
+    """A page that fails if anything but files is asked for."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    asked: list[str] = []
+    context.on("request", lambda one: asked.append(one.url))
+    yield context.new_page()
+    context.close()
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+def test_it_works_from_the_file_system_and_keeps_nobody_out(site: Build, page: Page) -> None:
+    for name in ("index.html", "reference/spec.html", "understand/releases.html"):
+        page.goto((site.pages / name).as_uri())
+        assert accessible(page) == []
+    page.emulate_media(color_scheme="dark")
+    assert accessible(page) == []
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_word_is_found_by_the_search(site: Build, page: Page) -> None:
+    page.goto((site.pages / "search.html").as_uri() + "?q=mondrian")
+    page.wait_for_selector("#search-results li")

@@ -1,0 +1,59 @@
+"""The site of the project: built whole, once for all tests, or a page of it made for a test."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+STRICT = ("-q", "-W", "--keep-going", "-n", "-E")
+
+
+@dataclass(frozen=True)
+class Build:
+    """How a build ended, what it complained of, and where its pages are."""
+
+    status: int
+    complaints: str
+    pages: Path
+
+
+def build(source: Path, target: Path, *more: str) -> Build:
+    """Build pages as ``make docs`` does, with the settings of the site."""
+    command = [sys.executable, "-m", "sphinx", *STRICT, "-c", str(ROOT / "docs"), *more]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [*command, str(source), str(target)],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return Build(done.returncode, done.stderr, target)
+
+
+def build_page(folder: Path, text: str, *more: str) -> Build:
+    """A site of one page, without its looks; public names are those of a module that has none."""
+    source = folder / "pages"
+    source.mkdir(parents=True, exist_ok=True)
+    (source / "index.md").write_text(f"# A page\n\n{text}\n", encoding="utf-8")
+    settings = ("-b", "dummy", "-D", "incrowd_public=incrowd_site", *more)
+    return build(source, folder / "built", *settings)
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """The whole site; who comes second waits for who came first."""
+    shared = tmp_path_factory.getbasetemp()
+    shared = shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared
+    target, told = shared / "site", shared / "site.txt"
+    with (shared / "site.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not told.exists():
+            done = build(ROOT / "docs", target, "-b", "html")
+            told.write_text(f"{done.status}\n{done.complaints}", encoding="utf-8")
+    status, _, complaints = told.read_text(encoding="utf-8").partition("\n")
+    return Build(int(status), complaints, target)
