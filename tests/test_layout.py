@@ -128,7 +128,7 @@ def test_files_are_named_by_things_and_stay_small() -> None:
 
 
 def test_a_test_lies_in_the_room_of_what_it_tests() -> None:
-    """Or among the journeys, or those of the site; and it shares with others through support alone."""
+    """Or among journeys, or tests of the site; and it shares with others through support alone."""
     for path in Path(__file__).parent.glob("*/test_*.py"):
         room, about = ROOT / path.parent.name, path.stem.removeprefix("test_")
         names = {"_".join(x.relative_to(room).with_suffix("").parts) for x in room.rglob("*.py")}
