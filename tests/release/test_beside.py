@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shutil
@@ -14,9 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.pages import Outline, outline, outside
 
+from incrowd.privacy.counts import law_of
 from incrowd.release.beside import certificate_page, pages
 from incrowd.release.certificate import PAGE, README, Certificate
-from incrowd.release.statements.promises_5 import at_most, factor, rightly
+from incrowd.release.statements.format_3 import noise_of
+from incrowd.release.statements.promises_5 import (
+    WRONGLY,
+    at_most,
+    factor,
+    in_short,
+    promised,
+    rightly,
+)
 from incrowd.release.verify import read_certificate, verify
 
 FORMATS = Path(__file__).parents[1] / "formats"
@@ -192,3 +202,43 @@ def test_shares_and_factors_are_rounded_up() -> None:
 
 def test_both_pages_are_made_for_new_releases() -> None:
     assert set(pages(read_certificate(FOLDERS[0]))) == {README, PAGE}
+
+
+# Of whom the promise is -----------------------------------------------------------------------
+
+
+def best_test(wrongly: float, yes: list[float], no: list[float]) -> float:
+    """How often the most powerful test says yes rightly, for how often it does so wrongly."""
+    pairs = sorted(zip(yes, no, strict=True), key=lambda p: p[1] / p[0] if p[0] else math.inf)
+    rightly_, left = 0.0, wrongly
+    for right, wrong in pairs:
+        share = 1.0 if wrong <= left else left / wrong
+        rightly_, left = rightly_ + share * right, left - share * wrong
+    return rightly_
+
+
+def test_of_a_table_that_is_a_sample_the_promise_is_to_the_population() -> None:
+    certificate = read_certificate(FORMATS / "5" / "counts-already-sampled")
+    known, parameters = certificate.guarantee, certificate.parameters
+    assert known.epsilon is not None
+    assert known.delta is not None
+    # What is shown of a large cell, with somebody in the table, and without
+    law, r = law_of(noise_of(parameters)), int(parameters["r"])
+    chances = [law.at_least(x) - law.at_least(x + 1) for x in range(-r, r + 1)]
+    table, none = [0.0, *chances], [*chances, 0.0]
+    rate = float(parameters["already_sampled"])
+    population = [rate * p + (1 - rate) * q for p, q in zip(table, none, strict=True)]
+    for wrongly in WRONGLY:
+        most = rightly(wrongly, known.epsilon, known.delta)
+        assert best_test(wrongly, population, none) <= most + 1e-12
+        assert best_test(wrongly, table, none) > most  # so it must not be said of the table
+    for words in (promised(certificate), *in_short(certificate)):
+        assert "is in the original table" not in words
+        assert "row of the original table" not in words
+    assert "population of which the original table is a random sample" in promised(certificate)
+
+
+def test_of_any_other_table_the_promise_is_to_its_rows() -> None:
+    certificate = read_certificate(FORMATS / "5" / "counts-fixed")
+    assert "population" not in promised(certificate)
+    assert "To every single row of the original table" in promised(certificate)

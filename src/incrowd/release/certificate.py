@@ -222,6 +222,11 @@ class Certificate(_Part):
         return bool(self.tables) and all("r" in table.parameters for table in self.tables)
 
     @property
+    def sampled(self) -> bool:
+        """Whether the table is itself a sample, and the promise one to its population."""
+        return "already_sampled" in {**self.parameters, **self.tables[0].parameters}
+
+    @property
     def table(self) -> Slice:
         """The one table that was released."""
         (only,) = self.tables

@@ -35,7 +35,7 @@ from incrowd.release.figures import (
 )
 from incrowd.release.origin import Origin
 from incrowd.release.page import render
-from incrowd.release.statements.promises_5 import WRONGLY, at_most, rightly
+from incrowd.release.statements.promises_5 import WRONGLY, at_most, rightly, whole
 from incrowd.release.summary import summary, whom
 
 _MOST_COLUMNS = 40  # whose distributions are drawn
@@ -58,7 +58,7 @@ def report(
         "incrowd.release", "report.html",
         certificate=certificate, found=found, reasons=reasons, warnings=warnings_,
         examples=examples, attacked=attacked, origin=origin, summary=said,
-        crowd=_crowd(certificate), chances=_chances(certificate),
+        crowd=_crowd(certificate), chances=_chances(certificate), whole=whole(certificate),
         tables=list(_tables(certificate, found, examples)),
         attacks=_drawn(lambda: _attacks(attacked)), **_figures(found),
     )  # fmt: skip

@@ -104,8 +104,8 @@ def _protected(certificate: Certificate) -> list[str]:
         who = "person" if known.unit == "one person" else "row"
         return [
             (
-                f"What is published is nearly as likely whether or not any one {who} is in the "
-                "original table. Whoever says from these data that a certain "
+                f"What is published is nearly as likely whether or not any one {who} is in "
+                f"{whole(certificate)}. Whoever says from these data that a certain "
                 f"{who} is in it, and is wrong about 1 in 100 of those that are not, is right "
                 f"about at most {worst} of those that are."
             )
@@ -118,6 +118,13 @@ def _protected(certificate: Certificate) -> list[str]:
             "that fit, or none, and cannot tell by these columns which of them is the person's."
         )
     ]
+
+
+def whole(certificate: Certificate) -> str:
+    """What it is that somebody is in or not, as far as the promise goes."""
+    if certificate.sampled:
+        return "the population of which the original table is a random sample"
+    return "the original table"
 
 
 def promised(certificate: Certificate) -> str:
@@ -133,17 +140,19 @@ def promised(certificate: Certificate) -> str:
     if known.epsilon is None or known.delta is None:
         return _classes(certificate)
     person = known.unit == "one person"
-    to = (
-        "To every person, each of whom has one row in what was used of the original table"
-        if person
-        else "To every single row of the original table"
-    )
     row = "the row of that person" if person else "that row"
+    if certificate.sampled:
+        to = f"To every {'person' if person else 'row'} of {whole(certificate)}"
+    elif person:
+        to = "To every person, each of whom has one row in what was used of the original table"
+    else:
+        to = "To every single row of the original table"
     words = _p(
         f"{to}: with or without {row}, the probability of any set of releases differs by a "
         f"factor of at most e<sup>&epsilon;</sup> = {factor(known.epsilon)}, plus &delta; = "
         f"{known.delta!r}. This is differential privacy with &epsilon; = {known.epsilon!r}. It "
-        "holds whatever else a reader knows, now or later, and whatever they compute."
+        "holds whatever else a reader knows, now or later, and whatever they compute"
+        f"{', as far as it goes' if certificate.sampled else ''}."
     )
     rows = "".join(
         f"<tr><td>{at_most(one)}</td><td>{at_most(rightly(one, known.epsilon, known.delta))}"
@@ -152,17 +161,17 @@ def promised(certificate: Certificate) -> str:
     )
     words += _p(
         "What that means for somebody who has to say, from these data, whether a certain "
-        f"{'person' if person else 'row'} is in the original table:"
+        f"{'person' if person else 'row'} is in {whole(certificate)}:"
     ) + (
-        '<div class="wide"><table><thead><tr><th scope="col">says &ldquo;in the table&rdquo; of so '
+        '<div class="wide"><table><thead><tr><th scope="col">says &ldquo;yes&rdquo; of so '
         'many who are not</th><th scope="col">and then of at most so many who are</th></tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
     )
-    if "already_sampled" in {**certificate.parameters, **certificate.tables[0].parameters}:
+    if certificate.sampled:
         words += _p(
-            "The original table is itself a sample. The promise is to the people of whom it is "
-            "one, as far as nobody knows whether they are in it; to those who are known to be in "
-            "the table less is promised."
+            "It goes to everybody of whom a reader does not know whether they are in the original "
+            "table; the reader may know it of all others. To somebody who is known to be in the "
+            "table less is promised."
         )
     if certificate.by_counts:
         words += _p(
@@ -182,6 +191,11 @@ def _classes(certificate: Certificate) -> str:
         f"{to}: in the columns that were made coarser, it looks the same as at least {k - 1:,} "
         f"other rows of the file (k-anonymity, k = {k:,})."
     )
+    if known.get("suppressed") == "starred":
+        words += _p(
+            "Rows that show <code>*</code> in every one of these columns stand for rows that are "
+            "not shown; what is promised does not speak of them."
+        )
     rules = [
         f"<li>{code(column)}: {plain(kind)} {value!r}</li>"
         for column, kind, value in rules_of(known)
@@ -196,12 +210,13 @@ def _classes(certificate: Certificate) -> str:
                 "value with probabilities that differ by a factor of at most e<sup>&epsilon;</sup> "
                 f"= {factor(float(known['epsilon']))}"
                 f"{', plus &delta;' if 'delta' in known else ''}. This is of the value, not of the "
-                "rest of the row."
+                "rest of the row. Whether a value is missing is shown."
             )
         else:
             words += _p(
                 f"In {listed}: random noise as wide as the values of rows that look the same. It "
-                "blurs which of them a value came from; no limit on what it tells is promised."
+                "blurs which of them a value came from; no limit on what it tells is promised. "
+                "Where all of them have one value, it is shown without noise."
             )
     return words
 
@@ -314,7 +329,7 @@ def _drawn(certificate: Certificate, known: Parameters) -> str:
     words += (
         " Rows that would have stood out show <code>*</code> in every coarser column."
         if known.get("suppressed") == "starred"
-        else " Rows that would have stood out were left out."
+        else " Rows that would have stood out, if there were any, were left out."
     )
     if certificate.noisy:
         words += f" Random noise was added to {_listed(certificate.noisy)}."
