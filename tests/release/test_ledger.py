@@ -6,6 +6,7 @@ import json
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import polars as pl
@@ -71,7 +72,7 @@ def test_releases_that_protect_different_units_are_not_added_up(tmp_path: Path) 
 def test_an_old_ledger_refuses_until_it_is_told_its_unit(tmp_path: Path) -> None:
     book = ledger(tmp_path / "old.ledger")
     book.book([ic.SafeRelease(20, 0.1)])
-    with sqlite3.connect(book.path) as database:
+    with closing(sqlite3.connect(book.path)) as database, database:
         database.execute("DELETE FROM about WHERE name = 'unit'")
     with pytest.raises(BudgetError, match="does not say what its releases protect"):
         made(tmp_path / "out", ledger=book)
@@ -166,7 +167,7 @@ def test_nothing_is_forgotten_in_a_race(tmp_path: Path) -> None:
 
 def test_a_ledger_without_a_budget_is_no_traceback(tmp_path: Path) -> None:
     book = ledger(tmp_path / "table.ledger")
-    with sqlite3.connect(book.path) as database:
+    with closing(sqlite3.connect(book.path)) as database, database:
         database.execute("DELETE FROM budgets")
     with pytest.raises(ic.IncrowdError, match="has no budget"):
         made(tmp_path / "out", ledger=book)

@@ -213,10 +213,10 @@ class Ledger:
             )
         try:
             database = sqlite3.connect(self.path, timeout=120, isolation_level=None)
-            database.execute("PRAGMA synchronous = EXTRA")
         except sqlite3.Error as error:
             raise IncrowdError(f"Cannot open the ledger '{self.path}': {error}.") from error
         try:
+            database.execute("PRAGMA synchronous = EXTRA")
             yield database
         except (sqlite3.DatabaseError, TypeError, KeyError, json.JSONDecodeError) as error:
             raise IncrowdError(f"Cannot use '{self.path}' as a ledger: {error}.") from error
