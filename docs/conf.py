@@ -45,12 +45,13 @@ copybutton_line_continuation_character = "\\"
 copybutton_exclude = ".linenos, .go"
 copybutton_copy_empty_lines = False
 
-# Kinds of values by the names that they have in the code, not by all that these stand for
+# Kinds of values by the names that they have in the code, not by all that these stand for, or
+# because the code imports them for checks of types alone
 autodoc_type_aliases = {
     name: name.rsplit(".", 1)[-1]
     for name in (
         "npt.ArrayLike", "Floats", "Steps", "Members", "Step", "Progress", "Event", "CountsEvent",
-        "Definition",
+        "Definition", "Ed25519PrivateKey",
     )
 }  # fmt: skip
 autodoc_preserve_defaults = True
