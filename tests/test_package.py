@@ -74,9 +74,9 @@ def test_the_wheel_holds_every_file_of_the_package(built: Built, tmp_path: Path)
     less = tmp_path / "less.whl"
     with zipfile.ZipFile(built.wheel) as whole, zipfile.ZipFile(less, "w") as part:
         for name in whole.namelist():
-            if name != "incrowd/release/templates/curator.html":
+            if name != "incrowd/release/templates/report.html":
                 part.writestr(name, whole.read(name))
-    assert in_the_tree() - shipped(less) == {"incrowd/release/templates/curator.html"}
+    assert in_the_tree() - shipped(less) == {"incrowd/release/templates/report.html"}
 
 
 def test_the_source_distribution_holds_what_it_takes_and_no_more(built: Built) -> None:

@@ -38,9 +38,9 @@ def test_the_schema_knows_the_spec() -> None:
 
 
 def examples() -> Iterator[str]:
-    """Every YAML of the guides, made whole where it is a part of a spec."""
+    """Every YAML of the docs, made whole where it is a part of a spec."""
     home = Path(__file__).parents[2]
-    for guide in (home / "README.md", *sorted((home / "docs").glob("*.md"))):
+    for guide in (home / "README.md", *sorted((home / "docs").rglob("*.md"))):
         for text in re.findall(r"```yaml\n(.*?)```", guide.read_text(encoding="utf-8"), re.DOTALL):
             keys = set(YAML(typ="safe").load(text))
             if keys <= {"release"}:

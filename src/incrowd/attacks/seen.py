@@ -16,7 +16,7 @@ import numpy.typing as npt
 from incrowd.arrays import Bools, Codes, Counts, Places
 from incrowd.codes.frequency import Frequencies, keys
 from incrowd.measure.labels import Cover
-from incrowd.measure.risk import label_at
+from incrowd.measure.risk import fitting_labels
 
 _CELLS = 20_000_000  # comparisons of a person with a class that are held at once
 
@@ -65,14 +65,9 @@ class Seen:
         """
         if not len(self):
             return np.full(len(points), -1, dtype=np.int64)
-        columns = [
-            label_at(cover, points[:, at], self.codes[:, at])
-            for at, cover in enumerate(self.covers)
-        ]
-        found = [column for column in columns if column is not None]
-        if len(found) < len(columns):
+        codes = fitting_labels(points, self.codes, self.covers)
+        if codes is None:
             return None
-        codes = np.column_stack(found)
         known = (codes >= 0).all(axis=1)
         named = keys(np.vstack([self.codes, np.maximum(codes, 0)]).astype(np.int32))
         order = np.argsort(named[: len(self)])

@@ -115,9 +115,7 @@ def fitting_labels(
     points: Codes, classes: Codes, covers: Sequence[Cover]
 ) -> npt.NDArray[np.int64] | None:
     """The labels of classes that fit tuples, -1 for none; None where two may fit one position."""
-    found = [
-        label_at(cover, points[:, at], np.unique(classes[:, at])) for at, cover in enumerate(covers)
-    ]
+    found = [label_at(cover, points[:, at], classes[:, at]) for at, cover in enumerate(covers)]
     apart = [label for label in found if label is not None]
     return np.column_stack(apart) if len(apart) == len(found) else None
 
@@ -129,7 +127,7 @@ def label_at(
 
     With ``used`` no other label counts: a hierarchy may have ones that nobody shows.
     """
-    every = np.arange(len(cover.low)) if used is None else used
+    every = np.arange(len(cover.low)) if used is None else np.unique(used)
     if not len(every):
         return np.full(len(places), -1, dtype=np.int64)
     order = every[np.argsort(cover.low[every], kind="stable")]
