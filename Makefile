@@ -10,7 +10,7 @@ OUT := build/demo
 DIST := build/dist
 PYTHONS := 3.11 3.12 3.13 3.14
 # All tests but those that need Java or a browser, one after the other
-PLAIN := -m pytest -p no:cacheprovider -m "not spark and not browser"
+PLAIN := -m pytest -p no:cacheprovider -n auto --dist worksteal -m "not spark and not browser"
 # Old libraries use what newer ones among them announce to remove
 OLD := -W default::DeprecationWarning -W default::PendingDeprecationWarning -W default::FutureWarning
 # Where the environment forbids byte code, every process that a test starts would compile all that it loads.
@@ -73,13 +73,13 @@ wheel: dist ## Install the wheel and all it needs into an empty environment, and
 	@build/wheel/env/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(DIST)/*.whl
 	@cd build/wheel && env/bin/incrowd doctor --try && env/bin/incrowd demo -o demo && env/bin/incrowd verify demo/release
 
-oldest: ## Run the tests on the oldest versions that are allowed (half an hour)
+oldest: ## Run the tests on the oldest versions that are allowed (a quarter of an hour)
 	@rm -rf build/oldest && $(PYTHON) -m venv build/oldest
 	@build/oldest/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints-oldest.txt -e '.[test]'
 	@build/oldest/bin/python -m pip install --quiet --disable-pip-version-check --no-deps pycanon==1.3.6
 	build/oldest/bin/python $(PLAIN) $(OLD)
 
-pythons: ## Run the tests on each Python that is found here (half an hour each)
+pythons: ## Run the tests on each Python that is found here (a quarter of an hour each)
 	@status=0; for version in $(PYTHONS); do \
 		python=""; \
 		for one in python$$version $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$$version.*/bin/python; do \
