@@ -134,7 +134,8 @@ def _off(certificate: Certificate, found: Evaluation) -> list[str]:
     words = (
         f"The noise in the number of rows of a cell is at most {law.within(0.95)} with probability "
         f"0.95, and {law.reach} at worst; classes just above {certificate.least} rows tend to be "
-        f"shown too large. {found.suppressed:,} rows are missing, {found.surplus:,} too many."
+        f"shown too large. Private: {found.suppressed:,} rows are missing, {found.surplus:,} too "
+        "many."
     )
     return [words]
 
@@ -181,13 +182,13 @@ def advice(found: Evaluation) -> str:
     if better:
         words += (
             f" A coarser level of {' or '.join(better)} would change that, and the private report "
-            "says how much;"
+            "says how much; so may"
         )
     else:
-        words += " One coarser level of a single column would not change that;"
+        words += " One coarser level of a single column would not change that; what may are"
     return (
-        f"{words} so may fewer columns, a larger table or a larger budget. Levels must not be "
-        "chosen by looking at the data."
+        f"{words} fewer columns, a larger table or a larger budget. Levels must not be chosen by "
+        "looking at the data."
     )
 
 

@@ -37,7 +37,7 @@ ROOMS = (
 
 
 class MissingError(IncrowdError):
-    """There is no such page."""
+    """The studio has no such page."""
 
 
 class Studio:
