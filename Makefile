@@ -9,8 +9,8 @@ ANONYMETER := .venv-anonymeter
 OUT := build/demo
 DIST := build/dist
 PYTHONS := 3.11 3.12 3.13 3.14
-# All tests but those that need Java or a browser, one after the other
-PLAIN := -m pytest -p no:cacheprovider -n auto --dist worksteal -m "not spark and not browser"
+# All tests but those that need Java or a browser, and of the site, which is built with the versions of constraints.txt
+PLAIN := -m pytest -p no:cacheprovider -n auto --dist worksteal --ignore tests/docs -m "not spark and not browser"
 # Old libraries use what newer ones among them announce to remove
 OLD := -W default::DeprecationWarning -W default::PendingDeprecationWarning -W default::FutureWarning
 # Where the environment forbids byte code, every process that a test starts would compile all that it loads.

@@ -14,7 +14,7 @@ import math
 import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -211,17 +211,17 @@ class Ledger:
                 f"There is no ledger '{self.path}'. Make one: incrowd ledger budget {self.path} "
                 "--epsilon 1 --delta 1e-6"
             )
-        try:
-            database = sqlite3.connect(self.path, timeout=120, isolation_level=None)
-        except sqlite3.Error as error:
-            raise IncrowdError(f"Cannot open the ledger '{self.path}': {error}.") from error
-        try:
-            database.execute("PRAGMA synchronous = EXTRA")
-            yield database
-        except (sqlite3.DatabaseError, TypeError, KeyError, json.JSONDecodeError) as error:
-            raise IncrowdError(f"Cannot use '{self.path}' as a ledger: {error}.") from error
-        finally:
-            database.close()
+        with ExitStack() as opened:
+            try:
+                database = sqlite3.connect(self.path, timeout=120, isolation_level=None)
+                opened.callback(database.close)
+                database.execute("PRAGMA synchronous = EXTRA")
+            except sqlite3.Error as error:
+                raise IncrowdError(f"Cannot open the ledger '{self.path}': {error}.") from error
+            try:
+                yield database
+            except (sqlite3.DatabaseError, TypeError, KeyError, json.JSONDecodeError) as error:
+                raise IncrowdError(f"Cannot use '{self.path}' as a ledger: {error}.") from error
 
     @contextmanager
     def _writing(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
