@@ -164,3 +164,9 @@ def test_a_description_is_kept_with_the_reason() -> None:
     made = guess("v101", ["yes", "no"], 50, "Ever #smoked:\n 'daily'")
     assert made.reason.endswith("'Ever #smoked:\n 'daily''")
     assert entry(made).role == "quasi"  # it is a comment, of one line
+
+
+def test_a_number_that_no_computer_holds_is_text() -> None:
+    values: list[object] = ["9" * 1_000_001, "2", "4"]
+    made = guess("amount", values, 3)
+    assert made.hierarchy is None or "intervals" not in made.hierarchy

@@ -24,6 +24,7 @@ from incrowd.tasks.draft.ladders import Ladder
 _FEW_TEXTS, _FEW_NUMBERS = 40, 12
 _MANY_TEXTS, _OFTEN = 200, 20  # more texts are listed where each occurs so often
 _SENSITIVE = r"diagnos|disease|condition|icd|medication|treatment|income|salary|religion|vote|party"
+_MOST_DIGITS = 300  # of a number: as many as a floating point number has
 _PERSON = (  # how the id of a person is called
     r"(^|_)(id|uuid|guid|identifier)$|^(nr|pid|pidnum|seqn?|serial|caseid|recno|record)$|"
     r"^(p|pat|patient|person|subj|subject|case|resp|respondent|user|cust|customer|member|client)_?"
@@ -105,8 +106,9 @@ class Look:
 
     @property
     def numbers(self) -> list[Decimal]:
-        """All values as numbers, or none at all."""
-        found = [x for text in self.texts if (x := number(text)) is not None]
+        """All values as numbers, or none at all; what no computer holds is none."""
+        read = (number(text) for text in self.texts)
+        found = [x for x in read if x is not None and abs(x.adjusted()) <= _MOST_DIGITS]
         return found if len(found) == len(self.texts) else []
 
     @property
