@@ -79,7 +79,14 @@ class Hands:
             else:
                 found.set_result(inner.result())
 
-        found.inner.add_done_callback(answered)
+        def heard(inner: Future[T]) -> None:
+            # Whoever tells that a pool is broken holds its lock, for which a new question waits.
+            if not inner.cancelled() and isinstance(inner.exception(), BrokenProcessPool):
+                threading.Thread(target=answered, args=(inner,), daemon=True).start()
+            else:
+                answered(inner)
+
+        found.inner.add_done_callback(heard)
 
     def _submit(self, hand: int, task: Callable[..., T], given: tuple[Any, ...]) -> Future[T]:
         pool = self._pools[hand]
