@@ -211,7 +211,7 @@ def _only(cover: Cover, labels: Codes) -> Cover:
         tuple(cover.labels[label] for label in labels.tolist()),
         cover.loss[labels],
         cover.precision[labels],
-        cover.shares[labels],
+        lambda: cover.shares[labels],
         cover.rows[labels],
         cover.starred[labels],
         cover.low[labels],

@@ -127,6 +127,7 @@ def _learnt(
         from sklearn.linear_model import (  # type: ignore[import-untyped, unused-ignore]
             LogisticRegression,
         )
+        from threadpoolctl import threadpool_limits
     except ImportError as error:
         raise IncrowdError(
             "Classification needs scikit-learn: pip install 'incrowd[utility]'."
@@ -139,7 +140,8 @@ def _learnt(
         format="csr",
     )
     regression = LogisticRegression(tol=1e-3, max_iter=_ITERATIONS)
-    with warnings.catch_warnings():
+    # Its vectors are so short that threads of BLAS wait for each other far longer than they work.
+    with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):
         # A model that is stopped early predicts as well as it can, and that is what is measured.
         warnings.simplefilter("ignore", ConvergenceWarning)
         regression.fit(features, bins, sample_weight=weights)
