@@ -111,23 +111,25 @@ class Seen:
 
         Pairs are made by the column that leaves fewest, and held against one column after another.
         """
-        fitting = [fits(cover, points[:, at]) for at, cover in enumerate(self.covers)]
-        sizes = [np.bincount(codes, minlength=found.shape[1])
-                 for codes, found in zip(self.codes.T, fitting, strict=True)]  # fmt: skip
+        sizes = [
+            np.bincount(codes, minlength=len(cover.low))
+            for codes, cover in zip(self.codes.T, self.covers, strict=True)
+        ]
         pairs = [
-            float(found.sum(axis=0) @ size) for found, size in zip(fitting, sizes, strict=True)
+            float(_fitting_classes(cover, size, column).sum())
+            for cover, size, column in zip(self.covers, sizes, points.T, strict=True)
         ]
         first, *others = np.argsort(pairs).tolist()
         order = np.argsort(self.codes[:, first], kind="stable")
         starts = np.cumsum(sizes[first]) - sizes[first]
-        person, label = np.nonzero(fitting[first])
+        person, label = np.nonzero(fits(self.covers[first], points[:, first]))
         number = sizes[first][label]
         ends = np.cumsum(number)
         within = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - number, number)
         place = order[np.repeat(starts[label], number) + within]
         person = np.repeat(person, number)
         for at in others:
-            kept = fitting[at][person, self.codes[place, at]] > 0
+            kept = _fit(self.covers[at], points[:, at], person, self.codes[place, at])
             person, place = person[kept], place[kept]
         return person, place
 
@@ -179,6 +181,27 @@ def fits(cover: Cover, places: Codes) -> npt.NDArray[np.uint8]:
     for label, covered in cover.sets.items():
         found[:, label] = np.isin(places, covered)
     return found.astype(np.uint8)
+
+
+def _fit(cover: Cover, places: Codes, person: Places, labels: Codes) -> Bools:
+    """Whether each label covers the position of the person beside it."""
+    if cover.sets:
+        return fits(cover, places)[person, labels] > 0
+    own = places[person]
+    return (cover.low[labels] <= own) & (own <= cover.high[labels])
+
+
+def _fitting_classes(cover: Cover, sizes: Counts, places: Codes) -> Counts:
+    """How many classes fit each position, where labels have so many classes."""
+    last = max(int(cover.high.max(initial=0)), int(places.max(initial=0)))
+    runs = np.ones(len(sizes), dtype=bool)
+    runs[list(cover.sets)] = False
+    change = np.bincount(cover.low[runs], sizes[runs], minlength=last + 2)
+    change -= np.bincount(cover.high[runs] + 1, sizes[runs], minlength=last + 2)
+    held = np.cumsum(change)
+    for label, covered in cover.sets.items():
+        held[covered] += sizes[label]
+    return held[places].astype(np.int64)
 
 
 def seen(

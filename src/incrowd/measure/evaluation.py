@@ -29,6 +29,7 @@ from incrowd.measure.noise import Noisiness
 from incrowd.measure.risk import Risk, risk
 from incrowd.measure.searched import Searched
 from incrowd.measure.subgroups import Subgroup, by_covers
+from incrowd.measure.threads import one_thread
 
 Covered: TypeAlias = tuple[list[Codes], list[Floats], list[Cover]]  # see :func:`covered`
 
@@ -408,10 +409,12 @@ def useful(
     pair: utility.Pair, accuracy: prediction.Accuracy | None = None, *, asked: int | None = None
 ) -> Utility:
     """What can be learnt from a release; ``asked`` is how many random counts are, if not many."""
-    found = associations(pair)
-    queries = utility.queries(pair) if asked is None else utility.queries(pair, count=asked)
+    with one_thread():
+        found = associations(pair)
+        queries = utility.queries(pair) if asked is None else utility.queries(pair, count=asked)
+        distances = utility.distances(pair)
     return Utility(
-        distance_by_column=utility.distances(pair),
+        distance_by_column=distances,
         associations=found,
         association_error=mean_error(found),
         query_error=queries.median_error,

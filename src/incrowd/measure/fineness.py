@@ -18,6 +18,7 @@ import heapq
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -80,7 +81,7 @@ def selected(
             held = _held(pieces[at], pieces[other], points[at], points[other], counts)
             pairs = merged(released.codes[:, [at, other]], released.counts)
             for label, coarse in fine:
-                here = pairs.codes[:, 0] == label
+                here = slice(*np.searchsorted(pairs.codes[:, 0], [label, label + 1]))
                 table = held[pieces[at].of_label(label)].sum(axis=0)
                 shown = _Shown(pairs.codes[here, 1], pairs.counts[here])
                 beyond, apart = _compared(pieces[other], shown, table, len(fine) * len(others))
@@ -103,7 +104,7 @@ class _Shown:
     codes: Codes
     rows: Counts
 
-    @property
+    @cached_property
     def total(self) -> int:
         return int(self.rows.sum())
 
@@ -162,13 +163,15 @@ def _distance(pieces: _Pieces, shown: _Shown, truth: Floats) -> float:
     it is a matching of runs with places: from left to right, the run that ends first goes first,
     which is optimal. A label that is no run counts as one, which makes the distance smaller.
     """
-    waiting = sorted(
-        (int(pieces.first[code]), int(pieces.last[code]), rows / shown.total)
-        for code, rows in zip(shown.codes.tolist(), shown.rows.tolist(), strict=True)
-    )
+    first, last_of = pieces.first[shown.codes], pieces.last[shown.codes]
+    shares = shown.rows / shown.total
+    order = np.lexsort((shares, last_of, first))
+    columns = (first[order].tolist(), last_of[order].tolist(), shares[order].tolist())
+    waiting = list(zip(*columns, strict=True))
     active: list[tuple[int, float]] = []
     matched, at = 0.0, 0
-    for place, room in enumerate(truth.tolist()):
+    places = np.flatnonzero(truth)  # where the truth has nothing, nothing is put
+    for place, room in zip(places.tolist(), truth[places].tolist(), strict=True):
         left = room
         while at < len(waiting) and waiting[at][0] <= place:
             heapq.heappush(active, waiting[at][1:])

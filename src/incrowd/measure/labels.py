@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -193,6 +194,16 @@ class Reader:
             by_place[self._axis.positions[code]] = found
         return by_place
 
+    @cached_property
+    def _numbered(self) -> dict[str, int]:
+        """The positions of values that are numbers, by their text, where they all differ."""
+        starts = self._starts or []
+        if any(one >= other for one, other in pairwise(starts)):
+            return {}
+        places = self._axis.positions.tolist()
+        values = enumerate(self._axis.hierarchy.values)
+        return {value: places[code] for code, value in values if number(value) is not None}
+
     def _interval(self, text: str) -> Places | None:
         bracketed = _BRACKETS.fullmatch(text.strip())
         if bracketed:
@@ -208,6 +219,9 @@ class Reader:
         self, first: str, last: str, *, above: bool = False, below: bool = False
     ) -> Places | None:
         """The positions from one value to another; without them where the interval is open."""
+        begin_at, end_at = self._numbered.get(first), self._numbered.get(last)
+        if begin_at is not None and end_at is not None:
+            return np.arange(begin_at + above, end_at + 1 - below, dtype=np.int64)
         low, high = number(canonical(first)), number(canonical(last))
         if first.startswith("<") and self._value(first) is not None:
             low = Decimal("-Infinity")

@@ -11,6 +11,7 @@ import numpy as np
 from incrowd.arrays import Bools, Codes, Floats
 from incrowd.codes.frequency import Frequencies
 from incrowd.errors import IncrowdError, check_choice
+from incrowd.measure.threads import one_thread
 from incrowd.measure.utility import Pair, drawn, implied, limited
 
 _CHUNK = 1 << 13  # tuples whose scores are held at once
@@ -127,7 +128,6 @@ def _learnt(
         from sklearn.linear_model import (  # type: ignore[import-untyped, unused-ignore]
             LogisticRegression,
         )
-        from threadpoolctl import threadpool_limits
     except ImportError as error:
         raise IncrowdError(
             "Classification needs scikit-learn: pip install 'incrowd[utility]'."
@@ -140,8 +140,7 @@ def _learnt(
         format="csr",
     )
     regression = LogisticRegression(tol=1e-3, max_iter=_ITERATIONS)
-    # Its vectors are so short that threads of BLAS wait for each other far longer than they work.
-    with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):
+    with warnings.catch_warnings(), one_thread():
         # A model that is stopped early predicts as well as it can, and that is what is measured.
         warnings.simplefilter("ignore", ConvergenceWarning)
         regression.fit(features, bins, sample_weight=weights)

@@ -115,9 +115,13 @@ def fitting_labels(
     points: Codes, classes: Codes, covers: Sequence[Cover]
 ) -> npt.NDArray[np.int64] | None:
     """The labels of classes that fit tuples, -1 for none; None where two may fit one position."""
-    found = [label_at(cover, points[:, at], classes[:, at]) for at, cover in enumerate(covers)]
-    apart = [label for label in found if label is not None]
-    return np.column_stack(apart) if len(apart) == len(found) else None
+    found = []
+    for at, cover in enumerate(covers):
+        label = label_at(cover, points[:, at], classes[:, at])
+        if label is None:
+            return None
+        found.append(label)
+    return np.column_stack(found)
 
 
 def label_at(

@@ -186,14 +186,15 @@ def _answers(table: Frequencies, shares: Sequence[Floats], regions: _Regions) ->
 
 def _in_rows(table: Frequencies, columns: Sequence[int], masses: Sequence[Floats]) -> Floats:
     """For each region, the rows expected in it, by the tuples of the table."""
-    codes = [np.ascontiguousarray(table.codes[:, at]) for at in columns]
-    answers = []
-    for place in range(len(masses[0])):
-        weights = table.counts.astype(np.float64)
-        for mass, code in zip(masses, codes, strict=True):
-            weights *= mass[place][code]
-        answers.append(weights.sum())
-    return np.array(answers)
+    codes = [table.codes[:, at].astype(np.intp) for at in columns]  # what take would make of them
+    counts, shares, one = table.counts.astype(np.float64), np.empty(len(table)), np.empty(len(table))
+    answers = np.zeros(len(masses[0]))
+    for place in range(len(answers)):
+        np.take(masses[0][place], codes[0], out=shares, mode="clip")
+        for mass, code in zip(masses[1:], codes[1:], strict=True):
+            shares *= np.take(mass[place], code, out=one, mode="clip")
+        answers[place] = shares @ counts
+    return answers
 
 
 def _in_cells(table: Frequencies, columns: Sequence[int], masses: Sequence[Floats]) -> Floats:
