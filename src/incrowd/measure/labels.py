@@ -375,12 +375,15 @@ def _meaning(reader: Reader, axis: Axis, label: object) -> Meaning:
 def _shares(bins: Places, low: Places, high: Places, sets: dict[int, Places]) -> Floats:
     """The share of each bin in what labels cover; bins are runs of positions."""
     count = int(bins.max()) + 1
-    ends = np.searchsorted(bins, np.arange(count + 1)).astype(np.int32)
-    first = np.maximum(low.astype(np.int32)[:, None], ends[:-1])
-    covered = np.minimum((high + 1).astype(np.int32)[:, None], ends[1:])
-    covered -= first
-    np.maximum(covered, 0, out=covered)
-    shares: Floats = covered / (high - low + 1).astype(np.float64)[:, None]
+    ends = np.searchsorted(bins, np.arange(count + 1))
+    shares = np.zeros((len(low), count))
+    # Of many labels most cover few bins, and only those are looked at.
+    number = bins[high] - bins[low] + 1
+    label = np.repeat(np.arange(len(low)), number)
+    within = np.arange(len(label)) - np.repeat(np.cumsum(number) - number, number)
+    bin_ = bins[low][label] + within
+    covered = np.minimum(high[label] + 1, ends[bin_ + 1]) - np.maximum(low[label], ends[bin_])
+    shares[label, bin_] = covered / (high - low + 1)[label]
     for at, places in sets.items():
         shares[at] = np.bincount(bins[places], minlength=count) / len(places)
     return shares

@@ -60,7 +60,7 @@ def _of(product: Product, counted: object) -> Accuracy | None:
     if target is None:
         return None
     original, shown = with_kept(product, counted, (target,))
-    return accuracy(_fewer(pair_of(original, original.axes, shown)), target=target)
+    return accuracy(pair_of(original, original.axes, shown, most=_TUPLES), target=target)
 
 
 def _fewer(pair: Pair) -> Pair:
