@@ -18,15 +18,14 @@ so most where rows are vague and fit everybody, and then a meeting joins nobody.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from incrowd.arrays import Bools, Codes, Counts, Floats, Places
+from incrowd.arrays import Bools, Codes, Floats, Places
 from incrowd.attacks.seen import People, Seen
 from incrowd.errors import ParameterError
 from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
+from incrowd.measure.threads import one_thread
 
 ATTACK = "join"
 _CELLS = 10_000_000  # pairs of a person and a class that are held at once
@@ -69,76 +68,32 @@ def chances(seen: Seen, halves: Halves, points: Codes) -> Floats:
     found = np.zeros(len(points))
     if not len(seen):
         return found
-    parts = [_Half(list(half), *seen.part(half)) for half in halves]
-    size = max(1, _CELLS // len(seen))
-    for start in range(0, len(points), size):
-        some = points[start : start + size]
-        one, other = sorted((part.nearest(some) for part in parts), key=lambda near: near.pairs)
-        person, classes = one.classes()
-        met = other.holds()[person, other.half.at[classes]]
-        both = np.bincount(person[met], seen.counts[classes[met]], minlength=len(some))
-        # These are whole numbers far below 2**53, and exact.
-        each = one.rows.astype(np.float64) * other.rows
-        found[start : start + size] = both / np.maximum(each, 1)
+    every = sorted({*halves[0], *halves[1]})
+    both = seen.part(every)[0].rows_fitting(points[:, every])
+    parts = [(list(half), *seen.part(half)) for half in halves]
+    first, second = (part.rows_fitting(points[:, half]) for half, part, _ in parts)
+    # The rows that fit both halves wholly are those that fit in all columns.
+    found = both / np.maximum(first.astype(np.float64) * second, 1)
+    lost = np.flatnonzero((first == 0) | (second == 0))
+    size, rows = max(1, _CELLS // len(seen)), seen.counts.astype(np.float64)
+    for start in range(0, len(lost), size):
+        some = points[lost[start : start + size]]
+        one, other = (_nearest(part, at, some[:, half]) for half, part, at in parts)
+        with one_thread():
+            each, first, second = (  # as floats, which are multiplied faster and are exact here
+                meets.astype(np.float64) @ rows for meets in (one & other, one, other)
+            )
+        found[lost[start : start + size]] = each / np.maximum(first * second, 1)
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Half:
-    """One table's ``columns``, the ``part`` of a release that has them, and how they hang together.
+def _nearest(part: Seen, at: Places, points: Codes) -> Bools:
+    """Whether each class (across) is one of the nearest to each half (down).
 
-    Class i of the release is class ``at[i]`` of the part.
+    ``part`` are the half's own classes, ``at`` which of them each class is.
     """
-
-    columns: list[int]
-    part: Seen
-    at: Places
-
-    def nearest(self, points: Codes) -> _Nearest:
-        """The part's classes that are nearest to what the table has of some people."""
-        near = list(self.part.near(points[:, self.columns]))
-        person = np.concatenate([one.person + one.part.start for one in near])
-        place = np.concatenate([one.place for one in near])
-        rows = np.concatenate([one.sums(self.part.counts) for one in near])
-        return _Nearest(self, person, place, rows)
-
-    @cached_property
-    def sizes(self) -> Counts:
-        """How many classes of the release each class of the part is."""
-        return np.bincount(self.at, minlength=len(self.part))
-
-    @cached_property
-    def order(self) -> Places:
-        """The classes of the release, those of one class of the part one after the other."""
-        return np.argsort(self.at, kind="stable")
-
-
-@dataclass(frozen=True, eq=False)
-class _Nearest:
-    """Pairs of a ``person`` and a ``place``, a class of the half's part that is one of the nearest.
-
-    ``rows`` is how many rows are nearest to each person.
-    """
-
-    half: _Half
-    person: Places
-    place: Places
-    rows: Counts
-
-    @property
-    def pairs(self) -> int:
-        """How many pairs :meth:`classes` has."""
-        return int(self.half.sizes[self.place].sum())
-
-    def classes(self) -> tuple[Places, Places]:
-        """All pairs of a person and a class of the release that is one of the nearest."""
-        sizes = self.half.sizes
-        number, starts = sizes[self.place], (np.cumsum(sizes) - sizes)[self.place]
-        within = np.arange(int(number.sum())) - np.repeat(np.cumsum(number) - number, number)
-        return np.repeat(self.person, number), self.half.order[np.repeat(starts, number) + within]
-
-    def holds(self) -> Bools:
-        """Whether each class of the part (across) is one of the nearest to each person (down)."""
-        found = np.zeros((len(self.rows), len(self.half.part)), dtype=bool)
-        found[self.person, self.place] = True
-        return found
+    found = np.zeros((len(points), len(part)), dtype=bool)
+    for near in part.near(points):
+        people = np.repeat(np.arange(near.part.start, near.part.stop), np.diff(near.ends))
+        found[people, near.place] = True
+    return found[:, at]

@@ -96,6 +96,22 @@ def read_level(name: str, hierarchy: Hierarchy, labels: Sequence[object]) -> tup
     )
 
 
+class Meaning(NamedTuple):
+    """What one label means: where its values lie, and what it loses.
+
+    It covers the positions from ``low`` to ``high``, or the ``places`` among them where it is no
+    run. ``whole`` labels tell nothing.
+    """
+
+    text: str | None
+    low: int
+    high: int
+    places: Places | None
+    loss: float
+    precision: float
+    whole: bool
+
+
 class Reader:
     """Reads the labels of one column; those of its ``level`` first, where that is known."""
 
@@ -129,6 +145,8 @@ class Reader:
         text = label if isinstance(label, str) else canonical(label)
         if text in self._known:
             return self._known[text]
+        if isinstance(label, str) and (run := self._usual(label)) is not None:
+            return run, None
         if (plain := canonical(text)) in self._known:
             return self._known[plain]
         code = self._value(label)
@@ -143,6 +161,45 @@ class Reader:
                 "hierarchy. Name the hierarchy that the table was made with."
             )
         return places, None
+
+    def _usual(self, text: str) -> Places | None:
+        """The positions of an interval of numbers that is written as this axis writes them."""
+        first, _, last = text.partition(self._joint)
+        low, high = self._numbered.get(first), self._numbered.get(last)
+        if low is None or high is None or low > high:
+            return None
+        hierarchy = self._axis.hierarchy
+        if hierarchy.code(text) != hierarchy.outside:  # as it may be a value
+            return None
+        return np.arange(low, high + 1, dtype=np.int64)
+
+    @cached_property
+    def _joint(self) -> str:
+        return "-" if self._axis.ordered and self._axis.spans.dash else " to "
+
+    def meaning(self, label: object) -> Meaning:
+        """What a label means."""
+        values, top, size = self._sizes
+        places, level = self.read(label)
+        low, high = int(places[0]), int(places[-1])  # they are in order
+        loss = _covered(self._axis, places, level) / size
+        if self._axis.ordered:
+            precision = self.width(low, high)
+        else:
+            precision = loss if level is None else level / max(top, 1)
+        hierarchy = self._axis.hierarchy
+        root = level == top and (hierarchy.rooted or label == ROOT)
+        whole = values > 1 and (root or len(places) == values == hierarchy.size)
+        if whole:
+            loss = precision = 1.0
+        run = high - low + 1 == len(places)
+        return Meaning(canonical(label), low, high, None if run else places, loss, precision, whole)
+
+    @cached_property
+    def _sizes(self) -> tuple[int, int, int]:
+        """How many values there are, the highest level, and the most that a label can lose."""
+        hierarchy = self._axis.hierarchy
+        return len(hierarchy.values), hierarchy.height - 1, max(hierarchy.size - 1, 1)
 
     def width(self, low: int, high: int) -> float:
         """The width from one position to another, over the range of the domain."""
@@ -197,7 +254,7 @@ class Reader:
     @cached_property
     def _numbered(self) -> dict[str, int]:
         """The positions of values that are numbers, by their text, where they all differ."""
-        starts = self._starts or []
+        starts = (self._starts if self._axis.ordered else None) or []
         if any(one >= other for one, other in pairwise(starts)):
             return {}
         places = self._axis.positions.tolist()
@@ -253,22 +310,6 @@ def _split(text: str) -> Iterator[tuple[str, str]]:
             if all(ends):
                 yield ends
             start = text.find(joint, start + 1)
-
-
-class Meaning(NamedTuple):
-    """What one label means: where its values lie, and what it loses.
-
-    It covers the positions from ``low`` to ``high``, or the ``places`` among them where it is no
-    run. ``whole`` labels tell nothing.
-    """
-
-    text: str | None
-    low: int
-    high: int
-    places: Places | None
-    loss: float
-    precision: float
-    whole: bool
 
 
 # What labels were read as, by hierarchy: a release is read several times, by each who measures it.
@@ -336,9 +377,7 @@ def cover(
     return Cover(texts, loss, precision, spread, rows, starred, low, high, sets)
 
 
-def _meanings(
-    name: str, axis: Axis, labels: Sequence[object], level: int | None
-) -> list[Meaning]:
+def _meanings(name: str, axis: Axis, labels: Sequence[object], level: int | None) -> list[Meaning]:
     """What each label means; every text is read once, however often it is asked for."""
     met = _READ.setdefault(axis.hierarchy, {}).setdefault((axis.ordered, axis.mixed, level), {})
     reader: Reader | None = None
@@ -347,29 +386,11 @@ def _meanings(
         known = met.get(label) if isinstance(label, str) else None  # 1 and True are one key
         if known is None:
             reader = Reader(name, axis, level) if reader is None else reader
-            known = _meaning(reader, axis, label)
+            known = reader.meaning(label)
             if isinstance(label, str):
                 met[label] = known
         found.append(known)
     return found
-
-
-def _meaning(reader: Reader, axis: Axis, label: object) -> Meaning:
-    hierarchy = axis.hierarchy
-    values, top = len(hierarchy.values), hierarchy.height - 1
-    places, level = reader.read(label)
-    low, high = int(places[0]), int(places[-1])  # they are in order
-    loss = _covered(axis, places, level) / max(hierarchy.size - 1, 1)
-    if axis.ordered:
-        precision = reader.width(low, high)
-    else:
-        precision = loss if level is None else level / max(top, 1)
-    root = level == top and (hierarchy.rooted or label == ROOT)
-    whole = values > 1 and (root or len(places) == values == hierarchy.size)
-    if whole:
-        loss = precision = 1.0
-    run = high - low + 1 == len(places)
-    return Meaning(canonical(label), low, high, None if run else places, loss, precision, whole)
 
 
 def _shares(bins: Places, low: Places, high: Places, sets: dict[int, Places]) -> Floats:

@@ -131,7 +131,9 @@ def label_at(
 
     With ``used`` no other label counts: a hierarchy may have ones that nobody shows.
     """
-    every = np.arange(len(cover.low)) if used is None else np.unique(used)
+    every = np.arange(len(cover.low))
+    if used is not None:
+        every = np.flatnonzero(np.bincount(used, minlength=len(cover.low)))
     if not len(every):
         return np.full(len(places), -1, dtype=np.int64)
     order = every[np.argsort(cover.low[every], kind="stable")]

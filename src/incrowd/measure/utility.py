@@ -187,7 +187,11 @@ def _answers(table: Frequencies, shares: Sequence[Floats], regions: _Regions) ->
 def _in_rows(table: Frequencies, columns: Sequence[int], masses: Sequence[Floats]) -> Floats:
     """For each region, the rows expected in it, by the tuples of the table."""
     codes = [table.codes[:, at].astype(np.intp) for at in columns]  # what take would make of them
-    counts, shares, one = table.counts.astype(np.float64), np.empty(len(table)), np.empty(len(table))
+    counts, shares, one = (
+        table.counts.astype(np.float64),
+        np.empty(len(table)),
+        np.empty(len(table)),
+    )
     answers = np.zeros(len(masses[0]))
     for place in range(len(answers)):
         np.take(masses[0][place], codes[0], out=shares, mode="clip")
