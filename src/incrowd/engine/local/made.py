@@ -48,7 +48,9 @@ class MadeTable(LocalTable):
         """The distinct values of a column, null among them."""
         if column not in self._labels:
             return super().values(column)
-        return self._labels[column].unique(maintain_order=True).to_list()
+        labels, codes = self._labels[column], self._coded[column][1]
+        used = np.flatnonzero(np.bincount(codes, minlength=len(labels)))
+        return labels.gather(used).unique(maintain_order=True).to_list()
 
     def count(self, columns: Sequence[str], coders: Mapping[str, Coder]) -> Frequencies:
         """Distinct tuples of codes with counts; labels are translated once, not in every row."""
