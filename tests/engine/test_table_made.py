@@ -39,7 +39,10 @@ def test_cells_are_repeated_as_often_as_they_count(engine: Engine) -> None:
 
 def test_what_is_made_is_counted_by_its_labels(engine: Engine) -> None:
     """Two codes may have one label, and a label none but rows that count nothing."""
-    made = {"sex": (["f", "m", "f"], codes(0, 1, 2, 1)), "zip": (["01", None], codes(0, 1, 0, 0))}
+    made: dict[str, Coded] = {
+        "sex": (["f", "m", "f"], codes(0, 1, 2, 1)),
+        "zip": (["01", None], codes(0, 1, 0, 0)),
+    }
     table = engine.from_cells(made, np.array([3, 1, 2, 0]))
     assert sorted(table.values("sex"), key=str) == ["f", "m"]
     assert set(table.values("zip")) == {"01", None}

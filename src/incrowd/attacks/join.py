@@ -80,10 +80,10 @@ def chances(seen: Seen, halves: Halves, points: Codes) -> Floats:
         some = points[lost[start : start + size]]
         one, other = (_nearest(part, at, some[:, half]) for half, part, at in parts)
         with one_thread():
-            each, first, second = (  # as floats, which are multiplied faster and are exact here
+            met, near, close = (  # as floats, which are multiplied faster and are exact here
                 meets.astype(np.float64) @ rows for meets in (one & other, one, other)
             )
-        found[lost[start : start + size]] = each / np.maximum(first * second, 1)
+        found[lost[start : start + size]] = met / np.maximum(near * close, 1)
     return found
 
 

@@ -105,9 +105,9 @@ def _fitting(
         places, at_ = np.unique(named, return_inverse=True)
         held = np.bincount(at_[len(released) :], original.counts[known], minlength=len(places))
         return np.maximum(held[at_[: len(released)]], 1), released.counts
-    held = _in_boxes(original, released, covers)
-    if held is not None:
-        return np.maximum(held, 1.0), released.counts
+    boxes = _in_boxes(original, released, covers)
+    if boxes is not None:
+        return np.maximum(boxes, 1.0), released.counts
     # In an order that does not depend on how labels are numbered.
     ends = [end[released.codes[:, at]] for at, c in enumerate(covers) for end in (c.low, c.high)]
     chosen = np.lexsort(ends)
@@ -129,10 +129,8 @@ def _in_boxes(
     a run for each tuple of the other columns that the class covers.
     """
     shown = [np.unique(column).tolist() for column in released.codes.T]
-    pairs = zip(covers, shown, strict=True)
-    if not len(original) or not all(
-        cover.sets.keys().isdisjoint(labels) for cover, labels in pairs
-    ):
+    runs = [cover.sets.keys().isdisjoint(some) for cover, some in zip(covers, shown, strict=True)]
+    if not len(original) or not all(runs):
         return None
     tuples, lows, widths = [], [], []
     for at, cover in enumerate(covers):
@@ -161,7 +159,7 @@ def _in_boxes(
     upto = np.append(0, np.cumsum(original.counts[order]))
     ends = (np.searchsorted(named[order], end) for end in (cell, cell + widths[last][owner]))
     first, behind = (upto[end] for end in ends)
-    return np.bincount(owner, behind - first, minlength=len(released))
+    return np.bincount(owner, behind - first, minlength=len(released)).astype(np.float64)
 
 
 def fitting_labels(
