@@ -280,31 +280,10 @@ def _compared(
     return Frequencies(both.codes[seen], both.counts[seen]), missing, surplus
 
 
-def pair_of(
-    original: Counted, axes: Sequence[Axis], shown: Shown, *, most: int | None = None
-) -> utility.Pair:
-    """The original and what is shown of it, as the measures of utility take them.
-
-    Of a table or release with more than ``most`` distinct tuples so many random rows stand for all.
-    """
-    if most is not None:
-        some = utility.limited(shown.frequencies, most, seed=2)
-        shown = _used(replace(shown, frequencies=some))
+def pair_of(original: Counted, axes: Sequence[Axis], shown: Shown) -> utility.Pair:
+    """The original and what is shown of it, as the measures of utility take them."""
     points, _, covers = covered(original, axes, shown)
-    pair = _pair(original, axes, points, covers, shown)
-    if most is None:
-        return pair
-    return replace(pair, original=utility.limited(pair.original, most, seed=1))
-
-
-def _used(shown: Shown) -> Shown:
-    """The same with the labels alone that some row shows."""
-    codes, labels = shown.frequencies.codes.copy(), []
-    for at, texts in enumerate(shown.labels):
-        used, codes[:, at] = np.unique(codes[:, at], return_inverse=True)
-        labels.append([texts[code] for code in used.tolist()])
-    counted = Frequencies(codes, shown.frequencies.counts)
-    return replace(shown, labels=tuple(labels), frequencies=counted)
+    return _pair(original, axes, points, covers, shown)
 
 
 def invented(original: Counted, shown: Shown, known: Covered) -> tuple[str, ...]:
