@@ -234,9 +234,10 @@ def test_an_empty_release_is_said_to_be_one(tmp_path: Path) -> None:
     book.set_budget(epsilon=3, delta=1e-5)
     publishing = ["publish", str(tmp_path / "spec.json"), "--ledger", str(book.path), "-o"]
     done = command(*publishing, str(tmp_path / "out"))
-    assert done.returncode == 1
+    assert done.returncode == 4  # a refusal, which spends nothing, is 1
     expected = done.stdout.partition("Published")[0]
-    assert expected.startswith("To show these levels in nine rows of ten")
+    assert expected.startswith("Expected: rows in crowds of about 19 or more people alike;")
+    assert expected.count("\n") == 1
     assert done.stdout.removeprefix(expected).startswith(
         "Published and booked, but empty: do not repeat"
     )
@@ -248,9 +249,16 @@ def test_an_empty_release_is_said_to_be_one(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "out.curator" / "evaluation.json").read_text())[
         "detail_by_column"
     ] == {"x": 0.0}
-    known = json.loads(command(*publishing, str(tmp_path / "two"), "--json").stdout)
-    assert (known["booked"], known["empty"]) == (True, True)
+    second = command(*publishing, str(tmp_path / "two"), "--json")
+    known = json.loads(second.stdout)
+    assert (known["booked"], known["empty"], second.returncode) == (True, True, 4)
+    book.set_budget(epsilon=2, delta=1e-5)
+    refused = command(*publishing, str(tmp_path / "refused"), "--json")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert not (tmp_path / "refused").exists()
+    assert len(book.spends()) == 2
     alone = command("publish", str(tmp_path / "spec.json"), "-o", str(tmp_path / "three"))
+    assert alone.returncode == 4
     said = alone.stdout.removeprefix(expected)
     assert said.startswith("Published, but empty: do not repeat")  # nothing is booked
 

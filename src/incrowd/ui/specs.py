@@ -12,6 +12,7 @@ import typer
 from incrowd.errors import IncrowdError
 from incrowd.ui import results, terminal
 from incrowd.ui.options import EngineName, Master, Settings, engine_of, number, parsed
+from incrowd.ui.status import DONE, EMPTY
 from incrowd.ui.terminal import say as print  # noqa: A004 - names and values come from anywhere
 
 
@@ -143,6 +144,7 @@ def rehearse(
     """Publish a made-up table by the spec, to see the whole journey for nothing.
 
     The table, a ledger and the record of released tables are not opened. `verify` says no to it.
+    Exit status 4 if nothing of the made-up table survived.
     """
     from incrowd.spec.file import load
     from incrowd.tasks.rehearse import rehearse as run
@@ -154,12 +156,12 @@ def rehearse(
     if as_json:
         known = release.certificate.model_dump(exclude_none=True)
         terminal.print_json({**known, "empty": release.empty})
-        return int(release.empty)
+        return EMPTY if release.empty else DONE
     for warning in release.warnings:
         print(f"incrowd: warning: {warning}", file=sys.stderr)
     for line in results.published(release):
         print(line)
-    return int(release.empty)
+    return EMPTY if release.empty else DONE
 
 
 def schema() -> None:
