@@ -17,7 +17,10 @@ from incrowd.ui.terminal import say as print  # noqa: A004 - names and values co
 
 
 def init(
-    table: Annotated[str | None, typer.Argument(help="A file, or a PostgreSQL address.")] = None,
+    table: Annotated[
+        str | None,
+        typer.Argument(help="A file, a PostgreSQL address, or what Spark reads (--engine spark)."),
+    ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The spec.")] = Path("spec.yaml"),
     arx: Annotated[
         Path | None,
@@ -25,6 +28,9 @@ def init(
     ] = None,
     sheet: Annotated[str | None, typer.Option(help="Of a workbook; the first by default.")] = None,
     header: Annotated[str | None, number("The row that names the columns, from 1.")] = None,
+    engine: EngineName = None,
+    master: Master = None,
+    conf: Settings = None,
 ) -> None:
     """Draft a spec: roles and hierarchies guessed from the table, to be confirmed by you."""
     from incrowd.engine.source import open_table
@@ -34,10 +40,13 @@ def init(
     if output.exists():
         raise IncrowdError(f"'{output}' exists already. Name another file with -o.")
     beside, row = output.absolute().parent, parsed("header", header)
+    worker = engine_of(engine, master, conf)
     if arx is not None:
-        draft = draft_from_arx(arx, beside=beside, table=table, sheet=sheet, header=row)
+        draft = draft_from_arx(
+            arx, beside=beside, table=table, sheet=sheet, header=row, engine=worker
+        )
     elif table is not None:
-        opened = open_table(table, sheet=sheet, header=row)
+        opened = open_table(table, engine=worker, sheet=sheet, header=row)
         draft = drafted(opened, name=shown_source(table, beside))
     else:
         raise IncrowdError("Name a table, or a folder of ARX files with --arx, or both.")
