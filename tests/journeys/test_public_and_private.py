@@ -20,6 +20,8 @@ from support.releases import files, forge
 from support.seam import PinnedRandomness
 
 import incrowd as ic
+from incrowd.engine import source
+from incrowd.engine.table import TableError
 from incrowd.errors import IncrowdError
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release import formulas
@@ -307,6 +309,32 @@ def test_an_empty_release_by_chance_is_called_so(tmp_path: Path) -> None:
 
 
 # Endings -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(TableError("No room."), 2), (KeyboardInterrupt(), 130)]
+)
+def test_what_fails_after_the_release_says_that_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, status: int
+) -> None:
+    """Rows that cannot be saved as a table of a catalogue were released all the same."""
+
+    def fails(_self: Release, _name: str) -> tuple[str, ...]:
+        raise error
+
+    class Free:
+        def refuse_name(self, name: str) -> None:
+            assert name == "shown"
+
+    monkeypatch.setattr(Release, "save_table", fails)
+    monkeypatch.setattr(source, "catalogue", lambda _engine: Free())
+    (tmp_path / "spec.json").write_text(json.dumps({"table": "t.parquet", **SPEC}))
+    TABLE.write_parquet(tmp_path / "t.parquet")
+    out = tmp_path / "out"
+    done = command("publish", str(tmp_path / "spec.json"), "-o", str(out), "--table", "shown")
+    assert done.returncode == status
+    assert f"The release is there all the same, and counts: {out}" in done.stderr
+    assert verify(out) == []
 
 
 @pytest.mark.parametrize("step", ["count", "draw", "write"])

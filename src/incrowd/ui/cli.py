@@ -7,7 +7,7 @@ import sys
 import traceback
 import warnings
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -25,6 +25,9 @@ from incrowd.ui.specs import check, confirm, init, rehearse, sample, schema
 from incrowd.ui.status import DONE, EMPTY, FAULT, INTERRUPTED, NO, WRONG_USE
 from incrowd.ui.studio.command import studio
 from incrowd.ui.terminal import say as print  # noqa: A004 - names and values come from anywhere
+
+if TYPE_CHECKING:
+    from incrowd.tasks.publish import Release
 
 app = typer.Typer(
     name="incrowd",
@@ -204,9 +207,9 @@ def publish(
                 step=terminal.pausing(step),
                 progress=tell,
             )
+        saved = _saved(release, save_as) if save_as is not None else ()
     except KeyboardInterrupt as error:
         raise _StoppedError("Interrupted.") from error
-    saved = release.save_table(save_as) if save_as is not None else ()
     for warning in release.warnings:
         print(f"incrowd: warning: {warning}", file=sys.stderr)
     certificate = release.certificate
@@ -219,6 +222,15 @@ def publish(
     for name in saved:
         print(f"Saved as the table {name}.")
     return EMPTY if release.empty else DONE
+
+
+def _saved(release: Release, name: str) -> tuple[str, ...]:
+    """The tables that rows were saved as; whatever fails says that the release is there."""
+    try:
+        return release.save_table(name)
+    except BaseException as error:
+        error.add_note(f"The release is there all the same, and counts: {release.folder}")
+        raise
 
 
 def _signing_key(path: Path | None) -> Any:
