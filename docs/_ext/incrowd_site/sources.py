@@ -22,9 +22,7 @@ def link(env: BuildEnvironment, path: str, name: str) -> str:
 
 def named(env: BuildEnvironment) -> set[str]:
     """The files of tests that pages have named so far."""
-    if not hasattr(env, "incrowd_tests"):
-        env.incrowd_tests = set()
-    found: set[str] = env.incrowd_tests
+    found: set[str] = vars(env).setdefault("incrowd_tests", set())
     return found
 
 
