@@ -286,7 +286,7 @@ def test_the_commands_say_it(tmp_path: Path, size: object) -> None:
 def test_the_summary_is_one_sentence_of_both_assumptions() -> None:
     levels = "levels: {sex: 0, age: 2, zip: 4, job: 1}"
     assert expect(spec()).summary() == (
-        "Expected: rows in crowds of about 19 or more people alike; smaller crowds are suppressed."
+        "Expected: rows in crowds of about 19 people alike, or more."
     )
     none = expect(spec(size=10))
     assert none.summary() == (

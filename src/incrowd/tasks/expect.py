@@ -93,10 +93,7 @@ class Expectation:
         """The shortest that can be said, in one sentence."""
         size, columns = self.each[0].size, self.each[0].columns
         if size is None:
-            return (
-                f"Expected: rows in crowds of about {self.people:,} or more people alike; smaller "
-                "crowds are suppressed."
-            )
+            return f"Expected: rows in crowds of about {self.people:,} people alike, or more."
         if max(one.empty or 0.0 for one in self.each) > 0.5:
             return (
                 f"Expected of {size:,} people: an empty release, since rows are shown in crowds of "

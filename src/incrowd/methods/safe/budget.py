@@ -125,8 +125,8 @@ def fixed(release: SafeSpec, *, choices: Sequence[float] = (), tables: int = 1) 
         given = {"k": k, "beta": rate, "epsilon": release.epsilon, "delta": release.delta}
         listed = ", ".join(name for name, value in given.items() if value is not None)
         raise IncrowdError(
-            "The spec needs 'epsilon' and 'delta' under 'release', the promise, or 'k' and 'beta' "
-            f"with one of them. Got {listed or 'none of them'}."
+            "The spec needs 'epsilon' and 'delta' under 'release', or 'k' and 'beta' with one of "
+            f"them. Got {listed or 'none of them'}."
         )
     if rate is not None and k is None:
         k = plan(beta=rate, **known).k
