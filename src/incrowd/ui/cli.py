@@ -7,7 +7,7 @@ import sys
 import traceback
 import warnings
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -22,8 +22,12 @@ from incrowd.ui.groups import hierarchies, ledgers
 from incrowd.ui.options import EngineName, Master, Settings, engine_of, number, parsed
 from incrowd.ui.plan import plan
 from incrowd.ui.specs import check, confirm, init, rehearse, sample, schema
+from incrowd.ui.status import DONE, EMPTY, FAULT, INTERRUPTED, NO, WRONG_USE
 from incrowd.ui.studio.command import studio
 from incrowd.ui.terminal import say as print  # noqa: A004 - names and values come from anywhere
+
+if TYPE_CHECKING:
+    from incrowd.tasks.publish import Release
 
 app = typer.Typer(
     name="incrowd",
@@ -34,17 +38,15 @@ app = typer.Typer(
 )
 
 
-_INTERRUPTED = 130
-
-
 class _StoppedError(IncrowdError):
     """Interrupted by the user, at a point of which there is more to say."""
 
 
 def main() -> None:
-    """Run the command line: 0 done, 1 the answer is no, 2 wrong use, 3 a fault of ours.
+    """Run the command line, and exit with the status that says how it went.
 
-    130 says that it was interrupted.
+    0 done, 1 the answer is no, 2 wrong use, 3 a fault of ours, 4 released and empty, 130
+    interrupted.
     """
     gc.freeze()  # what is loaded stays, and loading the rest makes much that stays as well
     gc.set_threshold(50_000, 20, 20)
@@ -52,14 +54,14 @@ def main() -> None:
     warnings.simplefilter("ignore", IncrowdWarning)  # commands say themselves what is to be known
     try:
         status = app(prog_name="incrowd", standalone_mode=False)
-        if status == _INTERRUPTED:  # so the parser tells of it
+        if status == INTERRUPTED:  # so the parser tells of it
             _complain("Interrupted.")
     except _StoppedError as error:
         _complain(str(error), error.__cause__)
-        status = _INTERRUPTED
+        status = INTERRUPTED
     except IncrowdError as error:
         _complain(str(error), error)
-        status = 1 if isinstance(error, Refusal) else 2
+        status = NO if isinstance(error, Refusal) else WRONG_USE
     except OSError as error:
         status = _complain(f"{error.strerror}: '{error.filename}'", error)
     except Exception as error:  # noqa: BLE001 - the last one to see it
@@ -68,7 +70,7 @@ def main() -> None:
             status = _complain(error.format_message() or "Say what to do; --help lists it.")
         else:
             print(traceback.format_exc(), end="", file=sys.stderr)
-            status = 3
+            status = FAULT
     sys.exit(status if isinstance(status, int) else 0)
 
 
@@ -76,7 +78,7 @@ def _complain(message: str, error: BaseException | None = None) -> int:
     """Say what is wrong, and what is to be known besides: that a spend was booked, say."""
     notes = getattr(error, "__notes__", [])
     print(f"incrowd: {' '.join([message, *notes])}", file=sys.stderr)
-    return 2
+    return WRONG_USE
 
 
 def _show_warning(
@@ -175,7 +177,7 @@ def publish(
 ) -> int:
     """Publish a release: data, certificate, scheme; and, beside it, a private report.
 
-    Exit status 1 if nothing survived: the release is there, and empty.
+    Exit status 4 if nothing survived: the release is there, empty, and its budget is spent.
     """
     from incrowd.engine.source import catalogue, open_for
     from incrowd.privacy.randomness import SeededRandomness
@@ -189,8 +191,7 @@ def publish(
         catalogue(worker).refuse_name(save_as)
     table = open_for(file, engine=worker) if file.spec.size == "public" else None
     if not as_json:
-        for line in expect(file, table).lines():
-            print(line)
+        print(f"{expect(file, table).summary()} (More: incrowd check {spec})")
     whole = int(check_whole("seed", parsed("seed", seed), 0)) if seed else None
     try:
         with terminal.progress("settling the budget") as (step, tell):
@@ -206,21 +207,30 @@ def publish(
                 step=terminal.pausing(step),
                 progress=tell,
             )
+        saved = _saved(release, save_as) if save_as is not None else ()
     except KeyboardInterrupt as error:
         raise _StoppedError("Interrupted.") from error
-    saved = release.save_table(save_as) if save_as is not None else ()
     for warning in release.warnings:
         print(f"incrowd: warning: {warning}", file=sys.stderr)
     certificate = release.certificate
     if as_json:
         known = certificate.model_dump(exclude_none=True)
         terminal.print_json({**known, "booked": release.booked, "empty": release.empty})
-        return int(release.empty)
+        return EMPTY if release.empty else DONE
     for line in results.published(release):
         print(line)
     for name in saved:
         print(f"Saved as the table {name}.")
-    return int(release.empty)
+    return EMPTY if release.empty else DONE
+
+
+def _saved(release: Release, name: str) -> tuple[str, ...]:
+    """The tables that rows were saved as; whatever fails says that the release is there."""
+    try:
+        return release.save_table(name)
+    except BaseException as error:
+        error.add_note(f"The release is there all the same, and counts: {release.folder}")
+        raise
 
 
 def _signing_key(path: Path | None) -> Any:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -28,18 +29,17 @@ from incrowd.engine.local.table import LocalTable, tally_of
 from incrowd.engine.local.text import refuse_duplicates
 from incrowd.engine.spark import classes
 from incrowd.engine.spark.cells import SURELY, approximately, coded_cells
-from incrowd.engine.spark.coarse import count_coarsely
+from incrowd.engine.spark.coarse import count_coarsely, look
 from incrowd.engine.spark.kinds import (
-    can_hash,
     can_order,
     canonical,
     plain,
     refuse_nested,
     sent_arrow,
-    sum_parts,
     whole,
 )
 from incrowd.engine.spark.session import told
+from incrowd.engine.spark.sums import RowSums
 from incrowd.engine.table import (
     Coder,
     Origin,
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from incrowd.engine.spark.engine import SparkEngine
 
 _MOST_VALUES = 20_000_000  # of one column, that this machine takes
-LARGE = 2_000_000  # rows from which a table is worth another look
+LARGE = 500_000  # rows from which a table is worth another look
 _FEW = 100_000  # rows that any machine holds
 _WRITTEN = 10_000_000  # rows of a table that this machine writes into one file
 
@@ -74,8 +74,10 @@ class SparkTable:
         self._frame = self._raw.select([whole(inner, self._kinds[name]) for name, inner in
                                         self._inner.items()])  # fmt: skip
         self._before: SparkTable | None = None  # the table that was read in another way
-        self._lock, self._sums = Lock(), ""
-        self._met: dict[str, pl.DataFrame] = {}  # the values of columns that were asked for
+        self._sums = RowSums(self._raw, self._kinds)
+        self._all: dict[str, pl.DataFrame] = {}  # all values of columns that were asked for
+        self._some: dict[str, pl.DataFrame] = {}  # and some of others
+        self._coarse: tuple[str, ...] = ()  # the columns of which coarse codes will be asked for
         self._few = False  # whether it surely has few rows
 
     @property
@@ -125,7 +127,9 @@ class SparkTable:
         """
         self._refuse_missing(columns)
         if coarse and self.rows() >= LARGE:
-            return self
+            same = copy(self)
+            same._coarse = tuple(columns)
+            return same
         names = list(dict.fromkeys(columns))
         inner = [self._inner[name] for name in names]
         return Gathered(self._frame.select(inner).toDF(*names), self)
@@ -137,23 +141,30 @@ class SparkTable:
     def raw_values(self, column: str) -> pl.DataFrame:
         """The distinct values of a column as they are on Spark, and in plain; looked for once."""
         inner = self.inner(column)
-        if column in self._met:
-            return self._met[column]
-        with told(f"find the values of the column '{column}'"):
+        if column in self._all:
+            return self._all[column]
+        with ThreadPoolExecutor(1) as beside, told(f"find the values of the column '{column}'"):
+            looked = beside.submit(look, self, self._coarse)
             frame = self._frame.select(inner).distinct().limit(_MOST_VALUES + 1).toArrow()
+            looked.result()
         if frame.num_rows > _MOST_VALUES:
             raise TooManyError(
                 f"The column '{column}' has more than {_MOST_VALUES:,} values, which is more than "
                 "one machine is to hold. Drop it, or make a coarser column of it."
             )
-        return self._meet(column, frame)
+        return self.meet(column, frame, whole=True)
 
-    def _meet(self, column: str, values: Any) -> pl.DataFrame:
-        """Remember the values of a column, given as an Arrow table."""
+    @property
+    def met(self) -> Mapping[str, pl.DataFrame]:
+        """The values of some columns that were met so far, as :meth:`raw_values` has them."""
+        return {**self._some, **self._all}
+
+    def meet(self, column: str, values: Any, *, whole: bool) -> pl.DataFrame:
+        """Remember values of a column, given as an Arrow table; ``whole`` if they are all."""
         raw = pl.from_arrow(values)
         assert isinstance(raw, pl.DataFrame)
         met = pl.DataFrame({"raw": raw.to_series(), "value": plain(values).to_series()})
-        self._met[column] = met
+        (self._all if whole else self._some)[column] = met
         return met
 
     def tallies(self, columns: Sequence[str]) -> Iterator[Tally]:
@@ -169,8 +180,10 @@ class SparkTable:
         self._refuse_missing(columns)
         self._refuse_many(columns)
         inner = [self._inner[name] for name in columns]
+        frame, summed = self.carrying(columns)
         with told("count the table"):
-            return self._frame.groupBy(*inner).agg(F.count(F.lit(1)).alias("rows")).toArrow()
+            found = frame.groupBy(*inner).agg(F.count(F.lit(1)).alias("rows"), *summed).toArrow()
+        return self.take_sums(found, "rows")
 
     def _refuse_many(self, columns: Sequence[str]) -> None:
         """Refuse tuples that are too many for this machine, by an approximate count first."""
@@ -302,20 +315,24 @@ class SparkTable:
         """
         if self._before is not None:
             return self._before.fingerprint(key)
-        with self._lock:
-            if not self._sums:
-                self._sums = self._summed()
-        return hmac.new(key, self._sums.encode(), "sha256").hexdigest()
+        return hmac.new(key, self._sums.text().encode(), "sha256").hexdigest()
 
-    def _summed(self) -> str:
-        kinds = [(name, kind.simpleString()) for name, kind in self._kinds.items()]
-        hashed = [F.col(c) for n, c in self._inner.items() if can_hash(self._kinds[n])]
-        # A null leaves a hash as it is, so where nulls stand is hashed besides.
-        nulls = [one.isNull() for one in hashed]
-        sums = sum_parts(F.xxhash64(*nulls, *hashed)) if hashed else []
-        with told("take the fingerprint of the table"):
-            found = self._raw.select(F.count(F.lit(1)), *sums).first()
-        return repr((kinds, list(found or ())))
+    def hash_when_counted(self) -> bool:
+        """Have the rows hashed in the pass that counts them next; not if they were read anew."""
+        if self._before is not None:
+            return False
+        self._sums.ask()
+        return True
+
+    def carrying(self, columns: Sequence[str]) -> tuple[DataFrame, list[Column]]:
+        """Some columns under their inner names, to be grouped, and what is to be summed besides."""
+        brought, summed = self._sums.carried()
+        chosen = [whole(self._inner[name], self._kinds[name]) for name in columns]
+        return self._raw.select(*chosen, *brought), summed
+
+    def take_sums(self, groups: Any, count: str) -> Any:
+        """Groups of all rows that were :meth:`carrying`, without what was summed besides."""
+        return self._sums.taken(groups, count)
 
     def respelled(self, spell: Callable[[str], str]) -> SparkTable:
         """The table with every text and every name of a column written in another way."""
@@ -403,18 +420,18 @@ class Gathered(SparkTable):
         return self._whole.rows()
 
     @cached_property
-    def _all(self) -> pl.DataFrame:
-        found = self._tuples(self._columns)
+    def _groups(self) -> pl.DataFrame:
+        found = self._whole._tuples(self._columns).rename_columns([*self._inner.values(), "rows"])
         for name, inner in self._inner.items():  # whoever asks for them later needs no other pass
             values = pa.table({inner: found.column(inner).unique()})
-            self._met[name] = self._whole._meet(name, values)
+            self._all[name] = self._whole.meet(name, values, whole=True)
         return plain(found)
 
     def _grouped(self, columns: Sequence[str]) -> pl.DataFrame:
         if self._many is not None:
             raise self._many
         try:
-            whole = self._all
+            whole = self._groups
         except TooManyError as error:
             self._many = error
             raise
