@@ -7,7 +7,8 @@ import pytest
 from support.scenes import by_column
 
 import incrowd as ic
-from incrowd.attacks import own
+from incrowd.attacks import own, trial
+from incrowd.attacks.scene import Scene
 from incrowd.measure.estimate import Attacked
 from incrowd.tasks.publish import Release
 
@@ -67,11 +68,10 @@ def test_intervals_of_slices_hold_together(monkeypatch: pytest.MonkeyPatch) -> N
     """Of many slices the best is often good by chance."""
     told = []
 
-    def tried(*scene: Any, **how: Any) -> Attacked:
+    def tried(scene: Scene, **how: Any) -> Attacked:
         told.append(how["confidence"])
-        return whole(*scene, **how)
+        return trial.tried(scene, **how)
 
-    whole = own.tried
     monkeypatch.setattr(own, "tried", tried)
     safe = {"method": "safe", "epsilon": 2.0, "delta": 1e-4}
     released(**safe, slices=[["age"], ["ill"]])
