@@ -10,7 +10,7 @@ def one_thread() -> AbstractContextManager[object]:
 
     Its threads wait for each other by turning in a loop. Where others use the processor, or where
     products are small, that takes far longer than the work: on two busy cores a product of 0.014 s
-    took 1 s. It holds for the whole process; where several threads ask for it at once, it may stay so.
+    took 1 s. It holds for the whole process; where several threads ask at once, it may stay so.
     """
     try:
         from threadpoolctl import threadpool_limits
