@@ -393,14 +393,16 @@ def _utility(
     whole: utility.Pair, quasi: int, target: str | None, held_out: Frequencies | None
 ) -> Utility:
     """Everything but the accuracy is about the generalised columns alone."""
-    pair = utility.Pair(
-        whole.names[:quasi],
-        merged(whole.original.codes[:, :quasi], whole.original.counts),
-        merged(whole.released.codes[:, :quasi], whole.released.counts),
-        whole.shares[:quasi],
-        whole.ordered[:quasi],
-        whole.noise,
-    )
+    pair = whole
+    if quasi < len(whole.names):
+        pair = utility.Pair(
+            whole.names[:quasi],
+            merged(whole.original.codes[:, :quasi], whole.original.counts),
+            merged(whole.released.codes[:, :quasi], whole.released.counts),
+            whole.shares[:quasi],
+            whole.ordered[:quasi],
+            whole.noise,
+        )
     accuracy = None
     if target is not None:
         accuracy = prediction.accuracy(whole, target=target, held_out=held_out)

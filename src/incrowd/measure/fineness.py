@@ -155,7 +155,8 @@ class _Pieces:
 
     def of(self, points: Codes) -> Places:
         """The piece that each position lies in."""
-        return np.searchsorted(self._edges, points, side="right") - 1
+        every = np.arange(int(points.max(initial=0)) + 1)
+        return (np.searchsorted(self._edges, every, side="right") - 1)[points]
 
     def of_label(self, label: int) -> slice:
         """The pieces of a label that is shown."""
