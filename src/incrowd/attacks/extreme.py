@@ -142,8 +142,7 @@ def at_ends(
     ]
     homes = [seen.class_of(table.codes) for table in tables]
     hits = [
-        sum(_held(seen, table, home, some, ends))
-        for table, home in zip(tables, homes, strict=True)
+        sum(_held(seen, table, home, some, ends)) for table, home in zip(tables, homes, strict=True)
     ]
     guessed = sum(_held(seen, tables[0], homes[0], some, np.array(inside)))
     return Estimate(

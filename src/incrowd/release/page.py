@@ -49,7 +49,7 @@ def _templates(package: str) -> jinja2.Environment:
 
 
 class _Compiled(jinja2.FileSystemBytecodeCache):
-    """Compiled templates, where Python keeps compiled modules: to compile takes longer than to draw.
+    """Compiled templates, where Python keeps compiled modules; to compile them takes long.
 
     Who may write there may write the package itself. Where nobody may, or Python was told not to
     write, they are compiled each time.
