@@ -21,7 +21,6 @@ from typing import Any, assert_never
 
 from incrowd.codes.hierarchy import ROOT, Hierarchy, HierarchyError, from_rows
 from incrowd.codes.values import Spans, canonical, iso_day, number
-from incrowd.spec import countries, icd, postcodes
 from incrowd.spec.arx import ArxRows, read_rows
 from incrowd.spec.hierarchies import (
     Countries,
@@ -63,10 +62,16 @@ def _built(
         case Dates() as declared:
             return _dates(declared, column.other)
         case Countries(codes=codes):
+            from incrowd.spec import countries
+
             return countries.hierarchy(codes, other=column.other)
         case Icd(version=version):
+            from incrowd.spec import icd
+
             return icd.hierarchy(version, other=column.other)
         case Postcodes(country=country):
+            from incrowd.spec import postcodes
+
             return postcodes.hierarchy(country, other=column.other)
         case Order() as declared:
             rows = _order_rows(declared)
