@@ -149,6 +149,10 @@ class Table(Protocol):
         """A keyed hash by which the same table is recognised."""
         ...
 
+    def hash_when_counted(self) -> bool:
+        """Whether the rows will be hashed by whatever counts them next: best ask for it after."""
+        ...
+
     def respelled(self, spell: Callable[[str], str]) -> Table:
         """The table with every text and every name of a column written in another way."""
         ...

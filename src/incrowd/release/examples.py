@@ -39,11 +39,23 @@ class Examples:
     of_slices: tuple[dict[str, str], ...] = ()
 
 
-def examples(products: Sequence[Product], source: Table) -> Examples:
-    """Some different rows among the first of the table, and what became of them in the first."""
+def some_rows(source: Table, names: Sequence[str]) -> list[list[object]]:
+    """Different rows among the first of a table, spread over their order."""
+    found = []
+    for tally in source.head(_LOOKED_AT).tallies(names):
+        orders = [list(map(reading_order, values)) for values in tally.values]
+        for codes in tally.codes.tolist():
+            order = [orders[at][code] for at, code in enumerate(codes)]
+            found.append((order, [tally.values[at][code] for at, code in enumerate(codes)]))
+    found.sort(key=itemgetter(0))
+    step = max(len(found) // ROWS, 1)
+    return [row for _, row in found[::step][:ROWS]]
+
+
+def examples(products: Sequence[Product], before: Sequence[Sequence[object]]) -> Examples:
+    """Some rows of the table, from :func:`some_rows`, and what became of them in the first."""
     product = products[0]
     names = product.original.names
-    before = _rows(source, names)
     local = product.shown.local
     after = _any(product, len(before)) if local else [_shown(product, row) for row in before]
     texts = [[canonical(value) for value in row] for row in before]
@@ -68,19 +80,6 @@ def in_words(recoded: Recoded) -> str:
         return f"{mask.length - level} of {mask.length} characters"
     labels = [label for label in hierarchy.labels[level][:-2] if label is not None]
     return f"{len(labels):,} groups, such as {labels[len(labels) // 2]}"
-
-
-def _rows(source: Table, names: Sequence[str]) -> list[list[object]]:
-    """Different rows among the first, spread over their order."""
-    found = []
-    for tally in source.head(_LOOKED_AT).tallies(names):
-        orders = [list(map(reading_order, values)) for values in tally.values]
-        for codes in tally.codes.tolist():
-            order = [orders[at][code] for at, code in enumerate(codes)]
-            found.append((order, [tally.values[at][code] for at, code in enumerate(codes)]))
-    found.sort(key=itemgetter(0))
-    step = max(len(found) // ROWS, 1)
-    return [row for _, row in found[::step][:ROWS]]
 
 
 def _shown(product: Product, row: Sequence[object]) -> list[str | None] | None:

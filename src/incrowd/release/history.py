@@ -116,16 +116,23 @@ class Recognised:
 
     def __init__(self, table: Table, ledger: Ledger | None, workers: ThreadPoolExecutor) -> None:
         self._ledger, self._history = ledger, History()
-        self._ours: Future[str] | None = None
+        self._table, self._workers = table, workers
         key = ledger.key() if ledger is not None else b""
         self._name = name_of(key) if ledger is not None else WITHOUT_LEDGER
-        if ledger is not None:
-            self._ours = workers.submit(table.fingerprint, key)
-        self._mark = workers.submit(table.fingerprint, self._history.key)
+        self._keys = {"history": self._history.key} | ({"ledger": key} if ledger else {})
+        self._marks: dict[str, Future[str]] = {}
+        if not table.hash_when_counted():
+            self._begin()
+
+    def _begin(self) -> None:
+        for name, key in self._keys.items():
+            if name not in self._marks:
+                self._marks[name] = self._workers.submit(self._table.fingerprint, key)
 
     def wait(self) -> None:
         """Have the fingerprints, or whatever prevents them, before anything is booked."""
-        for mark in filter(None, (self._ours, self._mark)):
+        self._begin()
+        for mark in self._marks.values():
             mark.result()
 
     def warnings(self, *, accounted: bool) -> tuple[str, ...]:
@@ -133,7 +140,7 @@ class Recognised:
         found = []
         if self._changed():
             found.append("The table has changed since its first release under this ledger.")
-        mark = self._mark.result()
+        mark = self._marks["history"].result()
         if self._history.earlier(mark, ledger=self._name):
             found.append(self._earlier(accounted))
         if not self._history.usable:
@@ -146,13 +153,13 @@ class Recognised:
     def remember(self, warned: tuple[str, ...], *, accounted: bool) -> tuple[str, ...]:
         """Remember that the table is released; a release that came in between is told of."""
         said = self._earlier(accounted)
-        late = self._history.remember(self._mark.result(), ledger=self._name)
+        late = self._history.remember(self._marks["history"].result(), ledger=self._name)
         return (said,) if late and said not in warned else ()
 
     def _changed(self) -> bool:
-        if self._ledger is None or self._ours is None:
+        if self._ledger is None:
             return False
-        return not self._ledger.recognises(self._ours.result())
+        return not self._ledger.recognises(self._marks["ledger"].result())
 
     def _earlier(self, accounted: bool) -> str:
         if self._ledger is not None:

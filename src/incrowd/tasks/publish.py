@@ -32,7 +32,7 @@ from incrowd.methods.registry import method_of
 from incrowd.privacy.events import Composition, Event
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.certificate import Certificate
-from incrowd.release.examples import Examples, examples
+from incrowd.release.examples import Examples, examples, some_rows
 from incrowd.release.folder import fill_both
 from incrowd.release.history import Recognised
 from incrowd.release.ledger import Ledger
@@ -241,6 +241,7 @@ def released(
             source = source.one_row_each(file.spec.unit.id, bits)
             counted = method.count(source)
         made = method.make(counted, Walk(bits, source.engine, step, progress))
+        before = workers.submit(some_rows, source, made.products[0].original.names)
         step("measure")
         evaluation, measured = made.measured()
         evaluation = evaluation.with_accuracy(classified(made, counted))
@@ -249,7 +250,7 @@ def released(
         step("write")
         certificate = write(draft, made, asked, private=bits.private, key=key, rehearsal=rehearsal)
         step("report")
-        seen = examples(made.products, source)
+        seen = examples(made.products, before.result())
         weak = weak_promises(asked, made.promise.epsilon, made.promise.delta)
         weak += expect(file, source).doubts() if file.spec.size is not None else []
         write_curator(

@@ -198,6 +198,10 @@ class LocalTable:
             codes.append(found.get_column("place").to_numpy())
         return parquet.in_order(codes)
 
+    def hash_when_counted(self) -> bool:
+        """Not here: rows are hashed beside the counting, by another core."""
+        return False
+
     def respelled(self, spell: Callable[[str], str]) -> LocalTable:
         """The table with every text and every name written in another way; each text once."""
         changes = []

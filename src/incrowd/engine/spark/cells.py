@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -22,7 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from incrowd.arrays import Codes
 from incrowd.codes.counted import Rest
 from incrowd.codes.frequency import Frequencies, merged
-from incrowd.engine.spark.kinds import sent_arrow
+from incrowd.engine.spark.lookup import Known, bundled
 from incrowd.engine.spark.session import told
 from incrowd.engine.spark.tasks import SUMS, Drawn, Rolled, task_bits
 from incrowd.engine.table import Coder, DrawnCells, Shows, TableError, TooManyError
@@ -35,7 +34,6 @@ CHANGED = (
     "The table changed while it was read: it has other rows than were counted. Publish a copy that "
     "stays as it is."
 )
-_BROADCAST = 2_000_000  # values that are sent to every executor
 SURELY = 1.2  # an approximate count may be off by a tenth, and more once in many
 _SOME = 200_000  # cells that stand for all where something is measured
 
@@ -50,18 +48,17 @@ def with_codes(table: SparkTable, columns: Sequence[str], coders: Mapping[str, C
 
     Each distinct value is coded once, here. Values and codes are sent as tables and joined.
     """
+    known = []
+    for name in columns:
+        met = table.raw_values(name)
+        codes = np.asarray(coders[name](met.get_column("value").to_list()), dtype=np.int32)
+        known.append(Known(table.inner(name), met.get_column("raw").to_arrow(), codes))
     frame = table.inside
-    for at, name in enumerate(columns):
-        known = table.raw_values(name)
-        codes = coders[name](known.get_column("value").to_list())
-        pairs = {
-            f"v{at}": known.get_column("raw").to_arrow(),
-            f"k{at}": pa.array(np.asarray(codes), type=pa.int32()),
-        }
-        sent = sent_arrow(frame.sparkSession, pairs)
-        sent = F.broadcast(sent) if len(known) <= _BROADCAST else sent
-        frame = frame.join(sent, F.col(table.inner(name)).eqNullSafe(F.col(f"v{at}")), "inner")
-    return frame
+    found: dict[str, Column] = {}
+    for bundle in bundled(known):
+        frame = bundle.joined(frame, "inner")
+        found |= bundle.codes()
+    return frame.withColumns({f"k{at}": found[one.inner] for at, one in enumerate(known)})
 
 
 def coded_cells(

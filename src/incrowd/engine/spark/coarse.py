@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from incrowd.arrays import Codes
 from incrowd.codes.frequency import Frequencies, merged
-from incrowd.engine.spark.kinds import plain, sent_arrow
+from incrowd.engine.spark.cells import CHANGED
+from incrowd.engine.spark.lookup import Bundle, Known, bundled, plain_values
 from incrowd.engine.spark.session import told
-from incrowd.engine.table import Coder, TooManyError
+from incrowd.engine.table import Coder, TableError, TooManyError
 
 if TYPE_CHECKING:
     from incrowd.engine.spark.table import SparkTable
@@ -31,41 +31,50 @@ def count_coarsely(
     table: SparkTable, columns: Sequence[str], coders: Mapping[str, Coder], most: int
 ) -> Frequencies:
     """Distinct tuples of codes with counts; raises :class:`TooManyError` beyond ``most``."""
-    inner = [table.inner(name) for name in columns]
-    frame, session = table.inside.select(*inner), table.inside.sparkSession
-    with told("look at some rows of the table"):
-        met = frame.limit(LOOKED_AT).select([F.collect_set(one) for one in inner]).toArrow()
+    inner = {table.inner(name): coders[name] for name in columns}
+    bundles = bundled(_looked_at(table, inner))
+    frame, summed = table.carrying(columns)
     keys = []
-    for at, (name, column) in enumerate(zip(columns, inner, strict=True)):
-        known = met.column(at).combine_chunks().flatten()
-        codes = pa.array(coders[name](_plain(known)), type=pa.int32())
-        sent = F.broadcast(sent_arrow(session, {f"v{at}": known, f"k{at}": codes}))
-        frame = frame.join(sent, F.col(column).eqNullSafe(F.col(f"v{at}")), "left")
-        new = F.when(F.col(f"k{at}").isNull(), F.col(column)).alias(f"r{at}")
-        keys += [F.col(f"k{at}"), new]
-    grouped = frame.groupBy(*keys).agg(F.count(F.lit(1)).alias("n"))
+    for at, bundle in enumerate(bundles):
+        frame = bundle.joined(frame, "left")
+        values = F.struct(*[one.inner for one in bundle.columns])
+        new = F.when(F.col(bundle.name).isNull(), values).alias(f"r{at}")
+        keys += [F.col(bundle.name), new]
+    grouped = frame.groupBy(*keys).agg(F.count(F.lit(1)).alias("n"), *summed)
     with told("count the table"):
         found = grouped.limit(most + 1).toArrow() if table.rows() > most else grouped.toArrow()
     if found.num_rows > most:
         raise TooManyError(f"The table has more than {most:,} distinct tuples.")
-    coded = [_codes(found, at, coders[name]) for at, name in enumerate(columns)]
+    found = table.take_sums(found, "n")
     counts = found.column("n").to_numpy().astype(np.int64)
-    return merged(np.column_stack(coded).astype(np.int32), counts)
+    if counts.sum() != table.rows():
+        raise TableError(CHANGED)
+    coded: dict[str, Codes] = {}
+    for at, bundle in enumerate(bundles):
+        coded |= _codes(bundle, found.column(bundle.name), found.column(f"r{at}"), inner)
+    return merged(np.column_stack([coded[one] for one in inner]), counts)
 
 
-def _codes(found: Any, at: int, coder: Coder) -> Codes:
-    """The codes of a column: those that were joined, and those of values that were not met."""
-    joined = found.column(f"k{at}").combine_chunks()
-    codes: Codes = joined.fill_null(0).to_numpy().copy()
+def _looked_at(table: SparkTable, coders: Mapping[str, Coder]) -> list[Known]:
+    """The values of each column in some rows, and their codes; a null is one of them."""
+    some = table.inside.select(*coders).limit(LOOKED_AT)
+    with told("look at some rows of the table"):
+        met = some.select([F.collect_set(F.struct(one)) for one in coders]).toArrow()
+    found = []
+    for at, (one, coder) in enumerate(coders.items()):
+        values = met.column(at).combine_chunks().flatten().field(0)
+        found.append(Known(one, values, np.asarray(coder(plain_values(values)), dtype=np.int32)))
+    return found
+
+
+def _codes(bundle: Bundle, numbers: Any, raw: Any, coders: Mapping[str, Coder]) -> dict[str, Codes]:
+    """The codes of some columns: those that were joined, and those of tuples that were new."""
+    joined = numbers.combine_chunks()
+    codes = bundle.read(joined.fill_null(0).to_numpy())
     new = np.flatnonzero(joined.is_null().to_numpy(zero_copy_only=False))
     if len(new):
-        values = found.column(f"r{at}").combine_chunks().take(pa.array(new)).dictionary_encode(
-            null_encoding="encode"
-        )  # fmt: skip
-        codes[new] = coder(_plain(values.dictionary))[values.indices.to_numpy()]
+        rows = raw.combine_chunks().take(pa.array(new))
+        for at, (one, found) in enumerate(codes.items()):
+            values = rows.field(at).dictionary_encode(null_encoding="encode")
+            found[new] = coders[one](plain_values(values.dictionary))[values.indices.to_numpy()]
     return codes
-
-
-def _plain(values: Any) -> list[object]:
-    held: pl.Series = plain(pa.table({"x": values})).to_series()
-    return held.to_list()

@@ -82,7 +82,7 @@ class SparkEngine:
             return self.sent(LOCAL.open(source, sheet=sheet, header=header).frame())
         found = self._read(os.fspath(source), folder, delimiter, sheet, header)
         with told(f"Cannot read '{source}'"):
-            if not empty and found.inside.isEmpty():
+            if not empty and found.rows() == 0:  # which is asked for anyway, and remembered
                 name = Path(source).name
                 raise TableError(f"The file '{name}' has a header but no rows.")
         return found

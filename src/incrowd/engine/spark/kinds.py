@@ -72,14 +72,6 @@ def canonical(column: Column) -> Column:
     return F.when(text != "", found)
 
 
-def sum_parts(hashed: Column) -> list[Column]:
-    """The sums over all rows of 64-bit hashes, in parts of 24 bits: no sum can overflow."""
-    return [
-        F.sum(F.shiftrightunsigned(hashed, at).bitwiseAND(F.lit((1 << 24) - 1)))
-        for at in (0, 24, 48)
-    ]
-
-
 def sent(session: Any, frame: pl.DataFrame) -> Any:
     """A frame of this machine as a data frame of Spark, kind by kind."""
     plainer = []

@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -30,16 +29,15 @@ from incrowd.engine.spark import classes
 from incrowd.engine.spark.cells import SURELY, approximately, coded_cells
 from incrowd.engine.spark.coarse import count_coarsely
 from incrowd.engine.spark.kinds import (
-    can_hash,
     can_order,
     canonical,
     plain,
     refuse_nested,
     sent_arrow,
-    sum_parts,
     whole,
 )
 from incrowd.engine.spark.session import told
+from incrowd.engine.spark.sums import RowSums
 from incrowd.engine.table import (
     Coder,
     Origin,
@@ -74,7 +72,7 @@ class SparkTable:
         self._frame = self._raw.select([whole(inner, self._kinds[name]) for name, inner in
                                         self._inner.items()])  # fmt: skip
         self._before: SparkTable | None = None  # the table that was read in another way
-        self._lock, self._sums = Lock(), ""
+        self._sums = RowSums(self._raw, self._kinds)
         self._met: dict[str, pl.DataFrame] = {}  # the values of columns that were asked for
         self._few = False  # whether it surely has few rows
 
@@ -169,8 +167,10 @@ class SparkTable:
         self._refuse_missing(columns)
         self._refuse_many(columns)
         inner = [self._inner[name] for name in columns]
+        frame, summed = self.carrying(columns)
         with told("count the table"):
-            return self._frame.groupBy(*inner).agg(F.count(F.lit(1)).alias("rows")).toArrow()
+            found = frame.groupBy(*inner).agg(F.count(F.lit(1)).alias("rows"), *summed).toArrow()
+        return self.take_sums(found, "rows")
 
     def _refuse_many(self, columns: Sequence[str]) -> None:
         """Refuse tuples that are too many for this machine, by an approximate count first."""
@@ -302,20 +302,24 @@ class SparkTable:
         """
         if self._before is not None:
             return self._before.fingerprint(key)
-        with self._lock:
-            if not self._sums:
-                self._sums = self._summed()
-        return hmac.new(key, self._sums.encode(), "sha256").hexdigest()
+        return hmac.new(key, self._sums.text().encode(), "sha256").hexdigest()
 
-    def _summed(self) -> str:
-        kinds = [(name, kind.simpleString()) for name, kind in self._kinds.items()]
-        hashed = [F.col(c) for n, c in self._inner.items() if can_hash(self._kinds[n])]
-        # A null leaves a hash as it is, so where nulls stand is hashed besides.
-        nulls = [one.isNull() for one in hashed]
-        sums = sum_parts(F.xxhash64(*nulls, *hashed)) if hashed else []
-        with told("take the fingerprint of the table"):
-            found = self._raw.select(F.count(F.lit(1)), *sums).first()
-        return repr((kinds, list(found or ())))
+    def hash_when_counted(self) -> bool:
+        """Have the rows hashed in the pass that counts them next; not if they were read anew."""
+        if self._before is not None:
+            return False
+        self._sums.ask()
+        return True
+
+    def carrying(self, columns: Sequence[str]) -> tuple[DataFrame, list[Column]]:
+        """Some columns under their inner names, to be grouped, and what is to be summed besides."""
+        brought, summed = self._sums.carried()
+        chosen = [whole(self._inner[name], self._kinds[name]) for name in columns]
+        return self._raw.select(*chosen, *brought), summed
+
+    def take_sums(self, groups: Any, count: str) -> Any:
+        """Groups of all rows that were :meth:`carrying`, without what was summed besides."""
+        return self._sums.taken(groups, count)
 
     def respelled(self, spell: Callable[[str], str]) -> SparkTable:
         """The table with every text and every name of a column written in another way."""
@@ -404,7 +408,7 @@ class Gathered(SparkTable):
 
     @cached_property
     def _all(self) -> pl.DataFrame:
-        found = self._tuples(self._columns)
+        found = self._whole._tuples(self._columns).rename_columns([*self._inner.values(), "rows"])
         for name, inner in self._inner.items():  # whoever asks for them later needs no other pass
             values = pa.table({inner: found.column(inner).unique()})
             self._met[name] = self._whole._meet(name, values)

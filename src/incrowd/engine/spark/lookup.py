@@ -1,0 +1,107 @@
+"""Values become codes on Spark: known values are sent with their codes, as tables, and joined.
+
+Columns of few values are looked up together, as a join for each costs more than what follows. No
+value stands in a plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from incrowd.arrays import Codes
+from incrowd.engine.spark.kinds import plain, sent_arrow
+
+_TOGETHER = 4096  # tuples of values that are looked up at once
+_BROADCAST = 2_000_000  # of them, that are sent to every executor
+
+
+@dataclass(frozen=True)
+class Known:
+    """Values of a column, as they are on Spark, with their codes."""
+
+    inner: str
+    values: Any  # of Arrow
+    codes: Codes
+
+    @property
+    def width(self) -> int:
+        """More than any of the codes."""
+        return int(self.codes.max(initial=0)) + 1
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """Columns that are looked up together. Their codes are one number, in the column ``name``."""
+
+    columns: tuple[Known, ...]
+    name: str
+
+    @property
+    def _widths(self) -> tuple[int, ...]:
+        return tuple(one.width for one in self.columns)
+
+    def joined(self, frame: DataFrame, how: str) -> DataFrame:
+        """Rows with the number of their codes: all rows, ``left``, or those ``inner`` with one."""
+        places = np.indices([len(one.values) for one in self.columns])
+        places = places.reshape(len(self.columns), -1)
+        codes = [one.codes[at] for one, at in zip(self.columns, places, strict=True)]
+        known = {self.name: pa.array(np.ravel_multi_index(codes, self._widths))}
+        same = []
+        for one, at in zip(self.columns, places, strict=True):
+            known[f"v{one.inner}"] = one.values.take(pa.array(at))
+            same.append(_alike(one.inner, f"v{one.inner}", nulls=one.values.null_count > 0))
+        sent = sent_arrow(frame.sparkSession, known)
+        sent = F.broadcast(sent) if places.shape[1] <= _BROADCAST else sent
+        return frame.join(sent, reduce(and_, same), how)
+
+    def codes(self) -> dict[str, Column]:
+        """The code of each column, on Spark, from the number."""
+        found, below = {}, 1
+        for one in reversed(self.columns):
+            found[one.inner] = F.expr(f"cast({self.name} div {below} % {one.width} as int)")
+            below *= one.width
+        return found
+
+    def read(self, numbers: Any) -> dict[str, Codes]:
+        """The code of each column, here, from an array of numbers."""
+        codes = np.unravel_index(numbers, self._widths)
+        pairs = zip(self.columns, codes, strict=True)
+        return {one.inner: found.astype(np.int32) for one, found in pairs}
+
+
+def bundled(columns: Sequence[Known]) -> list[Bundle]:
+    """Columns of few values together, as long as their tuples are few."""
+    bundles: list[list[Known]] = []
+    size = _TOGETHER + 1
+    for one in sorted(columns, key=lambda one: len(one.values)):
+        size *= max(len(one.values), 1)
+        if size > _TOGETHER:
+            bundles.append([])
+            size = max(len(one.values), 1)
+        bundles[-1].append(one)
+    return [Bundle(tuple(some), f"b{number}") for number, some in enumerate(bundles)]
+
+
+def plain_values(values: Any) -> list[object]:
+    """Values of Arrow as the local engine has them."""
+    held: pl.Series = plain(pa.table({"x": values})).to_series()
+    return held.to_list()
+
+
+def _alike(column: str, other: str, *, nulls: bool) -> Column:
+    """Whether two columns have the same value; ``nulls`` are alike only where they can be met.
+
+    Spark looks up what is equal faster than what is equal or null on both sides.
+    """
+    one, two = F.col(column), F.col(other)
+    return one.eqNullSafe(two) if nulls else one == two

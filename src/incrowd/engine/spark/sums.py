@@ -1,0 +1,89 @@
+"""By what a table on Spark is recognised: sums over all rows of their hashes, in any order.
+
+They cost a pass over all columns, unless they are asked for before the table is counted: then each
+group of rows carries its part of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from threading import Lock
+from typing import Any
+
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import types as T  # noqa: N812
+
+from incrowd.engine.spark.kinds import can_hash
+from incrowd.engine.spark.session import told
+
+_BITS = 24  # of a hash in each part: no sum over less than 2**39 rows can overflow
+_PARTS = {f"s{start}": start for start in range(0, 64, _BITS)}
+_HASH = "h"
+
+
+class RowSums:
+    """The sums of a data frame as it was read; found once, in a pass of their own or on the way."""
+
+    def __init__(self, raw: DataFrame, kinds: Mapping[str, T.DataType]) -> None:
+        self._raw, self._kinds = raw, dict(kinds)
+        self._lock, self._found, self._asked = Lock(), "", False
+
+    def ask(self) -> None:
+        """Let whoever groups the rows next carry the sums with them."""
+        self._asked = True
+
+    def carried(self) -> tuple[list[Column], list[Column]]:
+        """What each row brings to a grouping, of the columns as they were read; and aggregates.
+
+        Nothing where nobody asked, or where the sums are known.
+        """
+        if not self._asked or self._found or not self._hashed():
+            return [], []
+        return [self._hash().alias(_HASH)], _parts(F.col(_HASH))
+
+    def taken(self, groups: Any, count: str) -> Any:
+        """All groups, as an Arrow table, without the sums that they brought, which are kept.
+
+        ``count`` is the column that says how many rows each of them has.
+        """
+        if not set(_PARTS) <= set(groups.column_names):
+            return groups
+        rows = pc.sum(groups.column(count)).as_py() or 0
+        sums = [pc.sum(groups.column(name)).as_py() for name in _PARTS]
+        with self._lock:
+            self._found = self._told([rows, *sums])
+        return groups.drop_columns(list(_PARTS))
+
+    def text(self) -> str:
+        """The sums, and names and kinds of the columns."""
+        with self._lock:
+            if not self._found:
+                parts = _parts(self._hash()) if self._hashed() else []
+                with told("take the fingerprint of the table"):
+                    found = self._raw.select(F.count(F.lit(1)), *parts).first()
+                self._found = self._told(list(found or ()))
+            return self._found
+
+    def _told(self, sums: list[int]) -> str:
+        kinds = [(name, kind.simpleString()) for name, kind in self._kinds.items()]
+        return repr((kinds, sums))
+
+    def _hashed(self) -> list[Column]:
+        known = zip(self._raw.columns, self._kinds.values(), strict=True)
+        return [F.col(inner) for inner, kind in known if can_hash(kind)]
+
+    def _hash(self) -> Column:
+        # A null leaves a hash as it is, so where nulls stand is hashed besides.
+        hashed = self._hashed()
+        return F.xxhash64(*[one.isNull() for one in hashed], *hashed)
+
+
+def _parts(hashed: Column) -> list[Column]:
+    """The sums over all rows of 64-bit hashes, in parts."""
+    part = F.lit((1 << _BITS) - 1)
+    return [
+        F.sum(F.shiftrightunsigned(hashed, start).bitwiseAND(part)).alias(name)
+        for name, start in _PARTS.items()
+    ]
