@@ -216,7 +216,6 @@ def released(
     # Loading what draws the report goes beside the reading, hashing the table beside the counting.
     workers = ThreadPoolExecutor(4)
     workers.submit(import_module, "incrowd.release.report")
-    workers.submit(prepared, file.spec)
     source = open_for(file, table, engine=engine)
     _refuse_unfit(file.spec, source)
     with (
@@ -224,6 +223,7 @@ def released(
         fill_both(output, curator) as (draft, private),
         workers,
     ):
+        workers.submit(prepared, file.spec)
         recognised = None if rehearsal else Recognised(source, ledger, workers)
         step("count")
         counted = method.count(source)
