@@ -68,7 +68,7 @@ class Step:
             return "stopped"
         if self.traceback:
             return "fault"
-        return {0: "done", 1: "no", 2: "refused"}.get(self.status, "fault")
+        return {0: "done", 1: "no", 2: "refused", 4: "empty"}.get(self.status, "fault")
 
     @property
     def message(self) -> str:

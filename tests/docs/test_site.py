@@ -18,6 +18,7 @@ LOADED = re.compile(
     r"""(?:src|href)="(?:https?:)?//""",
 )
 IN_STYLES = re.compile(r"""(?:url\(|@import)\s*["']?(?:https?:)?//""")
+TESTS = re.compile(r'href="([./]*/tests/[\w/]+\.html)#(\w+)"')
 
 
 def test_it_is_built_without_a_complaint(site: Build) -> None:
@@ -37,6 +38,18 @@ def test_nothing_is_loaded_from_elsewhere(site: Build) -> None:
     assert LOADED.search('<script src="https://cdn.example.org/x.js">')
 
 
+def test_every_test_that_is_named_is_a_link_to_its_source(site: Build) -> None:
+    links = [
+        (page.parent / path, name)
+        for page in (site.pages / "proofs").glob("*.html")
+        for path, name in TESTS.findall(page.read_text(encoding="utf-8"))
+    ]
+    assert len(links) > 50
+    for file, name in links:
+        assert f'<span id="{name}"></span>' in file.read_text(encoding="utf-8"), name
+    assert "def test_counts" not in (site.pages / "searchindex.js").read_text(encoding="utf-8")
+
+
 @pytest.fixture
 def page(chromium: Browser) -> Iterator[Page]:
     """A page that fails if anything but files is asked for."""
@@ -49,8 +62,9 @@ def page(chromium: Browser) -> Iterator[Page]:
 
 
 def test_it_works_from_the_file_system_and_keeps_nobody_out(site: Build, page: Page) -> None:
-    for name in ("index.html", "reference/spec.html", "understand/releases.html"):
-        page.goto((site.pages / name).as_uri())
+    names = ("index", "reference/spec", "tests/privacy/test_class_noise", "understand/releases")
+    for name in names:
+        page.goto((site.pages / f"{name}.html").as_uri())
         assert accessible(page) == []
     page.emulate_media(color_scheme="dark")
     assert accessible(page) == []

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from incrowd.arrays import Codes
-from incrowd.engine.spark import coarse
+from incrowd.engine.spark import coarse, lookup, sums
 from incrowd.engine.spark import table as module
 from incrowd.engine.spark.engine import SparkEngine
-from incrowd.engine.table import TooManyError
+from incrowd.engine.table import Coder, TooManyError
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark_session")]
 COLUMNS: dict[str, Sequence[object]] = {"a": ["x", "y", "x", None], "b": [1, 2, 1, 2]}
@@ -54,8 +54,9 @@ def test_values_of_counted_columns_are_not_looked_for_again(
     assert counted == asked != []
 
 
+@pytest.mark.parametrize("together", [1, 4096])
 def test_coarse_codes_are_counted_in_one_pass_whatever_a_first_look_has_met(
-    monkeypatch: pytest.MonkeyPatch,
+    together: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draw = np.random.default_rng(3)
     numbers = [None if x == 3 else float(x) for x in draw.integers(0, 50, 400)]
@@ -69,10 +70,11 @@ def test_coarse_codes_are_counted_in_one_pass_whatever_a_first_look_has_met(
     expected = SparkEngine().from_columns(people).gathered(["a", "b"]).count(["a", "b"], tens)
     monkeypatch.setattr(module, "LARGE", 1)
     monkeypatch.setattr(coarse, "LOOKED_AT", 20)
+    monkeypatch.setattr(lookup, "_TOGETHER", together)
     for most in (1000, 100, 10):  # beyond the first, they are counted there; beyond all, refused
         table = SparkEngine(most_tuples=most).from_columns(people)
         gathered = table.gathered(["a", "b"], coarse=True)
-        assert gathered is table
+        assert type(gathered) is type(table)
         if most == 10:
             with pytest.raises(TooManyError):
                 gathered.count(["a", "b"], tens)
@@ -80,4 +82,34 @@ def test_coarse_codes_are_counted_in_one_pass_whatever_a_first_look_has_met(
         found = gathered.count(["a", "b"], tens)
         assert found.codes.tolist() == expected.codes.tolist()
         assert found.counts.tolist() == expected.counts.tolist()
-    assert table.gathered(["a"]) is not table
+    assert type(table.gathered(["a"])) is not type(table)
+
+
+def test_the_hash_that_is_taken_with_the_counts_is_that_of_a_pass_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    draw = np.random.default_rng(4)
+    people: dict[str, Sequence[object]] = {
+        "a": [None if x == 3 else str(x) for x in draw.integers(0, 9, 300)],
+        "b": [float("nan") if x == 1 else float(x) for x in draw.integers(0, 5, 300)],
+        "id": list(range(300)),
+    }
+    coder: Coder = lambda met: np.array([int(float(str(x or 0))) for x in met], np.int32)  # noqa: E731
+    same = {"a": coder, "b": coder}
+    alone = SparkEngine().from_columns(people)
+    mark = alone.fingerprint(b"key")
+    for large in (1, 1000):  # grouped by codes, and by values
+        monkeypatch.setattr(module, "LARGE", large)
+        table = SparkEngine().from_columns(people)
+        assert table.hash_when_counted()
+        counted = table.gathered(["a", "b"], coarse=True).count(["a", "b"], same)
+        assert counted.counts.sum() == 300
+        with monkeypatch.context() as without:
+            without.setattr(sums, "told", None)  # so that another pass would fail
+            assert table.fingerprint(b"key") == mark
+    people["id"] = [*range(299), 7]
+    other = SparkEngine().from_columns(people)
+    assert other.hash_when_counted()
+    other.gathered(["a", "b"]).count(["a", "b"], same)
+    assert other.fingerprint(b"key") != mark
+    assert not alone.reread({"a": lambda value: value}).hash_when_counted()

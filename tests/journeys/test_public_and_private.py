@@ -20,6 +20,8 @@ from support.releases import files, forge
 from support.seam import PinnedRandomness
 
 import incrowd as ic
+from incrowd.engine import source
+from incrowd.engine.table import TableError
 from incrowd.errors import IncrowdError
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release import formulas
@@ -234,9 +236,10 @@ def test_an_empty_release_is_said_to_be_one(tmp_path: Path) -> None:
     book.set_budget(epsilon=3, delta=1e-5)
     publishing = ["publish", str(tmp_path / "spec.json"), "--ledger", str(book.path), "-o"]
     done = command(*publishing, str(tmp_path / "out"))
-    assert done.returncode == 1
+    assert done.returncode == 4  # a refusal, which spends nothing, is 1
     expected = done.stdout.partition("Published")[0]
-    assert expected.startswith("To show these levels in nine rows of ten")
+    assert expected.startswith("Expected: rows in crowds of about 19 people alike, or more.")
+    assert expected.count("\n") == 1
     assert done.stdout.removeprefix(expected).startswith(
         "Published and booked, but empty: do not repeat"
     )
@@ -248,9 +251,16 @@ def test_an_empty_release_is_said_to_be_one(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "out.curator" / "evaluation.json").read_text())[
         "detail_by_column"
     ] == {"x": 0.0}
-    known = json.loads(command(*publishing, str(tmp_path / "two"), "--json").stdout)
-    assert (known["booked"], known["empty"]) == (True, True)
+    second = command(*publishing, str(tmp_path / "two"), "--json")
+    known = json.loads(second.stdout)
+    assert (known["booked"], known["empty"], second.returncode) == (True, True, 4)
+    book.set_budget(epsilon=2, delta=1e-5)
+    refused = command(*publishing, str(tmp_path / "refused"), "--json")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert not (tmp_path / "refused").exists()
+    assert len(book.spends()) == 2
     alone = command("publish", str(tmp_path / "spec.json"), "-o", str(tmp_path / "three"))
+    assert alone.returncode == 4
     said = alone.stdout.removeprefix(expected)
     assert said.startswith("Published, but empty: do not repeat")  # nothing is booked
 
@@ -299,6 +309,32 @@ def test_an_empty_release_by_chance_is_called_so(tmp_path: Path) -> None:
 
 
 # Endings -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(TableError("No room."), 2), (KeyboardInterrupt(), 130)]
+)
+def test_what_fails_after_the_release_says_that_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, status: int
+) -> None:
+    """Rows that cannot be saved as a table of a catalogue were released all the same."""
+
+    def fails(_self: Release, _name: str) -> tuple[str, ...]:
+        raise error
+
+    class Free:
+        def refuse_name(self, name: str) -> None:
+            assert name == "shown"
+
+    monkeypatch.setattr(Release, "save_table", fails)
+    monkeypatch.setattr(source, "catalogue", lambda _engine: Free())
+    (tmp_path / "spec.json").write_text(json.dumps({"table": "t.parquet", **SPEC}))
+    TABLE.write_parquet(tmp_path / "t.parquet")
+    out = tmp_path / "out"
+    done = command("publish", str(tmp_path / "spec.json"), "-o", str(out), "--table", "shown")
+    assert done.returncode == status
+    assert f"The release is there all the same, and counts: {out}" in done.stderr
+    assert verify(out) == []
 
 
 @pytest.mark.parametrize("step", ["count", "draw", "write"])

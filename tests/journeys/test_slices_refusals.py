@@ -74,7 +74,7 @@ def test_what_cannot_be_sliced_is_refused_before_the_spend(
         ("epsilon: 1", f"{DECLARED}, scheme: search", "needs both 'epsilon' and 'delta'"),
         ("epsilon: 1", f"{CHOSEN}, scheme: fixed", "need both 'epsilon' and 'delta'"),
         ("delta: 1.0e-6", f"{CHOSEN}, scheme: fixed", "need both 'epsilon' and 'delta'"),
-        ("epsilon: 1", f"{DECLARED}, scheme: fixed", "needs epsilon and delta"),
+        ("epsilon: 1", f"{DECLARED}, scheme: fixed", "needs 'epsilon' and 'delta' under"),
         ("epsilon: 0.00002, delta: 1.0e-3", f"{CHOSEN}, beta: 0.1", "at least a millionth"),
         (
             "epsilon: 0.00002, delta: 1.0e-3",

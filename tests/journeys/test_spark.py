@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 from pyspark.sql import SparkSession
+from support.cli import command
 
-from incrowd.engine.source import local_engine, open_table
+from incrowd.engine.source import local_engine, open_for, open_table
 from incrowd.engine.spark.engine import SparkEngine
 from incrowd.engine.table import TooManyError
 from incrowd.errors import IncrowdError
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
+from incrowd.spec.file import load
 from incrowd.tasks.attack import attack
 from incrowd.tasks.check import check
 from incrowd.tasks.evaluate import evaluate
@@ -276,3 +278,25 @@ def test_the_ledger_knows_the_table_in_any_order(
         )
     }
     assert len(others - marks) == 6
+
+
+def test_a_spec_is_drafted_for_a_table_of_the_catalogue(
+    spark_session: SparkSession, engine: SparkEngine, tmp_path: Path
+) -> None:
+    """What is guessed is what a local file of the same rows gives; its name stays its name."""
+    people = {name: PEOPLE[name] for name in ("person", "age")}
+    engine.from_columns(people).frame().createOrReplaceTempView("drafted_people")
+    local_engine().from_columns(people).write(tmp_path / "people.parquet")
+    there, here = tmp_path / "there.yaml", tmp_path / "here.yaml"
+    done = command("init", "drafted_people", "-o", str(there), "--engine", "spark")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert command("init", str(tmp_path / "people.parquet"), "-o", str(here)).returncode == 0
+    text = there.read_text(encoding="utf-8")
+    assert "\ntable: drafted_people\n" in text
+    assert text == here.read_text(encoding="utf-8").replace("people.parquet", "drafted_people")
+    assert open_for(load(there), engine=engine).columns == tuple(people)
+    lost = command("init", "drafted_people", "-o", str(tmp_path / "lost.yaml"))
+    assert lost.returncode == 2
+    assert "no file 'drafted_people'" in lost.stderr
+    assert "--engine spark" in lost.stderr
+    assert not (tmp_path / "lost.yaml").exists()

@@ -11,6 +11,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from incrowd.privacy import pld
 from incrowd.privacy.accountant import Accountant, BasicAccountant
@@ -26,6 +27,7 @@ from incrowd.privacy.events import (
     Selection,
 )
 from incrowd.privacy.profile import of_guarantee, of_safe_release, sampled
+from incrowd.privacy.rounded import people_alike
 
 mp = mpmath.mpf
 
@@ -166,3 +168,16 @@ def test_a_delta_is_at_most_one() -> None:
     for event in (Selection(50.0), Mechanism(60.0, 0.5), SafeRelease(1, 1 - 2**-53)):
         assert Accountant(event).delta(epsilon=0.0) <= 1.0
         assert Accountant(Sampled(event, 0.999)).delta(epsilon=0.0) <= 1.0
+
+
+def test_a_crowd_in_people_is_shown_at_least_as_often_as_not() -> None:
+    """P[B(n, beta) >= k] >= 1/2 at the crowd k / beta rounded up; rounded down, not always."""
+    less = []
+    for k in (1, 2, 5, 17, 60, 300):
+        for beta in (0.01, 0.1, 0.2537, 0.3, 0.5, 0.7, 0.9, 0.99):
+            crowd = people_alike(k / beta)
+            assert binom.sf(k - 1, crowd, beta) >= 0.5
+            if binom.sf(k - 1, crowd - 1, beta) < 0.5:
+                less.append((k, beta))
+    assert (17, 0.9) in less
+    assert people_alike(3 / 0.1) == 30

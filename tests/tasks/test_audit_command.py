@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from pathlib import Path
 
@@ -136,5 +138,12 @@ def test_at_the_command_line_a_leak_is_a_no(table: Path) -> None:
     assert done.returncode == 1, done.stderr
     assert '"above": true' in done.stdout
     assert '"claim_delta": 0.001' in done.stdout
+    asked = ["audit", "--command", "cp {input} {output}", "--table", str(table), "--claim", "1"]
+    by_number = json.loads(command(*asked, "--runs", "60", "--json").stdout)
+    # Of six runs four test, some are put away, and every core makes six at least.
+    most = max(60, 6 * (os.cpu_count() or 1))
+    assert all(25 <= tested <= most for tested in by_number["runs"])
+    few = command(*asked, "--runs", "1")
+    assert (few.returncode, "'runs' parameter must be an integer" in few.stderr) == (2, True)
     alone = command("audit", "spec.yaml", "--claim-delta", "0.001")
     assert "--claim-delta are for --command" in alone.stderr

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import polars as pl
 import pytest
 from support.cli import command
@@ -13,9 +15,13 @@ from support.cli import command
 from incrowd.engine.source import open_table
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
+from incrowd.methods.registry import method_of
+from incrowd.privacy.plan import plan
+from incrowd.release.crowd import crowd_of
 from incrowd.spec.file import SpecFile, parse
 from incrowd.tasks.check import check
 from incrowd.tasks.expect import Expectation, expect, expect_by
+from incrowd.tasks.promise import promised
 
 pytestmark = pytest.mark.usefixtures("settled_once", "quick")
 
@@ -62,11 +68,34 @@ def test_without_a_size_it_says_how_many_people_it_takes() -> None:
     assert lines[0].startswith("To show something of every column in nine rows of ten, it takes")
     assert "spread evenly" in lines[0]
     assert "1/i as frequent" in lines[1]
-    assert f"crowds of about {found.crowd:,.0f} or more" in lines[2]
+    assert f"crowds of about {found.people:,} or more" in lines[2]
     assert "'size: NUMBER'" in lines[2]
     assert not found.doubtful
     assert all(one.rows is None and one.empty is None for one in found.each)
     assert found.each[0].told.keys() == {"sex", "age", "zip", "job"}
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.5, 1e-6), (2.0, 1e-5)])
+@pytest.mark.parametrize("draw", ["sample", "counts"])
+def test_a_crowd_is_the_number_of_people_that_plan_says(
+    draw: Any, epsilon: float, delta: float
+) -> None:
+    """Of a scheme that is fixed, since plan knows no search; where a coin decides, both sides."""
+    levels = "levels: {sex: 0, age: 1, zip: 4, job: 1}"
+    asked = f"epsilon: {epsilon}, delta: {delta:.1e}, draw: {draw}, {levels}"
+    number = expect(spec(asked), untouchable()).people
+    planned = plan(epsilon=epsilon, delta=delta, draw=draw)
+    assert re.search(rf"[Aa] crowd of {number} people ", planned.words())
+    assert crowd_of(promised(spec(asked), untouchable()).crowd).people == number
+
+
+def test_the_crowd_is_of_the_larger_noise_and_rounded_up() -> None:
+    levels = "levels: {sex: 0, age: 1, zip: 4, job: 1}"
+    for draw, said in (("sample", 56), ("counts", 19)):
+        file = spec(f"{SAFE}, draw: {draw}, {levels}")
+        assert expect(file).people == said
+        assert method_of(file).settled.likely(np.array([float(said)]))[0] > 0.5
+    assert expect(spec(f"{SAFE}, {levels}, already_sampled: 0.1, draw: sample")).people == 36
 
 
 @pytest.mark.parametrize("release", [SAFE, f"{SAFE}, draw: sample", "method: k-anonymity, k: 5"])
@@ -112,7 +141,7 @@ def test_few_people_are_told_that_nothing_would_be_shown() -> None:
         assert found.doubtful
         assert all(one.empty is not None and one.empty > 0.5 for one in found.each)
         assert words(found).count(": nothing would be shown (") == 2
-        assert f"crowds of about {found.crowd:,.0f} or more" in words(found)
+        assert f"crowds of about {found.people:,} or more" in words(found)
         assert "fewer columns" in words(found)
 
 
@@ -242,14 +271,41 @@ def written(folder: Path, release: str, size: object) -> Path:
 @pytest.mark.parametrize("size", [None, 600, "public"])
 def test_the_commands_say_it(tmp_path: Path, size: object) -> None:
     path = written(tmp_path, "method: k-anonymity, k: 5", size)
-    lines = list(expect(parse(path.read_text(), path=path), open_table(people(600))).lines())
+    found = expect(parse(path.read_text(), path=path), open_table(people(600)))
     checked = command("check", str(path), columns=1000)
     done = command("publish", str(path), "-o", str(tmp_path / "out"), columns=1000)
     assert done.returncode == 0, done.stderr
-    for line in lines:
+    for line in found.lines():
         assert f"expect: {line}" in checked.stdout
-        assert line in done.stdout
+    first, second = done.stdout.splitlines()[:2]
+    assert first == f"{found.summary()} (More: incrowd check {path})"
+    assert second.startswith("Published ")
     assert ("600 people" in done.stdout) == (size is not None)
+
+
+def test_the_summary_is_one_sentence_of_both_assumptions() -> None:
+    levels = "levels: {sex: 0, age: 2, zip: 4, job: 1}"
+    assert expect(spec()).summary() == (
+        "Expected: rows in crowds of about 19 people alike, or more."
+    )
+    none = expect(spec(size=10))
+    assert none.summary() == (
+        "Expected of 10 people: an empty release, since rows are shown in crowds of about "
+        f"{none.people} or more."
+    )
+    few, many = expect(spec(size=5000)), expect(spec(size=10**7))
+    even, skewed = few.each
+    assert (len(even.told), len(skewed.told)) == (3, 3)
+    assert even.rows is not None
+    assert skewed.rows is not None
+    assert skewed.rows < even.rows
+    assert few.summary() == (
+        "Expected of 5,000 people: something of 3 of 4 columns, in "
+        f"{skewed.rows:.0%} to {even.rows:.0%} of the rows."
+    )
+    assert "something of 4 of 4 columns" in many.summary()
+    fixed = expect(spec(f"{SAFE}, {levels}", size=1000)).summary()
+    assert fixed.startswith("Expected of 1,000 people: the levels of the spec, in ")
 
 
 def test_json_is_left_alone(tmp_path: Path) -> None:

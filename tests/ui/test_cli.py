@@ -15,6 +15,7 @@ from xlsxwriter import Workbook
 
 import incrowd as ic
 from incrowd.papers import paper_a_figures
+from incrowd.ui import status
 from incrowd.ui.commands import command_line
 
 
@@ -72,6 +73,13 @@ def test_version_and_help() -> None:
         done = subprocess.run(started, capture_output=True, text=True, check=True, timeout=120)
         assert part in done.stdout
         assert done.stderr == ""
+
+
+def test_every_exit_status_is_documented() -> None:
+    page = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"
+    listed = re.findall(r"^\| (\d+) \|", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    known = [value for name, value in vars(status).items() if name.isupper()]
+    assert [int(one) for one in listed] == sorted(known)
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

@@ -16,6 +16,8 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
+from incrowd_site.sources import link
+
 logger = logging.getLogger(__name__)
 
 _FILE = re.compile(r"(benchmarks|tests|docs|src)/[\w./-]+")
@@ -46,14 +48,17 @@ class Test(SphinxRole):
     """A test by its path, or ``path::name``, which must exist."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """The name as it is."""
+        """The name as it is, linked to the test on a page of the site."""
         path, _, name = self.text.partition("::")
         file = Path(self.config.incrowd_repository) / path
         if not file.is_file() or (name and not _defines(file, name)):
             logger.warning(
                 "there is no test '%s'", self.text, location=self.get_location(), type="test"
             )
-        return [nodes.literal("", self.text, classes=["test"])], []
+            return [nodes.literal("", self.text, classes=["test"])], []
+        shown = nodes.literal("", self.text, classes=["test"])
+        found = nodes.reference("", "", shown, internal=True, refuri=link(self.env, path, name))
+        return [found], []
 
 
 def _defines(file: Path, name: str) -> bool:

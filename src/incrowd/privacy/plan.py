@@ -21,7 +21,7 @@ from incrowd.privacy.answer import Answer
 from incrowd.privacy.binomial import Definition
 from incrowd.privacy.events import LARGEST_K
 from incrowd.privacy.plan_counts import CountsPlan, plan_counts
-from incrowd.privacy.rounded import rounded
+from incrowd.privacy.rounded import people_alike, rounded
 from incrowd.privacy.solver import solver_for
 
 
@@ -67,7 +67,7 @@ class Plan(Answer):
         )
         return (
             f"{each} {self.beta:.1%} of the rows, drawn at random, and only where at least "
-            f"{self.k} of those drawn are alike: a crowd of {math.ceil(self.crowd - 1e-9)} people "
+            f"{self.k} of those drawn are alike: a crowd of {people_alike(self.crowd)} people "
             f"survives as often as not, a larger one more often. {together} "
             f"({rounded('epsilon', self.epsilon, 4)}, {rounded('delta', self.delta, 3)})"
             "-differential privacy."

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from incrowd.privacy.rounded import people_alike
+
 _MOST = 60  # figures that are drawn
 _ACROSS = 15
 _WIDE, _HIGH = 20, 30  # of the room of a figure
@@ -38,7 +40,7 @@ class Crowd:
 
 def crowd_of(number: float) -> Crowd:
     """The crowd of a number of people, drawn with at most sixty figures."""
-    people = max(math.ceil(number - 1e-9), 1)
+    people = people_alike(number)
     each = 1
     while people > _MOST * each:
         each *= 10

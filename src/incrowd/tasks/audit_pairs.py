@@ -253,8 +253,8 @@ def pairs(file: SpecFile, method: Method, *, delta: float, seed: int) -> list[Pa
     drawn = list(_drawn_with(method.events))
     rate = next(_rates(method.events), 1.0)
     crowd = int(method.settled.crowd)
-    least = min((event.r for event in drawn if not isinstance(event, SafeRelease)), default=0)
-    k = crowd - least if least else 0
+    most = max((event.r for event in drawn if not isinstance(event, SafeRelease)), default=0)
+    k = crowd - most if most else 0
     single = len(method.settled.tables) == 1
     if single and not any(_choices(method.events)):
         # Either one event, or both sides of a coin that differ by one row of noise.

@@ -25,6 +25,7 @@ from incrowd.measure.expected import (
 )
 from incrowd.methods.base import Settled
 from incrowd.methods.registry import method_of
+from incrowd.privacy.rounded import people_alike
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import PersonId
@@ -63,12 +64,20 @@ class Expected:
 
 @dataclass(frozen=True)
 class Expectation:
-    """What to expect under each assumption, and the words for it."""
+    """What to expect under each assumption, and the words for it.
+
+    ``crowd`` is the number of people alike from which they are shown at least as often as not.
+    """
 
     crowd: float
     each: tuple[Expected, ...]
     tables: int
     fixed: bool
+
+    @property
+    def people(self) -> int:
+        """The crowd as a number of people, the same that a plan of the same setting says."""
+        return people_alike(self.crowd)
 
     @property
     def doubtful(self) -> bool:
@@ -79,6 +88,23 @@ class Expectation:
         """What is to be warned of."""
         pairs = zip(self.each, self.lines(), strict=False)
         return [line for one, line in pairs if one.doubtful]
+
+    def summary(self) -> str:
+        """The shortest that can be said, in one sentence."""
+        size, columns = self.each[0].size, self.each[0].columns
+        if size is None:
+            return f"Expected: rows in crowds of about {self.people:,} people alike, or more."
+        if max(one.empty or 0.0 for one in self.each) > 0.5:
+            return (
+                f"Expected of {size:,} people: an empty release, since rows are shown in crowds of "
+                f"about {self.people:,} or more."
+            )
+        told = _span([len(one.told) for one in self.each], "d")
+        rows = _span([one.rows or 0.0 for one in self.each], ".0%")
+        what = (
+            "the levels of the spec" if self.fixed else f"something of {told} of {columns} columns"
+        )
+        return f"Expected of {size:,} people: {what}, in {rows} of the rows."
 
     def lines(self) -> Iterator[str]:
         """What is to be said, in sentences."""
@@ -95,7 +121,7 @@ class Expectation:
                 yield f"If its {one.size:,} people are {how}{slices}: {self._shown(one)}"
         if all(one.size is None for one in self.each):
             yield (
-                f"Rows are shown in crowds of about {self.crowd:,.0f} or more. Say 'size: NUMBER' "
+                f"Rows are shown in crowds of about {self.people:,} or more. Say 'size: NUMBER' "
                 "(or 'size: public') in the spec to be told what to expect of your table."
             )
 
@@ -105,7 +131,7 @@ class Expectation:
         if one.empty > 0.5:
             return (
                 f"nothing would be shown ({one.empty:.0%} likely). Rows are shown in crowds of "
-                f"about {self.crowd:,.0f} or more. It takes more people, a larger budget or fewer "
+                f"about {self.people:,} or more. It takes more people, a larger budget or fewer "
                 "columns."
             )
         names = [f"{name} ({words})" for name, words in list(one.told.items())[:_NAMED]]
@@ -204,6 +230,11 @@ def people(file: SpecFile, table: Table) -> int:
     if not isinstance(file.spec.unit, PersonId):
         return table.rows()
     return table.people(file.spec.unit.id)
+
+
+def _span(each: list[int] | list[float], form: str) -> str:
+    """What holds under the assumptions, from the least to the most."""
+    return " to ".join(dict.fromkeys(format(one, form) for one in (min(each), max(each))))
 
 
 def _people(number: float) -> str:

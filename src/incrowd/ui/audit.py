@@ -24,6 +24,9 @@ def audit(
     delta: Annotated[str, number("At which epsilon is bounded.")] = "0.01",
     confidence: Annotated[str, number("With which the bound holds.")] = "0.95",
     seconds: Annotated[str, number("Of all cores together.")] = "60",
+    runs: Annotated[
+        str | None, number("On each table, however long they take, in place of --seconds.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """Run a method again and again on made-up neighbouring tables: what it shows of epsilon.
@@ -32,8 +35,10 @@ def audit(
     """
     how = {
         name: parsed(name, text)
-        for name, text in (("delta", delta), ("confidence", confidence), ("seconds", seconds))
-    }
+        for name, text in (
+            ("delta", delta), ("confidence", confidence), ("seconds", seconds), ("runs", runs),
+        )
+    }  # fmt: skip
     if (spec is None) == (command is None):
         raise IncrowdError("Name a spec, or a command with --command; one of them.")
     if command is None:

@@ -7,9 +7,10 @@ import sys
 
 
 def main() -> None:
-    """Run the command line: 0 done, 1 the answer is no, 2 wrong use, 3 a fault of ours.
+    """Run the command line, and exit with the status that says how it went.
 
-    130 says that it was interrupted.
+    0 done, 1 the answer is no, 2 wrong use, 3 a fault of ours, 4 released and empty, 130
+    interrupted.
     """
     gc.set_threshold(200_000, 20, 20)  # before anything is loaded: nearly all of that stays
     from incrowd.ui.commands import run

@@ -12,6 +12,7 @@ import typer
 
 from incrowd import __version__
 from incrowd.errors import IncrowdError, IncrowdWarning, Refusal
+from incrowd.ui.status import FAULT, INTERRUPTED, NO, WRONG_USE
 from incrowd.ui.terminal import StoppedError
 from incrowd.ui.terminal import say as print  # noqa: A004 - names and values come from anywhere
 
@@ -27,7 +28,6 @@ _COMMANDS = {  # by the module of this room that each is in, in the order in whi
     "releases": ("publish", "verify", "evaluate", "demo"),
 }
 _GROUPS = {"ledger": "ledgers", "hierarchy": "hierarchies"}
-_INTERRUPTED = 130
 
 
 def command_line(only: str | None = None) -> typer.Typer:
@@ -62,14 +62,14 @@ def run() -> int:
     try:
         app = command_line(sys.argv[1] if len(sys.argv) > 1 else None)
         status = app(prog_name="incrowd", standalone_mode=False)
-        if status == _INTERRUPTED:  # so the parser tells of it
+        if status == INTERRUPTED:  # so the parser tells of it
             _complain("Interrupted.")
     except StoppedError as error:
         _complain(str(error), error.__cause__)
-        status = _INTERRUPTED
+        status = INTERRUPTED
     except IncrowdError as error:
         _complain(str(error), error)
-        status = 1 if isinstance(error, Refusal) else 2
+        status = NO if isinstance(error, Refusal) else WRONG_USE
     except OSError as error:
         status = _complain(f"{error.strerror}: '{error.filename}'", error)
     except Exception as error:  # noqa: BLE001 - the last one to see it
@@ -78,7 +78,7 @@ def run() -> int:
             status = _complain(error.format_message() or "Say what to do; --help lists it.")
         else:
             print(traceback.format_exc(), end="", file=sys.stderr)
-            status = 3
+            status = FAULT
     return status if isinstance(status, int) else 0
 
 
@@ -86,7 +86,7 @@ def _complain(message: str, error: BaseException | None = None) -> int:
     """Say what is wrong, and what is to be known besides: that a spend was booked, say."""
     notes = getattr(error, "__notes__", [])
     print(f"incrowd: {' '.join([message, *notes])}", file=sys.stderr)
-    return 2
+    return WRONG_USE
 
 
 def _show_warning(

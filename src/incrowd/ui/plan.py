@@ -13,6 +13,7 @@ from incrowd.errors import IncrowdError, UnsolvableError, check_choice
 from incrowd.privacy.plan import Plan, PlanTable, plan_grid
 from incrowd.privacy.plan import plan as planned
 from incrowd.privacy.plan_counts import CountsPlan, plan_counts
+from incrowd.privacy.rounded import people_alike
 from incrowd.ui import terminal
 from incrowd.ui.options import number, parsed
 from incrowd.ui.terminal import console
@@ -214,7 +215,7 @@ def print_both(sample: Plan, counts: CountsPlan) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("the same budget:", "a sample", "counts"):
         table.add_column(name, no_wrap=True)
-    crowd, kept = math.ceil(sample.crowd - 1e-9), f"{sample.beta:.1%}"
+    crowd, kept = people_alike(sample.crowd), f"{sample.beta:.1%}"
     for row in (
         ("shown more often than not", f"{crowd:,} alike", f"{counts.crowd:,} alike"),
         ("of their rows", f"{kept}, by chance", "all"),

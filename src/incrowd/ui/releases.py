@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from incrowd.errors import check_whole
 from incrowd.ui import results, terminal
 from incrowd.ui.options import EngineName, Master, Settings, engine_of, number, parsed
+from incrowd.ui.status import DONE, EMPTY
 from incrowd.ui.terminal import say as print  # noqa: A004 - names and values come from anywhere
+
+if TYPE_CHECKING:
+    from incrowd.tasks.publish import Release
 
 
 def publish(
@@ -34,7 +38,7 @@ def publish(
 ) -> int:
     """Publish a release: data, certificate, scheme; and, beside it, a private report.
 
-    Exit status 1 if nothing survived: the release is there, and empty.
+    Exit status 4 if nothing survived: the release is there, empty, and its budget is spent.
     """
     from incrowd.engine.source import catalogue, open_for
     from incrowd.privacy.randomness import SeededRandomness
@@ -48,8 +52,7 @@ def publish(
         catalogue(worker).refuse_name(save_as)
     table = open_for(file, engine=worker) if file.spec.size == "public" else None
     if not as_json:
-        for line in expect(file, table).lines():
-            print(line)
+        print(f"{expect(file, table).summary()} (More: incrowd check {spec})")
     whole = int(check_whole("seed", parsed("seed", seed), 0)) if seed else None
     try:
         with terminal.progress("settling the budget") as (step, tell):
@@ -65,21 +68,30 @@ def publish(
                 step=terminal.pausing(step),
                 progress=tell,
             )
+        saved = _saved(release, save_as) if save_as is not None else ()
     except KeyboardInterrupt as error:
         raise terminal.StoppedError("Interrupted.") from error
-    saved = release.save_table(save_as) if save_as is not None else ()
     for warning in release.warnings:
         print(f"incrowd: warning: {warning}", file=sys.stderr)
     certificate = release.certificate
     if as_json:
         known = certificate.model_dump(exclude_none=True)
         terminal.print_json({**known, "booked": release.booked, "empty": release.empty})
-        return int(release.empty)
+        return EMPTY if release.empty else DONE
     for line in results.published(release):
         print(line)
     for name in saved:
         print(f"Saved as the table {name}.")
-    return int(release.empty)
+    return EMPTY if release.empty else DONE
+
+
+def _saved(release: Release, name: str) -> tuple[str, ...]:
+    """The tables that rows were saved as; whatever fails says that the release is there."""
+    try:
+        return release.save_table(name)
+    except BaseException as error:
+        error.add_note(f"The release is there all the same, and counts: {release.folder}")
+        raise
 
 
 def _signing_key(path: Path | None) -> Any:

@@ -12,11 +12,15 @@ import typer
 from incrowd.errors import IncrowdError
 from incrowd.ui import results, terminal
 from incrowd.ui.options import EngineName, Master, Settings, engine_of, number, parsed
+from incrowd.ui.status import DONE, EMPTY
 from incrowd.ui.terminal import say as print  # noqa: A004 - names and values come from anywhere
 
 
 def init(
-    table: Annotated[str | None, typer.Argument(help="A file, or a PostgreSQL address.")] = None,
+    table: Annotated[
+        str | None,
+        typer.Argument(help="A file, a PostgreSQL address, or what Spark reads (--engine spark)."),
+    ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The spec.")] = Path("spec.yaml"),
     arx: Annotated[
         Path | None,
@@ -24,6 +28,9 @@ def init(
     ] = None,
     sheet: Annotated[str | None, typer.Option(help="Of a workbook; the first by default.")] = None,
     header: Annotated[str | None, number("The row that names the columns, from 1.")] = None,
+    engine: EngineName = None,
+    master: Master = None,
+    conf: Settings = None,
 ) -> None:
     """Draft a spec: roles and hierarchies guessed from the table, to be confirmed by you."""
     from incrowd.engine.source import open_table
@@ -33,10 +40,13 @@ def init(
     if output.exists():
         raise IncrowdError(f"'{output}' exists already. Name another file with -o.")
     beside, row = output.absolute().parent, parsed("header", header)
+    worker = engine_of(engine, master, conf)
     if arx is not None:
-        draft = draft_from_arx(arx, beside=beside, table=table, sheet=sheet, header=row)
+        draft = draft_from_arx(
+            arx, beside=beside, table=table, sheet=sheet, header=row, engine=worker
+        )
     elif table is not None:
-        opened = open_table(table, sheet=sheet, header=row)
+        opened = open_table(table, engine=worker, sheet=sheet, header=row)
         draft = drafted(opened, name=shown_source(table, beside))
     else:
         raise IncrowdError("Name a table, or a folder of ARX files with --arx, or both.")
@@ -143,6 +153,7 @@ def rehearse(
     """Publish a made-up table by the spec, to see the whole journey for nothing.
 
     The table, a ledger and the record of released tables are not opened. `verify` says no to it.
+    Exit status 4 if nothing of the made-up table survived.
     """
     from incrowd.spec.file import load
     from incrowd.tasks.rehearse import rehearse as run
@@ -154,12 +165,12 @@ def rehearse(
     if as_json:
         known = release.certificate.model_dump(exclude_none=True)
         terminal.print_json({**known, "empty": release.empty})
-        return int(release.empty)
+        return EMPTY if release.empty else DONE
     for warning in release.warnings:
         print(f"incrowd: warning: {warning}", file=sys.stderr)
     for line in results.published(release):
         print(line)
-    return int(release.empty)
+    return EMPTY if release.empty else DONE
 
 
 def schema() -> None:

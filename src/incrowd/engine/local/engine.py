@@ -29,6 +29,7 @@ _TEXT = {".csv", ".tsv", ".txt", ".tab"}
 _COMPRESSED = {f"{ending}.gz" for ending in _TEXT}
 _EXCEL = {".xlsx", ".xls", ".xlsb", ".ods"}
 _ARROW = {".arrow", ".ipc", ".feather"}
+_KNOWN = {*_TEXT, *_COMPRESSED, ".parquet", *_ARROW, *_EXCEL, *STATISTICS}
 
 
 class LocalEngine:
@@ -65,9 +66,15 @@ class LocalEngine:
         if isinstance(source, str) and (other := re.match(r"([\w.+:-]{2,})://", source)):
             raise TableError(
                 f"Cannot read a table from an address that begins with '{other[1]}://'. Give a "
-                "path, or postgresql://user@host/database#schema.table."
+                "path, or postgresql://user@host/database#schema.table; addresses that Spark "
+                "reads need its engine (--engine spark)."
             )
         if isinstance(source, str | os.PathLike):
+            if _is_name(source) and not (folder / source).exists():
+                raise TableError(
+                    f"There is no file '{source}'. If it is a table of Spark's catalogue, Spark "
+                    "reads it (--engine spark)."
+                )
             return _open_path(folder / source, empty, delimiter, sheet, header)
         kind = f"{type(source).__module__.split('.')[0]}.{type(source).__name__}"
         if kind == "pandas.DataFrame":
@@ -142,11 +149,20 @@ def _ending(path: Path) -> str:
     return "".join(path.suffixes[-2 if path.suffix.lower() == ".gz" else -1 :]).lower()
 
 
+def _is_name(source: str | os.PathLike[str]) -> bool:
+    """Whether it can be the name of a table in a catalogue, and of no file that is read here."""
+    text = os.fspath(source)
+    return bool(re.fullmatch(r"\w+(\.\w+){0,2}", text)) and _ending(Path(text)) not in _KNOWN
+
+
 def _open_path(
     path: Path, empty: bool, delimiter: str | None, sheet: str | None, header: int | None
 ) -> LocalTable:
     if path.is_dir():
-        raise TableError(f"'{path}' is a folder. Name the file that holds the table.")
+        raise TableError(
+            f"'{path}' is a folder. Name the file that holds the table; a folder of Parquet files "
+            "is read by Spark (--engine spark)."
+        )
     try:
         with path.open("rb") as file:
             nothing = not file.read(1)
@@ -173,8 +189,7 @@ def _open_path(
         elif ending in STATISTICS:
             frame, origin = open_statistics(path)
         else:
-            listed = {*_TEXT, *_COMPRESSED, ".parquet", *_ARROW, *_EXCEL, *STATISTICS}
-            known = ", ".join(sorted(listed))
+            known = ", ".join(sorted(_KNOWN))
             raise TableError(f"Cannot tell what '{path.name}' is; the name must end in {known}.")
         table = LocalTable(frame, path, origin)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from incrowd.arrays import Codes
 from incrowd.codes.counted import Rest
 from incrowd.codes.frequency import Frequencies, merged
-from incrowd.engine.spark.lookup import Known, bundled
+from incrowd.engine.spark.lookup import bundled, known
 from incrowd.engine.spark.session import told
 from incrowd.engine.spark.tasks import SUMS, Drawn, Rolled, task_bits
 from incrowd.engine.table import Coder, DrawnCells, Shows, TableError, TooManyError
@@ -48,17 +48,13 @@ def with_codes(table: SparkTable, columns: Sequence[str], coders: Mapping[str, C
 
     Each distinct value is coded once, here. Values and codes are sent as tables and joined.
     """
-    known = []
-    for name in columns:
-        met = table.raw_values(name)
-        codes = np.asarray(coders[name](met.get_column("value").to_list()), dtype=np.int32)
-        known.append(Known(table.inner(name), met.get_column("raw").to_arrow(), codes))
+    coded = [known(table.inner(name), table.raw_values(name), coders[name]) for name in columns]
     frame = table.inside
     found: dict[str, Column] = {}
-    for bundle in bundled(known):
+    for bundle in bundled(coded):
         frame = bundle.joined(frame, "inner")
         found |= bundle.codes()
-    return frame.withColumns({f"k{at}": found[one.inner] for at, one in enumerate(known)})
+    return frame.withColumns({f"k{at}": found[one.inner] for at, one in enumerate(coded)})
 
 
 def coded_cells(

@@ -17,22 +17,23 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from incrowd.arrays import Codes
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.engine.spark.cells import CHANGED
-from incrowd.engine.spark.lookup import Bundle, Known, bundled, plain_values
+from incrowd.engine.spark.lookup import Bundle, bundled, known, plain_values
 from incrowd.engine.spark.session import told
 from incrowd.engine.table import Coder, TableError, TooManyError
 
 if TYPE_CHECKING:
     from incrowd.engine.spark.table import SparkTable
 
-LOOKED_AT = 100_000  # rows
+LOOKED_AT = 100_000  # rows, about
 
 
 def count_coarsely(
     table: SparkTable, columns: Sequence[str], coders: Mapping[str, Coder], most: int
 ) -> Frequencies:
     """Distinct tuples of codes with counts; raises :class:`TooManyError` beyond ``most``."""
+    look(table, columns)
     inner = {table.inner(name): coders[name] for name in columns}
-    bundles = bundled(_looked_at(table, inner))
+    bundles = bundled([known(table.inner(one), table.met[one], coders[one]) for one in columns])
     frame, summed = table.carrying(columns)
     keys = []
     for at, bundle in enumerate(bundles):
@@ -55,16 +56,22 @@ def count_coarsely(
     return merged(np.column_stack([coded[one] for one in inner]), counts)
 
 
-def _looked_at(table: SparkTable, coders: Mapping[str, Coder]) -> list[Known]:
-    """The values of each column in some rows, and their codes; a null is one of them."""
-    some = table.inside.select(*coders).limit(LOOKED_AT)
-    with told("look at some rows of the table"):
-        met = some.select([F.collect_set(F.struct(one)) for one in coders]).toArrow()
-    found = []
-    for at, (one, coder) in enumerate(coders.items()):
-        values = met.column(at).combine_chunks().flatten().field(0)
-        found.append(Known(one, values, np.asarray(coder(plain_values(values)), dtype=np.int32)))
-    return found
+def look(table: SparkTable, columns: Sequence[str]) -> None:
+    """Have a table meet most values of some columns.
+
+    Rows are chosen by their places, evenly, as a table may be in the order of its values.
+    """
+    unknown = [name for name in columns if name not in table.met]
+    if not unknown:
+        return
+    every = max(table.rows() // LOOKED_AT, 1)
+    rows = table.inside.select(*[table.inner(name) for name in unknown])
+    some = rows.where(F.monotonically_increasing_id() % every == 0)
+    with told("look at the values of the table"):
+        sets = some.select([F.collect_set(F.struct(one)) for one in some.columns]).toArrow()
+    for at, name in enumerate(unknown):
+        values = sets.column(at).combine_chunks().flatten().field(0)
+        table.meet(name, pa.table({"x": values}), whole=False)
 
 
 def _codes(bundle: Bundle, numbers: Any, raw: Any, coders: Mapping[str, Coder]) -> dict[str, Codes]:

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from incrowd.arrays import Codes
 from incrowd.engine.spark.kinds import plain, sent_arrow
+from incrowd.engine.table import Coder
 
 _TOGETHER = 4096  # tuples of values that are looked up at once
 _BROADCAST = 2_000_000  # of them, that are sent to every executor
@@ -39,6 +40,12 @@ class Known:
         return int(self.codes.max(initial=0)) + 1
 
 
+def known(inner: str, met: pl.DataFrame, coder: Coder) -> Known:
+    """Values that were met, ``raw`` as on Spark and plain as ``value``, and their codes."""
+    codes = np.asarray(coder(met.get_column("value").to_list()), dtype=np.int32)
+    return Known(inner, met.get_column("raw").to_arrow(), codes)
+
+
 @dataclass(frozen=True)
 class Bundle:
     """Columns that are looked up together. Their codes are one number, in the column ``name``."""
@@ -55,12 +62,12 @@ class Bundle:
         places = np.indices([len(one.values) for one in self.columns])
         places = places.reshape(len(self.columns), -1)
         codes = [one.codes[at] for one, at in zip(self.columns, places, strict=True)]
-        known = {self.name: pa.array(np.ravel_multi_index(codes, self._widths))}
+        sending = {self.name: pa.array(np.ravel_multi_index(codes, self._widths))}
         same = []
         for one, at in zip(self.columns, places, strict=True):
-            known[f"v{one.inner}"] = one.values.take(pa.array(at))
+            sending[f"v{one.inner}"] = one.values.take(pa.array(at))
             same.append(_alike(one.inner, f"v{one.inner}", nulls=one.values.null_count > 0))
-        sent = sent_arrow(frame.sparkSession, known)
+        sent = sent_arrow(frame.sparkSession, sending)
         sent = F.broadcast(sent) if places.shape[1] <= _BROADCAST else sent
         return frame.join(sent, reduce(and_, same), how)
 

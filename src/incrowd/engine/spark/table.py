@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +29,7 @@ from incrowd.engine.local.table import LocalTable, tally_of
 from incrowd.engine.local.text import refuse_duplicates
 from incrowd.engine.spark import classes
 from incrowd.engine.spark.cells import SURELY, approximately, coded_cells
-from incrowd.engine.spark.coarse import count_coarsely
+from incrowd.engine.spark.coarse import count_coarsely, look
 from incrowd.engine.spark.kinds import (
     can_order,
     canonical,
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
     from incrowd.engine.spark.engine import SparkEngine
 
 _MOST_VALUES = 20_000_000  # of one column, that this machine takes
-LARGE = 2_000_000  # rows from which a table is worth another look
+LARGE = 500_000  # rows from which a table is worth another look
 _FEW = 100_000  # rows that any machine holds
 _WRITTEN = 10_000_000  # rows of a table that this machine writes into one file
 
@@ -73,7 +75,9 @@ class SparkTable:
                                         self._inner.items()])  # fmt: skip
         self._before: SparkTable | None = None  # the table that was read in another way
         self._sums = RowSums(self._raw, self._kinds)
-        self._met: dict[str, pl.DataFrame] = {}  # the values of columns that were asked for
+        self._all: dict[str, pl.DataFrame] = {}  # all values of columns that were asked for
+        self._some: dict[str, pl.DataFrame] = {}  # and some of others
+        self._coarse: tuple[str, ...] = ()  # the columns of which coarse codes will be asked for
         self._few = False  # whether it surely has few rows
 
     @property
@@ -123,7 +127,9 @@ class SparkTable:
         """
         self._refuse_missing(columns)
         if coarse and self.rows() >= LARGE:
-            return self
+            same = copy(self)
+            same._coarse = tuple(columns)
+            return same
         names = list(dict.fromkeys(columns))
         inner = [self._inner[name] for name in names]
         return Gathered(self._frame.select(inner).toDF(*names), self)
@@ -135,23 +141,30 @@ class SparkTable:
     def raw_values(self, column: str) -> pl.DataFrame:
         """The distinct values of a column as they are on Spark, and in plain; looked for once."""
         inner = self.inner(column)
-        if column in self._met:
-            return self._met[column]
-        with told(f"find the values of the column '{column}'"):
+        if column in self._all:
+            return self._all[column]
+        with ThreadPoolExecutor(1) as beside, told(f"find the values of the column '{column}'"):
+            looked = beside.submit(look, self, self._coarse)
             frame = self._frame.select(inner).distinct().limit(_MOST_VALUES + 1).toArrow()
+            looked.result()
         if frame.num_rows > _MOST_VALUES:
             raise TooManyError(
                 f"The column '{column}' has more than {_MOST_VALUES:,} values, which is more than "
                 "one machine is to hold. Drop it, or make a coarser column of it."
             )
-        return self._meet(column, frame)
+        return self.meet(column, frame, whole=True)
 
-    def _meet(self, column: str, values: Any) -> pl.DataFrame:
-        """Remember the values of a column, given as an Arrow table."""
+    @property
+    def met(self) -> Mapping[str, pl.DataFrame]:
+        """The values of some columns that were met so far, as :meth:`raw_values` has them."""
+        return {**self._some, **self._all}
+
+    def meet(self, column: str, values: Any, *, whole: bool) -> pl.DataFrame:
+        """Remember values of a column, given as an Arrow table; ``whole`` if they are all."""
         raw = pl.from_arrow(values)
         assert isinstance(raw, pl.DataFrame)
         met = pl.DataFrame({"raw": raw.to_series(), "value": plain(values).to_series()})
-        self._met[column] = met
+        (self._all if whole else self._some)[column] = met
         return met
 
     def tallies(self, columns: Sequence[str]) -> Iterator[Tally]:
@@ -407,18 +420,18 @@ class Gathered(SparkTable):
         return self._whole.rows()
 
     @cached_property
-    def _all(self) -> pl.DataFrame:
+    def _groups(self) -> pl.DataFrame:
         found = self._whole._tuples(self._columns).rename_columns([*self._inner.values(), "rows"])
         for name, inner in self._inner.items():  # whoever asks for them later needs no other pass
             values = pa.table({inner: found.column(inner).unique()})
-            self._met[name] = self._whole._meet(name, values)
+            self._all[name] = self._whole.meet(name, values, whole=True)
         return plain(found)
 
     def _grouped(self, columns: Sequence[str]) -> pl.DataFrame:
         if self._many is not None:
             raise self._many
         try:
-            whole = self._all
+            whole = self._groups
         except TooManyError as error:
             self._many = error
             raise

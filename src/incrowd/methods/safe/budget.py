@@ -121,6 +121,13 @@ def fixed(release: SafeSpec, *, choices: Sequence[float] = (), tables: int = 1) 
     known: dict[str, Any] = {
         "epsilon": release.epsilon, "delta": release.delta, "releases": tables,
     }  # fmt: skip
+    if None in (release.epsilon, release.delta) and None in (k, rate):
+        given = {"k": k, "beta": rate, "epsilon": release.epsilon, "delta": release.delta}
+        listed = ", ".join(name for name, value in given.items() if value is not None)
+        raise IncrowdError(
+            "The spec needs 'epsilon' and 'delta' under 'release', or 'k' and 'beta' with one of "
+            f"them. Got {listed or 'none of them'}."
+        )
     if rate is not None and k is None:
         k = plan(beta=rate, **known).k
     elif rate is None:
@@ -177,10 +184,16 @@ def _accounted(release: SafeSpec, pair: SafeRelease, tables: int) -> Split:
         delta, epsilon = release.delta, accountant.epsilon(delta=release.delta)
         epsilon = float(rounded("epsilon", epsilon, 6)) if epsilon < math.inf else epsilon
     else:
-        raise IncrowdError("The spec must give epsilon, delta or both under 'release'.")
+        raise IncrowdError(
+            f"k = {k} and beta = {rate:g} fix how large epsilon is for every delta, but not which "
+            "of these pairs to promise. Add one of them under 'release': with 'delta: 1.0e-6' the "
+            "smallest epsilon is computed, with 'epsilon: 1.0' the smallest delta. The certificate "
+            "states both."
+        )
     if not epsilon < math.inf:
         raise IncrowdError(
-            f"No epsilon reaches delta = {delta:g} with k = {k} and beta = {rate:g}."
+            f"No epsilon reaches delta = {delta:g} with k = {k} and beta = {rate:g}. Use a larger "
+            "k, a smaller beta or a larger delta."
         )
     return Split(epsilon, delta, pair, tables=tables, population=release.already_sampled)
 

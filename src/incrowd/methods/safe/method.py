@@ -14,6 +14,7 @@ from incrowd.methods.safe.budget import by_counts, fixed, searched
 from incrowd.methods.safe.draw import possible
 from incrowd.methods.safe.slices import Slicer
 from incrowd.methods.safe.spread import SpreadCounted, counted
+from incrowd.privacy.events import Coin
 from incrowd.privacy.split import Split
 from incrowd.release.certificate import Promise
 from incrowd.release.product import Made
@@ -70,8 +71,13 @@ class Safe:
 
     @property
     def settled(self) -> Settled:
-        """Of several ways to draw, the one that shows the smallest crowds."""
-        draw = min(possible(self._split, self._release), key=lambda draw: draw.crowd)
+        """Of two bounds that a coin decides between, the larger; else the smallest crowds.
+
+        Nobody chooses how a coin falls, so what is said holds either way. Where a search chooses
+        how to draw, it can take what shows the smallest crowds.
+        """
+        choose = max if isinstance(self._split.event, Coin) else min
+        draw = choose(possible(self._split, self._release), key=lambda draw: draw.crowd)
         tables = tuple(self._scheme.limits(names) for names in self._slicing.known)
         return Settled(self._declared, tables, draw.likely, draw.crowd)
 

@@ -1,8 +1,9 @@
 """Draft a spec from a table: guesses, each marked with ``confirm`` until somebody looks.
 
-Only the first rows are looked at. Roles come from names and from what values look like;
-hierarchies from the range or the list of values met. All of that is read from the data, so
-a safe release refuses the draft until the curator has confirmed it to be public knowledge.
+Only the first rows are looked at, or on Spark, where there is no order, as many of any. Roles
+come from names and from what values look like; hierarchies from the range or the list of values
+met. All of that is read from the data, so a safe release refuses the draft until the curator has
+confirmed it to be public knowledge.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from incrowd.engine.address import is_address, take_apart, without_secrets
 from incrowd.engine.source import open_table
-from incrowd.engine.table import Table, TableError
+from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import IncrowdError
 from incrowd.spec.base import quoted
 from incrowd.tasks.draft.guess import Guess, guess
@@ -123,11 +124,12 @@ def draft_from_arx(
     table: str | None = None,
     sheet: str | None = None,
     header: int | None = None,
+    engine: Engine | None = None,
 ) -> Draft:
     """A draft with hierarchies from a folder of ARX files, NAME_hierarchy_COLUMN.csv.
 
     The table is NAME.csv of that folder, or whatever ``table`` names: a path or an address,
-    with its ``sheet`` and ``header``.
+    with its ``sheet`` and ``header``, opened by ``engine``.
     Then NAME is that table's, or the only one in the folder. Columns without a file are
     guessed. Where the files come from nobody knows, so that they are to be confirmed, too.
     Paths in the draft are relative to the folder ``beside`` which the spec will lie in, where
@@ -146,7 +148,7 @@ def draft_from_arx(
             f"'{folder}' has no files {name}_hierarchy_COLUMN.csv for the table. It has files for: "
             f"{found}. Rename those that are meant."
         )
-    opened = open_table(source, sheet=sheet, header=header)
+    opened = open_table(source, engine=engine, sheet=sheet, header=header)
     by_column = {column: file for file, (owner, column) in parts.items() if owner == name}
     used = {column: file for column, file in by_column.items() if column in opened.columns}
     head = opened.head(ROWS)
@@ -193,9 +195,12 @@ def _with_file(column: str, path: str) -> Guess:
 def shown_source(source: str, beside: Path) -> str:
     """A table as a spec in the folder ``beside`` names it.
 
-    A password does not belong in a file; PostgreSQL finds it in ~/.pgpass.
+    A password does not belong in a file; PostgreSQL finds it in ~/.pgpass. What is no file or
+    folder here is a table or an address of Spark's, and stays as it is.
     """
-    return without_secrets(source) if is_address(source) else written(Path(source), beside)
+    if is_address(source):
+        return without_secrets(source)
+    return written(Path(source), beside) if Path(source).exists() else source
 
 
 def written(path: Path, beside: Path) -> str:

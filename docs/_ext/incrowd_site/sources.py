@@ -1,0 +1,61 @@
+"""The tests that pages name, as pages of the site, so that the link of a claim opens its test."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.builders.html import StandaloneHTMLBuilder
+from sphinx.environment import BuildEnvironment
+
+
+def link(env: BuildEnvironment, path: str, name: str) -> str:
+    """Where a page finds a test: its file as a page, which is then made, and its place there."""
+    named(env).add(path)
+    page = env.app.builder.get_relative_uri(env.docname, path.removesuffix(".py"))
+    return f"{page}#{name}" if name else page
+
+
+def named(env: BuildEnvironment) -> set[str]:
+    """The files of tests that pages have named so far."""
+    found: set[str] = vars(env).setdefault("incrowd_tests", set())
+    return found
+
+
+def places(text: str) -> dict[str, int]:
+    """The line, from 0, at which each function of a file begins, its decorators included."""
+    found: dict[str, int] = {}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            found.setdefault(node.name, first - 1)
+    return found
+
+
+def shown(text: str, highlighted: str) -> str:
+    """Highlighted source, with a place to link to at the beginning of each function."""
+    before, opening, rest = highlighted.partition("<pre>")
+    lines = rest.split("\n")
+    for name, at in places(text).items():
+        lines[at] = f'<span id="{escape(name)}"></span>{lines[at]}'
+    return before + opening + "\n".join(lines)
+
+
+def pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """A page for each file of tests that was named."""
+    if not isinstance(app.builder, StandaloneHTMLBuilder):
+        return
+    for path in sorted(named(app.env)):
+        text = (Path(app.config.incrowd_repository) / path).read_text("utf-8")
+        code = app.builder.highlighter.highlight_block(text, "python")
+        body = f"<h1>{escape(path)}</h1>\n{shown(text, code)}"
+        yield path.removesuffix(".py"), {"title": path, "body": body}, "page.html"
+
+
+def setup(app: Sphinx) -> None:
+    """Make the pages when all others are read."""
+    app.connect("html-collect-pages", pages)
