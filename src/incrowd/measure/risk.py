@@ -127,16 +127,18 @@ def label_at(
 
     With ``used`` no other label counts: a hierarchy may have ones that nobody shows.
     """
-    every = np.arange(len(cover.low)) if used is None else np.unique(used)
+    every = np.arange(len(cover.low)) if used is None else np.flatnonzero(np.bincount(used))
     if not len(every):
         return np.full(len(places), -1, dtype=np.int64)
     order = every[np.argsort(cover.low[every], kind="stable")]
     low, high = cover.low[order], cover.high[order]
     if not cover.sets.keys().isdisjoint(every.tolist()) or (low[1:] <= high[:-1]).any():
         return None
-    at = np.searchsorted(low, places, side="right") - 1
-    fits = (at >= 0) & (places <= high[np.maximum(at, 0)])
-    return np.where(fits, order[np.maximum(at, 0)], -1)
+    # Once for each position up to the last one covered, and one beyond: people are many more.
+    positions = np.arange(int(high[-1]) + 2)
+    at = np.searchsorted(low, positions, side="right") - 1
+    fits = (at >= 0) & (positions <= high[np.maximum(at, 0)])
+    return np.where(fits, order[np.maximum(at, 0)], -1)[np.minimum(places, len(positions) - 1)]
 
 
 def _held(
