@@ -16,31 +16,35 @@ from incrowd.codes.frequency import Frequencies, merged
 from incrowd.errors import ParameterError
 
 SETS = [[0], [1], [2], [0, 1], [0, 2], [0, 1, 2]]
+RUNS = [[0], [1], [2], [0, 1], [1, 2], [0, 1, 2]]
 HALVES = ([0, 2], [1, 3])
 
 
-def brute(rows: list[list[int]], person: list[int]) -> float:
+def brute(rows: list[list[int]], person: list[int], sets: list[list[int]]) -> float:
     """The share of all choices of a nearest row for each half that take the same."""
 
     def nearest(half: list[int]) -> list[int]:
-        fits = [sum(person[at] in SETS[row[at]] for at in half) for row in rows]
+        fits = [sum(person[at] in sets[row[at]] for at in half) for row in rows]
         return [at for at, found in enumerate(fits) if found == max(fits)]
 
     choices = list(product(*(nearest(half) for half in HALVES)))
     return sum(one == other for one, other in choices) / len(choices)
 
 
+@pytest.mark.parametrize("sets", [SETS, RUNS])
 @pytest.mark.parametrize("cells", [1, 20, 10_000_000])
-def test_chances_are_those_of_all_choices(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chances_are_those_of_all_choices(
+    cells: int, sets: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(join, "_CELLS", cells)
     rng = np.random.default_rng(1)
     for _ in range(12):
         rows = rng.integers(0, len(SETS), (int(rng.integers(1, 7)), 4))
         rows[-1] = rows[0]  # a class of two rows
         table = merged(rows.astype(np.int32), np.ones(len(rows), dtype=np.int64))
-        seen = Seen(("a", "b", "c", "d"), table.codes, table.counts, (cover_of(SETS),) * 4)
+        seen = Seen(("a", "b", "c", "d"), table.codes, table.counts, (cover_of(sets),) * 4)
         points = rng.integers(0, 3, (8, 4)).astype(np.int32)
-        expected = [brute(rows.tolist(), person) for person in points.tolist()]
+        expected = [brute(rows.tolist(), person, sets) for person in points.tolist()]
         assert chances(seen, HALVES, points) == pytest.approx(expected)
 
 

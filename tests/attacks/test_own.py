@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 import pytest
 from support.scenes import by_column
 
 import incrowd as ic
-from incrowd.attacks import own
+from incrowd.attacks import own, trial
+from incrowd.attacks.scene import Scene
+from incrowd.measure.estimate import Attacked
 from incrowd.tasks.publish import Release
 
 pytestmark = pytest.mark.usefixtures("attacked")
@@ -58,3 +62,19 @@ def test_of_a_large_table_some_rows_stand_for_all(monkeypatch: pytest.MonkeyPatc
     assert "40 rows at random stand for all" in page
     assert "linkage: all that identifies" in page
     assert "ends of intervals" not in page
+
+
+def test_intervals_of_slices_hold_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many slices the best is often good by chance."""
+    told = []
+
+    def tried(scene: Scene, **how: Any) -> Attacked:
+        told.append(how["confidence"])
+        return trial.tried(scene, **how)
+
+    monkeypatch.setattr(own, "tried", tried)
+    safe = {"method": "safe", "epsilon": 2.0, "delta": 1e-4}
+    released(**safe, slices=[["age"], ["ill"]])
+    assert told == pytest.approx([0.975, 0.975])
+    released(**safe)
+    assert told[2:] == pytest.approx([0.95])

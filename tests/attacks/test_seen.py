@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from support.scenes import scene
+from support.seen_tables import boxes_seen, cover_of
 
 from incrowd.arrays import Codes
 from incrowd.attacks import seen as module
@@ -64,6 +65,38 @@ def test_the_nearest_classes_are_those_of_brute_force(
     rng = np.random.default_rng(1)
     points = np.column_stack([rng.integers(0, 42, 60), rng.integers(0, 4, 60)]).astype(np.int32)
     assert nearest(seen, points) == brute_force(seen, points)
+
+
+def boxes() -> Seen:
+    """Classes that overlap in two columns; the first has few labels, the second one for each."""
+    rng = np.random.default_rng(4)
+    low = rng.integers(0, 30, (40, 2))
+    low[:, 0] = low[:, 0] // 15 * 5
+    return boxes_seen(low, low + rng.integers(0, 12, (40, 2)), rng.integers(1, 9, 40))
+
+
+def scattered() -> Seen:
+    codes = np.array([[0, 0], [1, 1], [2, 0], [2, 1]], dtype=np.int32)
+    covers = (cover_of([[0, 2], [1, 2, 3], [0, 1, 5]]), cover_of([[0, 1], [1, 2]]))
+    return Seen(("a", "b"), codes, np.array([2, 3, 4, 5]), covers)
+
+
+@pytest.mark.parametrize("release", [by_levels, overlapping, boxes, scattered])
+@pytest.mark.parametrize("cells", [1, 200, 20_000_000])
+def test_rows_that_fit_are_those_of_brute_force(
+    release: Callable[[], Seen], cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_CELLS", cells)
+    seen = release()
+    rng = np.random.default_rng(2)
+    points = np.column_stack([rng.integers(0, 42, 60), rng.integers(0, 42, 60)]).astype(np.int32)
+    points[::2, 1] %= 4
+    expected = [
+        sum(int(seen.counts[at]) for at in places) if most == 2 else 0
+        for most, places in brute_force(seen, points)
+    ]
+    assert any(expected)
+    assert seen.rows_fitting(points).tolist() == expected
 
 
 def test_a_class_is_looked_up_where_labels_lie_apart() -> None:
@@ -128,6 +161,20 @@ def test_fewer_rows_are_rows_of_the_table() -> None:
         assert (counts <= [5, 1, 4]).all()
         means += counts / 400
     assert means == pytest.approx([2.0, 0.4, 1.6], abs=0.2)  # four standard deviations and more
+
+
+def test_few_rows_of_many_are_drawn_alike() -> None:
+    table = Frequencies(np.array([[0], [1], [2]], dtype=np.int32), np.array([5000, 20, 4980]))
+    rng = np.random.default_rng(1)
+    means = np.zeros(3)
+    for _ in range(200):
+        some = fewer(table, 200, rng)
+        assert some.total == 200
+        assert (np.diff(some.codes[:, 0]) > 0).all()
+        means[some.codes[:, 0]] += some.counts / 200
+    assert means == pytest.approx([100, 0.4, 99.6], abs=2)  # four standard deviations and more
+    every = Frequencies(np.arange(10_000, dtype=np.int32)[:, None], np.ones(10_000, dtype=np.int64))
+    assert (fewer(every, 200, rng).counts == 1).all()  # none of them twice
 
 
 def test_mistakes_are_as_frequent_as_said() -> None:

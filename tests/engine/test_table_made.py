@@ -37,6 +37,23 @@ def test_cells_are_repeated_as_often_as_they_count(engine: Engine) -> None:
     }  # fmt: skip
 
 
+def test_what_is_made_is_counted_by_its_labels(engine: Engine) -> None:
+    """Two codes may have one label, and a label none but rows that count nothing."""
+    made: dict[str, Coded] = {
+        "sex": (["f", "m", "f"], codes(0, 1, 2, 1)),
+        "zip": (["01", None], codes(0, 1, 0, 0)),
+    }
+    table = engine.from_cells(made, np.array([3, 1, 2, 0]))
+    assert sorted(table.values("sex"), key=str) == ["f", "m"]
+    assert set(table.values("zip")) == {"01", None}
+    coders = {"sex": in_order(["f", "m"]), "zip": in_order([None, "01"])}
+    found = table.count(["zip", "sex"], coders)
+    assert found.codes.tolist() == [[0, 1], [1, 0]]
+    assert found.counts.tolist() == [1, 5]
+    none = engine.from_cells({"sex": (["f"], codes(0))}, np.array([0]))
+    assert list(none.values("sex")) == []
+
+
 def test_or_they_are_written_once_with_their_counts(engine: Engine) -> None:
     table = cells(engine, "count")
     assert table.columns == ("sex", "zip", "count")

@@ -14,7 +14,7 @@ from incrowd.codes.frequency import Frequencies, merged
 from incrowd.engine.count import count
 from incrowd.engine.source import open_table
 from incrowd.measure.evaluation import covered, invented
-from incrowd.measure.fineness import Selected, _distance, _Pieces, _Shown, selected
+from incrowd.measure.fineness import Selected, _at_most, _distance, _Pieces, _Shown, selected
 from incrowd.methods.safe.scheme import SIDE_BY_SIDE
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.spec.build import Declared
@@ -136,6 +136,7 @@ def test_the_distance_is_the_smallest_of_all_readings() -> None:
             ends[:, 0].tolist(), ends[:, 1].tolist(), (rows / rows.sum()).tolist(), truth.tolist()
         )
         assert _distance(pieces, shown, truth) == pytest.approx(wanted, abs=1e-9)
+        assert _at_most(pieces, shown, truth) >= wanted - 1e-9
 
 
 def cut_spec(release: str) -> SpecFile:

@@ -119,8 +119,17 @@ def test_many_classes_are_drawn_from(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found == again
     monkeypatch.undo()
     whole = risk(frequencies(rows, 2), frequencies(labels, 2), shares)
+    assert (found.compared, whole.compared) == (3, len(set(labels)))
     assert found.journalist <= whole.journalist
     assert (found.highest, found.mean, found.sizes) == (whole.highest, whole.mean, whole.sizes)
+
+
+def test_one_column_and_an_empty_table() -> None:
+    rows, labels = [(x,) for x in (0, 1, 1, 2, 3, 5)], [(0,), (0,), (1,), (1,), (2,), (3,)]
+    cover = members(LOCAL[0], 6)
+    found = risk(frequencies(rows, 1), frequencies(labels, 1), [cover])
+    checked(found, brute(list(rows), list(labels), [lambda s, x: x in LOCAL[0][s]]))  # type: ignore[call-overload]
+    assert risk(frequencies([], 1), frequencies(labels, 1), [cover]).journalist == 1
 
 
 def test_sizes_are_counted_by_rows() -> None:

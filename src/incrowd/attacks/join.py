@@ -25,6 +25,7 @@ from incrowd.arrays import Bools, Codes, Floats, Places
 from incrowd.attacks.seen import People, Seen
 from incrowd.errors import ParameterError
 from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
+from incrowd.measure.threads import one_thread
 
 ATTACK = "join"
 _CELLS = 10_000_000  # pairs of a person and a class that are held at once
@@ -67,16 +68,22 @@ def chances(seen: Seen, halves: Halves, points: Codes) -> Floats:
     found = np.zeros(len(points))
     if not len(seen):
         return found
+    every = sorted({*halves[0], *halves[1]})
+    both = seen.part(every)[0].rows_fitting(points[:, every])
     parts = [(list(half), *seen.part(half)) for half in halves]
+    first, second = (part.rows_fitting(points[:, half]) for half, part, _ in parts)
+    # The rows that fit both halves wholly are those that fit in all columns.
+    found = both / np.maximum(first.astype(np.float64) * second, 1)
+    lost = np.flatnonzero((first == 0) | (second == 0))
     size, rows = max(1, _CELLS // len(seen)), seen.counts.astype(np.float64)
-    for start in range(0, len(points), size):
-        some = points[start : start + size]
+    for start in range(0, len(lost), size):
+        some = points[lost[start : start + size]]
         one, other = (_nearest(part, at, some[:, half]) for half, part, at in parts)
-        both, first, second = (  # as floats, which are multiplied faster and are exact here
-            meets.astype(np.float64) @ rows for meets in (one & other, one, other)
-        )
-        each = first * second
-        found[start : start + size] = both / np.maximum(each, 1)
+        with one_thread():
+            met, near, close = (  # as floats, which are multiplied faster and are exact here
+                meets.astype(np.float64) @ rows for meets in (one & other, one, other)
+            )
+        found[lost[start : start + size]] = met / np.maximum(near * close, 1)
     return found
 
 

@@ -17,7 +17,7 @@ from incrowd.attacks.trial import tried
 from incrowd.codes.counted import COUNT, Counted, Rows, Shown
 from incrowd.codes.frequency import merged
 from incrowd.engine.count import read_shown
-from incrowd.measure.estimate import Attacked, Estimate
+from incrowd.measure.estimate import CONFIDENCE, Attacked, Estimate
 from incrowd.release.product import Made, Product
 from incrowd.spec.build import build
 from incrowd.spec.model import KEPT
@@ -32,6 +32,8 @@ _ROWS = 2_000_000  # of a release whose kept columns are read again
 
 def attack_own(made: Made, counted: object) -> Attacked:
     """What is tried by default; of slices, the one that each attack does best on.
+
+    Intervals are such that those of all slices hold together with the usual confidence.
 
     ``counted`` is what the release was made from: where that is here, its kept columns are read.
     People are drawn by a fixed seed, so the same release is attacked in the same way. A release
@@ -49,11 +51,14 @@ def attack_own(made: Made, counted: object) -> Attacked:
 
 
 def _attacked(made: Made, counted: object) -> Attacked:
+    # The best of many is often good by chance: the intervals of all slices hold together.
+    confidence = 1 - (1 - CONFIDENCE) / len(made.products)
     each = [
         tried(
             _scene(product, counted, made),
             only=QUICK if not any(product.original.levels) else _BY_LEVELS,
             tries=TRIES,
+            confidence=confidence,
             rng=np.random.default_rng(0),
         )
         for product in made.products

@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.arrays import Bools, Codes, Counts, Places
+from incrowd.arrays import Bools, Codes, Counts, Floats, Places
 from incrowd.codes.frequency import Frequencies, keys
 from incrowd.measure.labels import Cover
 from incrowd.measure.risk import fitting_labels
 
 _CELLS = 20_000_000  # comparisons of a person with a class that are held at once
+_FEW = 50  # one row in so many, or fewer, are drawn one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +77,41 @@ class Seen:
         hit = known & (named[at] == named[len(self) :])
         return np.where(hit, at, -1)
 
+    def rows_fitting(self, points: Codes) -> Counts:
+        """How many rows fit each of some people in all columns."""
+        known = self.class_of(points)
+        if known is not None:
+            return np.append(self.counts, 0)[known]
+        along = self._along(int(points.max(initial=0)))
+        found = np.zeros(len(points), dtype=np.int64)
+        size = max(1, _CELLS // max(len(self), 1))
+        for start in range(0, len(points), size):
+            some = points[start : start + size]
+            if along is None:
+                person, place = self._whole(some)
+                rows = self.counts[place]
+            else:
+                person, place = along.part._whole(some[:, along.others])
+                rows = along.rows[place, some[person, along.column]]
+            found[start : start + size] = np.bincount(person, rows, minlength=len(some))
+        return found
+
+    def _along(self, last: int) -> _Along | None:
+        """The rows along the column with most labels; None where that takes too much to hold."""
+        column = int(np.argmax([len(cover.low) for cover in self.covers]))
+        others = [at for at in range(len(self.covers)) if at != column]
+        cover = self.covers[column]
+        if cover.sets or not others:
+            return None
+        part, at = self.part(others)
+        width = max(int(cover.high.max(initial=0)), last) + 2
+        if len(part) * width > _CELLS:
+            return None
+        labels, cells = self.codes[:, column], len(part) * width
+        change = np.bincount(at * width + cover.low[labels], self.counts, minlength=cells)
+        change -= np.bincount(at * width + cover.high[labels] + 1, self.counts, minlength=cells)
+        return _Along(column, others, part, np.cumsum(change.reshape(len(part), width), axis=1))
+
     def near(self, points: Codes) -> Iterator[Near]:
         """The classes that fit each of some people in most columns, in parts.
 
@@ -111,23 +147,26 @@ class Seen:
 
         Pairs are made by the column that leaves fewest, and held against one column after another.
         """
-        fitting = [fits(cover, points[:, at]) for at, cover in enumerate(self.covers)]
-        sizes = [np.bincount(codes, minlength=found.shape[1])
-                 for codes, found in zip(self.codes.T, fitting, strict=True)]  # fmt: skip
+        sizes = [
+            np.bincount(codes, minlength=len(cover.low))
+            for codes, cover in zip(self.codes.T, self.covers, strict=True)
+        ]
         pairs = [
-            float(found.sum(axis=0) @ size) for found, size in zip(fitting, sizes, strict=True)
+            float(_fitting_classes(cover, size, column).sum())
+            for cover, size, column in zip(self.covers, sizes, points.T, strict=True)
         ]
         first, *others = np.argsort(pairs).tolist()
         order = np.argsort(self.codes[:, first], kind="stable")
         starts = np.cumsum(sizes[first]) - sizes[first]
-        person, label = np.nonzero(fitting[first])
+        fitting = fits(self.covers[first], points[:, first])
+        person, label = np.nonzero(fitting.view(np.bool_))  # far faster than of numbers
         number = sizes[first][label]
         ends = np.cumsum(number)
         within = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - number, number)
         place = order[np.repeat(starts[label], number) + within]
         person = np.repeat(person, number)
         for at in others:
-            kept = fitting[at][person, self.codes[place, at]] > 0
+            kept = _fit(self.covers[at], points[:, at], person, self.codes[place, at])
             person, place = person[kept], place[kept]
         return person, place
 
@@ -148,6 +187,16 @@ class Seen:
         for at, cover in enumerate(self.covers):
             found += fits(cover, points[:, at])[:, self.codes[:, at]]
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Along:
+    """The rows of each class of a ``part``, the ``others``, that fit each position of a column."""
+
+    column: int
+    others: list[int]
+    part: Seen
+    rows: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,6 +230,27 @@ def fits(cover: Cover, places: Codes) -> npt.NDArray[np.uint8]:
     return found.astype(np.uint8)
 
 
+def _fit(cover: Cover, places: Codes, person: Places, labels: Codes) -> Bools:
+    """Whether each label covers the position of the person beside it."""
+    if cover.sets:
+        return fits(cover, places)[person, labels] > 0
+    own = places[person]
+    return (cover.low[labels] <= own) & (own <= cover.high[labels])
+
+
+def _fitting_classes(cover: Cover, sizes: Counts, places: Codes) -> Counts:
+    """How many classes fit each position, where labels have so many classes."""
+    last = max(int(cover.high.max(initial=0)), int(places.max(initial=0)))
+    runs = np.ones(len(sizes), dtype=bool)
+    runs[list(cover.sets)] = False
+    change = np.bincount(cover.low[runs], sizes[runs], minlength=last + 2)
+    change -= np.bincount(cover.high[runs] + 1, sizes[runs], minlength=last + 2)
+    held = np.cumsum(change)
+    for label, covered in cover.sets.items():
+        held[covered] += sizes[label]
+    return held[places].astype(np.int64)
+
+
 def seen(
     names: Sequence[str],
     shown: Frequencies,
@@ -211,7 +281,7 @@ def _only(cover: Cover, labels: Codes) -> Cover:
         tuple(cover.labels[label] for label in labels.tolist()),
         cover.loss[labels],
         cover.precision[labels],
-        cover.shares[labels],
+        lambda: cover.shares[labels],
         cover.rows[labels],
         cover.starred[labels],
         cover.low[labels],
@@ -265,5 +335,10 @@ def fewer(table: Frequencies, rows: int, rng: np.random.Generator) -> Frequencie
     """So many rows of a table, at random and none of them twice; all if there are no more."""
     if table.total <= rows:
         return table
+    if rows <= table.total // _FEW:  # then numpy draws them without looking at the others
+        drawn = rng.choice(table.total, rows, replace=False)
+        owner = np.searchsorted(np.cumsum(table.counts), drawn, side="right")
+        places, counts = np.unique(owner, return_counts=True)
+        return Frequencies(table.codes[places], counts.astype(np.int64))
     left = rng.multivariate_hypergeometric(table.counts, rows, method="marginals").astype(np.int64)
     return Frequencies(table.codes[left > 0], left[left > 0])

@@ -123,3 +123,12 @@ class Shown:
     def local(self) -> bool:
         """Whether some column may show fine and coarse labels side by side."""
         return not self.levels or None in self.levels
+
+    def used(self) -> Shown:
+        """The same with the labels alone that some row shows."""
+        codes, labels = self.frequencies.codes.copy(), []
+        for at, texts in enumerate(self.labels):
+            known, codes[:, at] = np.unique(codes[:, at], return_inverse=True)
+            labels.append([texts[code] for code in known.tolist()])
+        counted = Frequencies(codes, self.frequencies.counts)
+        return replace(self, labels=tuple(labels), frequencies=counted)

@@ -27,6 +27,7 @@ from incrowd.measure.labels import Cover, bins_of, cover, read_level
 from incrowd.measure.loss import average_class_size, discernibility, entropy_scale
 from incrowd.measure.risk import Risk, risk
 from incrowd.measure.subgroups import Subgroup, by_covers
+from incrowd.measure.threads import one_thread
 
 if TYPE_CHECKING:
     from incrowd.measure.noise import Noisiness
@@ -342,7 +343,9 @@ def covered(original: Counted, axes: Sequence[Axis], shown: Shown) -> Covered:
 
 
 def _binned(axes: Sequence[Axis], points: Sequence[Codes]) -> Codes:
-    columns = [bins_of(axis)[column] for axis, column in zip(axes, points, strict=True)]
+    columns = [
+        bins_of(axis).astype(np.int32)[column] for axis, column in zip(axes, points, strict=True)
+    ]
     return np.column_stack(columns).astype(np.int32)
 
 
@@ -410,10 +413,12 @@ def useful(
     pair: utility.Pair, accuracy: prediction.Accuracy | None = None, *, asked: int | None = None
 ) -> Utility:
     """What can be learnt from a release; ``asked`` is how many random counts are, if not many."""
-    found = associations(pair)
-    queries = utility.queries(pair) if asked is None else utility.queries(pair, count=asked)
+    with one_thread():
+        found = associations(pair)
+        queries = utility.queries(pair) if asked is None else utility.queries(pair, count=asked)
+        distances = utility.distances(pair)
     return Utility(
-        distance_by_column=utility.distances(pair),
+        distance_by_column=distances,
         associations=found,
         association_error=mean_error(found),
         query_error=queries.median_error,

@@ -18,6 +18,7 @@ import heapq
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from incrowd.measure.labels import Cover
 
 NOTABLE = 0.1  # a distance beyond chance from which a column is named
 _FALSE_ALARM = 1e-3
+_ROUNDING = 1e-6  # far more than sums of shares are off by
 _LABELS = 200  # so many fine labels of a column are looked at, those with most rows
 
 
@@ -71,20 +73,24 @@ def selected(
     ``released`` has the codes of the labels that ``covers`` explain.
     """
     pieces = [_Pieces(cover, released.codes[:, at]) for at, cover in enumerate(covers)]
+    places = [piece.of(point) for piece, point in zip(pieces, points, strict=True)]
     found = []
     for at, name in enumerate(names):
         fine = list(_inside_others(covers[at], released, at))
         others = [other for other in range(len(names)) if other != at and fine]
         worst: tuple[float, Selected] | None = None
         for other in others:
-            held = _held(pieces[at], pieces[other], points[at], points[other], counts)
+            held = _held(pieces[at], pieces[other], places[at], places[other], counts)
             pairs = merged(released.codes[:, [at, other]], released.counts)
             for label, coarse in fine:
-                here = pairs.codes[:, 0] == label
+                here = slice(*np.searchsorted(pairs.codes[:, 0], [label, label + 1]))
                 table = held[pieces[at].of_label(label)].sum(axis=0)
                 shown = _Shown(pairs.codes[here, 1], pairs.counts[here])
-                beyond, apart = _compared(pieces[other], shown, table, len(fine) * len(others))
-                if beyond > (NOTABLE if worst is None else worst[0]):
+                least = NOTABLE if worst is None else worst[0]
+                beyond, apart = _compared(
+                    pieces[other], shown, table, len(fine) * len(others), least
+                )
+                if beyond > least:
                     value, share, true = _example(pieces[other], shown, table / table.sum())
                     example = Selected(
                         name, covers[at].labels[label], covers[at].labels[coarse], names[other],
@@ -103,18 +109,26 @@ class _Shown:
     codes: Codes
     rows: Counts
 
-    @property
+    @cached_property
     def total(self) -> int:
         return int(self.rows.sum())
 
 
-def _compared(pieces: _Pieces, shown: _Shown, table: Floats, tried: int) -> tuple[float, float]:
-    """The distance from the table beyond what chance allows, and the distance."""
+def _compared(
+    pieces: _Pieces, shown: _Shown, table: Floats, tried: int, least: float
+) -> tuple[float, float]:
+    """The distance from the table beyond what chance allows, and the distance.
+
+    Where the first is ``least`` or less, it may be given as 0: that is often seen at less cost.
+    """
     if not table.sum():
         return 0.0, 0.0
     truth = table / table.sum()
+    chance = _by_chance(truth, shown.total, tried)
+    if _at_most(pieces, shown, truth) - chance < least - _ROUNDING:
+        return 0.0, 0.0
     apart = _distance(pieces, shown, truth)
-    return apart - _by_chance(truth, shown.total, tried), apart
+    return apart - chance, apart
 
 
 def _inside_others(cover: Cover, released: Frequencies, at: int) -> Iterator[tuple[int, int]]:
@@ -148,11 +162,27 @@ class _Pieces:
         return slice(self.first[label], self.last[label] + 1)
 
 
-def _held(one: _Pieces, two: _Pieces, first: Codes, second: Codes, counts: Counts) -> Floats:
+def _held(one: _Pieces, two: _Pieces, first: Places, second: Places, counts: Counts) -> Floats:
     """How many rows of the table lie in each pair of pieces."""
-    places = one.of(first) * two.number + two.of(second)
+    places = first * two.number + second
     held = np.bincount(places, weights=counts, minlength=one.number * two.number)
     return held.reshape(one.number, two.number).astype(np.float64)
+
+
+def _at_most(pieces: _Pieces, shown: _Shown, truth: Floats) -> float:
+    """A distance that :func:`_distance` does not exceed.
+
+    Each label puts its share where the truth lies in its run, in proportion. That is one reading
+    of many, so the best is as near or nearer.
+    """
+    first, end = pieces.first[shown.codes], pieces.last[shown.codes] + 1
+    upto = np.append(0.0, np.cumsum(truth))
+    room = upto[end] - upto[first]
+    some = room > _ROUNDING
+    each = shown.rows[some] / (shown.total * room[some])
+    change = np.bincount(first[some], each, minlength=len(truth) + 1)
+    change -= np.bincount(end[some], each, minlength=len(truth) + 1)
+    return 1.0 - float((truth * np.clip(np.cumsum(change)[:-1], 0.0, 1.0)).sum())
 
 
 def _distance(pieces: _Pieces, shown: _Shown, truth: Floats) -> float:
@@ -162,13 +192,15 @@ def _distance(pieces: _Pieces, shown: _Shown, truth: Floats) -> float:
     it is a matching of runs with places: from left to right, the run that ends first goes first,
     which is optimal. A label that is no run counts as one, which makes the distance smaller.
     """
-    waiting = sorted(
-        (int(pieces.first[code]), int(pieces.last[code]), rows / shown.total)
-        for code, rows in zip(shown.codes.tolist(), shown.rows.tolist(), strict=True)
-    )
+    first, last_of = pieces.first[shown.codes], pieces.last[shown.codes]
+    shares = shown.rows / shown.total
+    order = np.lexsort((shares, last_of, first))
+    columns = (first[order].tolist(), last_of[order].tolist(), shares[order].tolist())
+    waiting = list(zip(*columns, strict=True))
     active: list[tuple[int, float]] = []
     matched, at = 0.0, 0
-    for place, room in enumerate(truth.tolist()):
+    places = np.flatnonzero(truth)  # where the truth has nothing, nothing is put
+    for place, room in zip(places.tolist(), truth[places].tolist(), strict=True):
         left = room
         while at < len(waiting) and waiting[at][0] <= place:
             heapq.heappush(active, waiting[at][1:])

@@ -14,10 +14,12 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -32,10 +34,6 @@ from incrowd.errors import IncrowdError
 MOST_BINS = 256
 _BRACKETS = re.compile(r"([\[\](])\s*([^,;]+?)\s*[,;]\s*([^,;]+?)\s*([\[\])])")
 _HALF_OPEN = re.compile(r"\s*(\[.*[)\[]|[(\]].*\]|\].*\[)\s*")
-# What labels were read as, by hierarchy: a release is read several times, by each who measures it.
-_READ: WeakKeyDictionary[
-    Hierarchy, dict[tuple[bool, bool, int | None], dict[str, tuple[Places, int | None]]]
-] = WeakKeyDictionary()
 _JOINTS = (" to ", " - ", "..", "–", "~", "-")
 
 
@@ -98,6 +96,22 @@ def read_level(name: str, hierarchy: Hierarchy, labels: Sequence[object]) -> tup
     )
 
 
+class Meaning(NamedTuple):
+    """What one label means: where its values lie, and what it loses.
+
+    It covers the positions from ``low`` to ``high``, or the ``places`` among them where it is no
+    run. ``whole`` labels tell nothing.
+    """
+
+    text: str | None
+    low: int
+    high: int
+    places: Places | None
+    loss: float
+    precision: float
+    whole: bool
+
+
 class Reader:
     """Reads the labels of one column; those of its ``level`` first, where that is known."""
 
@@ -131,6 +145,8 @@ class Reader:
         text = label if isinstance(label, str) else canonical(label)
         if text in self._known:
             return self._known[text]
+        if isinstance(label, str) and (run := self._usual(label)) is not None:
+            return run, None
         if (plain := canonical(text)) in self._known:
             return self._known[plain]
         code = self._value(label)
@@ -145,6 +161,45 @@ class Reader:
                 "hierarchy. Name the hierarchy that the table was made with."
             )
         return places, None
+
+    def _usual(self, text: str) -> Places | None:
+        """The positions of an interval of numbers that is written as this axis writes them."""
+        first, _, last = text.partition(self._joint)
+        low, high = self._numbered.get(first), self._numbered.get(last)
+        if low is None or high is None or low > high:
+            return None
+        hierarchy = self._axis.hierarchy
+        if hierarchy.code(text) != hierarchy.outside:  # as it may be a value
+            return None
+        return np.arange(low, high + 1, dtype=np.int64)
+
+    @cached_property
+    def _joint(self) -> str:
+        return "-" if self._axis.ordered and self._axis.spans.dash else " to "
+
+    def meaning(self, label: object) -> Meaning:
+        """What a label means."""
+        values, top, size = self._sizes
+        places, level = self.read(label)
+        low, high = int(places[0]), int(places[-1])  # they are in order
+        loss = _covered(self._axis, places, level) / size
+        if self._axis.ordered:
+            precision = self.width(low, high)
+        else:
+            precision = loss if level is None else level / max(top, 1)
+        hierarchy = self._axis.hierarchy
+        root = level == top and (hierarchy.rooted or label == ROOT)
+        whole = values > 1 and (root or len(places) == values == hierarchy.size)
+        if whole:
+            loss = precision = 1.0
+        run = high - low + 1 == len(places)
+        return Meaning(canonical(label), low, high, None if run else places, loss, precision, whole)
+
+    @cached_property
+    def _sizes(self) -> tuple[int, int, int]:
+        """How many values there are, the highest level, and the most that a label can lose."""
+        hierarchy = self._axis.hierarchy
+        return len(hierarchy.values), hierarchy.height - 1, max(hierarchy.size - 1, 1)
 
     def width(self, low: int, high: int) -> float:
         """The width from one position to another, over the range of the domain."""
@@ -196,6 +251,16 @@ class Reader:
             by_place[self._axis.positions[code]] = found
         return by_place
 
+    @cached_property
+    def _numbered(self) -> dict[str, int]:
+        """The positions of values that are numbers, by their text, where they all differ."""
+        starts = (self._starts if self._axis.ordered else None) or []
+        if any(one >= other for one, other in pairwise(starts)):
+            return {}
+        places = self._axis.positions.tolist()
+        values = enumerate(self._axis.hierarchy.values)
+        return {value: places[code] for code, value in values if number(value) is not None}
+
     def _interval(self, text: str) -> Places | None:
         bracketed = _BRACKETS.fullmatch(text.strip())
         if bracketed:
@@ -211,6 +276,9 @@ class Reader:
         self, first: str, last: str, *, above: bool = False, below: bool = False
     ) -> Places | None:
         """The positions from one value to another; without them where the interval is open."""
+        begin_at, end_at = self._numbered.get(first), self._numbered.get(last)
+        if begin_at is not None and end_at is not None:
+            return np.arange(begin_at + above, end_at + 1 - below, dtype=np.int64)
         low, high = number(canonical(first)), number(canonical(last))
         if first.startswith("<") and self._value(first) is not None:
             low = Decimal("-Infinity")
@@ -244,6 +312,12 @@ def _split(text: str) -> Iterator[tuple[str, str]]:
             start = text.find(joint, start + 1)
 
 
+# What labels were read as, by hierarchy: a release is read several times, by each who measures it.
+_READ: WeakKeyDictionary[Hierarchy, dict[tuple[bool, bool, int | None], dict[str, Meaning]]] = (
+    WeakKeyDictionary()
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Cover:
     """For each label of a column: its loss, its precision, and where its rows may lie.
@@ -251,20 +325,26 @@ class Cover:
     ``loss`` is (a - 1) / (m - 1) for a of m values covered. ``precision`` is paper B's: the
     level over the highest, or on an ordered column the width over the range. ``shares`` says
     for each bin of values how likely a row is there, if it is uniform in what its label
-    covers. ``rows`` is how many original rows have a value that it covers. ``starred`` marks
-    the labels that tell nothing. A label fits the positions from ``low`` to ``high``, or those
-    of ``sets`` where it is none of a run; the root fits all.
+    covers; ``spread`` is that, or what computes it, as not everybody asks. ``rows`` is how many
+    original rows have a value that it covers. ``starred`` marks the labels that tell nothing. A
+    label fits the positions from ``low`` to ``high``, or those of ``sets`` where it is none of a
+    run; the root fits all.
     """
 
     labels: tuple[str | None, ...]
     loss: Floats
     precision: Floats
-    shares: Floats
+    spread: Floats | Callable[[], Floats]
     rows: Floats
     starred: npt.NDArray[np.bool_]
     low: Places
     high: Places
     sets: dict[int, Places]
+
+    @cached_property
+    def shares(self) -> Floats:
+        """For each label (down) and bin (across), how likely a row is there."""
+        return self.spread() if callable(self.spread) else self.spread
 
 
 def cover(
@@ -275,55 +355,58 @@ def cover(
     ``held`` is how many original rows there are at each position, ``level`` the one that the
     labels are known to belong to.
     """
-    reader, bins = Reader(name, axis, level), bins_of(axis)
-    hierarchy = axis.hierarchy
-    size, top = max(hierarchy.size - 1, 1), max(hierarchy.height - 1, 1)
-    count, n = int(bins.max()) + 1, len(labels)
-    values = len(hierarchy.values)
-    loss, precision = np.zeros(n), np.zeros(n)
-    low, high = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    sets: dict[int, Places] = {}
-    whole: list[int] = []
-    met = _READ.setdefault(hierarchy, {}).setdefault((axis.ordered, axis.mixed, level), {})
-    for at, label in enumerate(labels):
-        known = met.get(label) if isinstance(label, str) else None  # 1 and True are one key
-        if known is None:
-            known = reader.read(label)
-            if isinstance(label, str):
-                met[label] = known
-        places, found = known
-        low[at], high[at] = first, last = int(places[0]), int(places[-1])  # they are in order
-        if last - first + 1 != len(places):
-            sets[at] = places
-        loss[at] = _covered(axis, places, found) / size
-        if axis.ordered:
-            precision[at] = reader.width(first, last)
-        else:
-            precision[at] = loss[at] if found is None else found / top
-        root = found == hierarchy.height - 1 and (hierarchy.rooted or label == ROOT)
-        if values > 1 and (root or len(places) == values == hierarchy.size):
-            whole.append(at)
-    shares = _shares(bins, count, low, high)
+    meanings = _meanings(name, axis, labels, level)
+    low, high = (
+        np.fromiter((getattr(one, end) for one in meanings), np.int64, len(meanings))
+        for end in ("low", "high")
+    )
+    loss, precision = (
+        np.fromiter((getattr(one, what) for one in meanings), np.float64, len(meanings))
+        for what in ("loss", "precision")
+    )
+    sets = {at: one.places for at, one in enumerate(meanings) if one.places is not None}
     before = np.append(0.0, np.cumsum(held))
     rows = before[high + 1] - before[low]
     for at, places in sets.items():
-        shares[at] = np.bincount(bins[places], minlength=count) / len(places)
         rows[at] = held[places].sum()
-    loss[whole], precision[whole], rows[whole] = 1.0, 1.0, held.sum()
-    low[whole], high[whole] = 0, values + 1
+    spread = partial(_shares, bins_of(axis), low.copy(), high.copy(), sets)
+    whole = [at for at, one in enumerate(meanings) if one.whole]
+    rows[whole], low[whole], high[whole] = held.sum(), 0, len(axis.hierarchy.values) + 1
     starred = np.array([label == ROOT for label in labels], dtype=bool)
-    texts = tuple(canonical(label) for label in labels)
-    return Cover(texts, loss, precision, shares, rows, starred, low, high, sets)
+    texts = tuple(one.text for one in meanings)
+    return Cover(texts, loss, precision, spread, rows, starred, low, high, sets)
 
 
-def _shares(bins: Places, count: int, low: Places, high: Places) -> Floats:
-    """The share of each bin in what runs of positions cover; bins are runs of positions too."""
-    ends = np.searchsorted(bins, np.arange(count + 1)).astype(np.int32)
-    first = np.maximum(low.astype(np.int32)[:, None], ends[:-1])
-    covered = np.minimum((high + 1).astype(np.int32)[:, None], ends[1:])
-    covered -= first
-    np.maximum(covered, 0, out=covered)
-    shares: Floats = covered / (high - low + 1).astype(np.float64)[:, None]
+def _meanings(name: str, axis: Axis, labels: Sequence[object], level: int | None) -> list[Meaning]:
+    """What each label means; every text is read once, however often it is asked for."""
+    met = _READ.setdefault(axis.hierarchy, {}).setdefault((axis.ordered, axis.mixed, level), {})
+    reader: Reader | None = None
+    found = []
+    for label in labels:
+        known = met.get(label) if isinstance(label, str) else None  # 1 and True are one key
+        if known is None:
+            reader = Reader(name, axis, level) if reader is None else reader
+            known = reader.meaning(label)
+            if isinstance(label, str):
+                met[label] = known
+        found.append(known)
+    return found
+
+
+def _shares(bins: Places, low: Places, high: Places, sets: dict[int, Places]) -> Floats:
+    """The share of each bin in what labels cover; bins are runs of positions."""
+    count = int(bins.max()) + 1
+    ends = np.searchsorted(bins, np.arange(count + 1))
+    shares = np.zeros((len(low), count))
+    # Of many labels most cover few bins, and only those are looked at.
+    number = bins[high] - bins[low] + 1
+    label = np.repeat(np.arange(len(low)), number)
+    within = np.arange(len(label)) - np.repeat(np.cumsum(number) - number, number)
+    bin_ = bins[low][label] + within
+    covered = np.minimum(high[label] + 1, ends[bin_ + 1]) - np.maximum(low[label], ends[bin_])
+    shares[label, bin_] = covered / (high - low + 1)[label]
+    for at, places in sets.items():
+        shares[at] = np.bincount(bins[places], minlength=count) / len(places)
     return shares
 
 

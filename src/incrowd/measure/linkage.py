@@ -101,7 +101,7 @@ def predicted(classes: Members, originals: Steps, noise: Noise) -> Floats:
 
 def _gaps(classes: Members, originals: Steps) -> tuple[Floats, Floats]:
     """How far the next smaller and the next larger value of the class are; infinite if none."""
-    order = np.lexsort((originals, classes))
+    order = _ordered(classes, originals)
     values, owner = originals[order], classes[order]
     new = np.append(True, (values[1:] != values[:-1]) | (owner[1:] != owner[:-1]))
     group = np.cumsum(new) - 1
@@ -115,6 +115,21 @@ def _gaps(classes: Members, originals: Steps) -> tuple[Floats, Floats]:
     return back_below, back_above
 
 
+def _ordered(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    """The order by the first column, then the second, and so on; rows alike stay as they are.
+
+    Sorting one number per row is far faster than sorting by one column after another.
+    """
+    lows = [int(column.min()) for column in columns]
+    spans = [int(column.max()) - low + 1 for column, low in zip(columns, lows, strict=True)]
+    if math.prod(spans) >= 2**62:
+        return np.lexsort(columns[::-1])
+    named = np.zeros(len(columns[0]), dtype=np.int64)
+    for column, low, span in zip(columns, lows, spans, strict=True):
+        named = named * span + (column.astype(np.int64) - low)
+    return np.argsort(named, kind="stable")
+
+
 def _nearest_on_a_line(
     classes: Members, originals: Steps, released: Steps
 ) -> tuple[npt.NDArray[np.bool_], Counts]:
@@ -125,7 +140,7 @@ def _nearest_on_a_line(
     """
     n = len(classes)
     both, owner = np.concatenate([originals, released]), np.concatenate([classes, classes])
-    order = np.lexsort((np.repeat([0, 1], n), both, owner))
+    order = _ordered(owner, both, np.repeat([0, 1], n))
     original, place = order < n, np.arange(2 * n)
     last = np.maximum.accumulate(np.where(original, place, -1))
     after = np.minimum.accumulate(np.where(original, place, 2 * n)[::-1])[::-1]

@@ -11,6 +11,7 @@ import numpy as np
 from incrowd.arrays import Bools, Codes, Floats
 from incrowd.codes.frequency import Frequencies
 from incrowd.errors import IncrowdError, check_choice
+from incrowd.measure.threads import one_thread
 from incrowd.measure.utility import Pair, drawn, implied, limited
 
 _CHUNK = 1 << 13  # tuples whose scores are held at once
@@ -139,7 +140,7 @@ def _learnt(
         format="csr",
     )
     regression = LogisticRegression(tol=1e-3, max_iter=_ITERATIONS)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), one_thread():
         # A model that is stopped early predicts as well as it can, and that is what is measured.
         warnings.simplefilter("ignore", ConvergenceWarning)
         regression.fit(features, bins, sample_weight=weights)

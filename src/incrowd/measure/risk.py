@@ -8,6 +8,7 @@ marketer tries everybody, and counts the share of hits to be expected.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from incrowd.codes.frequency import Frequencies, keys
 from incrowd.measure.labels import Cover
 
 _CELLS = 500_000_000  # so many comparisons of a class with a tuple are made
+_LOOKUP = 100  # comparisons that take as long as looking up one run of tuples
 _FEWEST = 100  # but so many classes are looked at in any case
 
 
@@ -28,7 +30,8 @@ class Risk:
 
     ``highest`` and ``mean`` are the prosecutor's. ``journalist`` is the highest, and
     ``marketer`` the mean, of one over the number of original rows that fit a row's class;
-    where recoding is local and classes are many, over a random choice of classes.
+    where recoding is local and classes are very many, over a random choice of classes, of which
+    ``compared`` says how many.
     ``uniques`` is the share of rows that are alone in their class, of the release and of the
     original. ``sizes`` counts rows by the size of their class: 1, 2-3, 4-7, and so on.
     ``highest_original`` and ``mean_original`` are the prosecutor's with the table as it was.
@@ -44,6 +47,7 @@ class Risk:
     sizes_original: list[int]
     highest_original: float = 0.0
     mean_original: float = 0.0
+    compared: int = 0
 
 
 def risk(
@@ -67,6 +71,7 @@ def risk(
         sizes_original=histogram(whole),
         highest_original=highest,
         mean_original=mean,
+        compared=len(rows),
     )
 
 
@@ -89,7 +94,8 @@ def _fitting(
     """How many original rows fit each class (at least one), and the class's rows.
 
     Where no value fits two labels of a column, every original tuple fits one class and they
-    are counted through. Elsewhere each class is held against all tuples.
+    are counted through. Elsewhere classes are looked up as boxes or, where that takes too long,
+    each of a random choice is held against all tuples.
     """
     labels = fitting_labels(original.codes, released.codes, covers)
     if labels is not None:
@@ -99,6 +105,9 @@ def _fitting(
         places, at_ = np.unique(named, return_inverse=True)
         held = np.bincount(at_[len(released) :], original.counts[known], minlength=len(places))
         return np.maximum(held[at_[: len(released)]], 1), released.counts
+    boxes = _in_boxes(original, released, covers)
+    if boxes is not None:
+        return np.maximum(boxes, 1.0), released.counts
     # In an order that does not depend on how labels are numbered.
     ends = [end[released.codes[:, at]] for at, c in enumerate(covers) for end in (c.low, c.high)]
     chosen = np.lexsort(ends)
@@ -111,13 +120,59 @@ def _fitting(
     return np.maximum(np.array(found), 1.0), released.counts[chosen]
 
 
+def _in_boxes(
+    original: Frequencies, released: Frequencies, covers: Sequence[Cover]
+) -> Floats | None:
+    """How many original rows fit each class; None where labels are no runs, or it takes too long.
+
+    Tuples are put in order, the column with the widest labels last. Those that fit a class are then
+    a run for each tuple of the other columns that the class covers.
+    """
+    shown = [np.unique(column).tolist() for column in released.codes.T]
+    runs = [cover.sets.keys().isdisjoint(some) for cover, some in zip(covers, shown, strict=True)]
+    if not len(original) or not all(runs):
+        return None
+    tuples, lows, widths = [], [], []
+    for at, cover in enumerate(covers):
+        labels, column = released.codes[:, at], original.codes[:, at]
+        met = np.flatnonzero(np.bincount(column))  # no other place can hold anything
+        tuples.append(np.searchsorted(met, np.arange(met[-1] + 1))[column])
+        lows.append(np.searchsorted(met, cover.low)[labels])
+        widths.append(np.searchsorted(met, cover.high, side="right")[labels] - lows[-1])
+    *others, last = np.argsort([width.mean() for width in widths]).tolist()
+    cells = np.prod([widths[at] for at in others], axis=0, dtype=np.float64)
+    spans = [int(column.max()) + 1 for column in tuples]
+    if cells.sum() > _CELLS / _LOOKUP or math.prod(spans) >= 2**62:
+        return None
+    number = cells.astype(np.int64) if others else np.ones(len(released), dtype=np.int64)
+    owner = np.repeat(np.arange(len(released)), number)
+    within = np.arange(len(owner)) - np.repeat(np.cumsum(number) - number, number)
+    named = np.zeros(len(original), dtype=np.int64)
+    cell = np.zeros(len(owner), dtype=np.int64)
+    for at in others:
+        width = widths[at][owner]
+        cell = cell * spans[at] + lows[at][owner] + within % width
+        within //= width
+        named = named * spans[at] + tuples[at]
+    named, cell = named * spans[last] + tuples[last], cell * spans[last] + lows[last][owner]
+    order = np.argsort(named, kind="stable")
+    upto = np.append(0, np.cumsum(original.counts[order]))
+    ends = (np.searchsorted(named[order], end) for end in (cell, cell + widths[last][owner]))
+    first, behind = (upto[end] for end in ends)
+    return np.bincount(owner, behind - first, minlength=len(released)).astype(np.float64)
+
+
 def fitting_labels(
     points: Codes, classes: Codes, covers: Sequence[Cover]
 ) -> npt.NDArray[np.int64] | None:
     """The labels of classes that fit tuples, -1 for none; None where two may fit one position."""
-    found = [label_at(cover, points[:, at], classes[:, at]) for at, cover in enumerate(covers)]
-    apart = [label for label in found if label is not None]
-    return np.column_stack(apart) if len(apart) == len(found) else None
+    found = []
+    for at, cover in enumerate(covers):
+        label = label_at(cover, points[:, at], classes[:, at])
+        if label is None:
+            return None
+        found.append(label)
+    return np.column_stack(found)
 
 
 def label_at(
@@ -127,7 +182,9 @@ def label_at(
 
     With ``used`` no other label counts: a hierarchy may have ones that nobody shows.
     """
-    every = np.arange(len(cover.low)) if used is None else np.flatnonzero(np.bincount(used))
+    every = np.arange(len(cover.low))
+    if used is not None:
+        every = np.flatnonzero(np.bincount(used, minlength=len(cover.low)))
     if not len(every):
         return np.full(len(places), -1, dtype=np.int64)
     order = every[np.argsort(cover.low[every], kind="stable")]

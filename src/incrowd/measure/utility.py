@@ -188,13 +188,14 @@ def _answers(table: Frequencies, shares: Sequence[Floats], regions: _Regions) ->
 
 def _in_rows(counts: Floats, codes: Sequence[Places], masses: Sequence[Floats]) -> Floats:
     """For each region, the rows expected in it, by the tuples of the table."""
-    answers = []
-    for place in range(len(masses[0])):
-        weights = counts.copy()
-        for mass, code in zip(masses, codes, strict=True):
-            weights *= mass[place][code]
-        answers.append(weights.sum())
-    return np.array(answers)
+    shares, one = np.empty(len(counts)), np.empty(len(counts))
+    answers = np.zeros(len(masses[0]))
+    for place in range(len(answers)):
+        np.take(masses[0][place], codes[0], out=shares, mode="clip")
+        for mass, code in zip(masses[1:], codes[1:], strict=True):
+            shares *= np.take(mass[place], code, out=one, mode="clip")
+        answers[place] = shares @ counts
+    return answers
 
 
 def _in_cells(counts: Floats, codes: Sequence[Places], masses: Sequence[Floats]) -> Floats:

@@ -217,12 +217,13 @@ def print_evaluation(found: ByLabels) -> None:
     losses, risk, useful = found.losses, found.risk, found.utility
     size = losses.average_class_size
     average = "none" if size is None else f"{size:.1f}"
+    some = f" (of {risk.compared:,} random classes)" if risk.compared < found.classes else ""
     lines = [
         f"loss      {found.loss:.4f} normalised (a row missing or too many counts 1)",
         f"          {losses.precision:.4f} precision lost, {losses.entropy:.4f} entropy",
         f"          {losses.discernibility:.4g} discernibility, {average} average class",
         f"risk      {risk.highest:.4f} highest, {risk.mean:.4f} mean (prosecutor)",
-        f"          {risk.journalist:.4f} journalist, {risk.marketer:.4f} marketer",
+        f"          {risk.journalist:.4f} journalist, {risk.marketer:.4f} marketer{some}",
         f"          {risk.uniques:.2%} unique, of the original {risk.uniques_original:.2%}",
         f"utility   {useful.association_error:.4f} mean error of associations",
         f"          {useful.query_error:.1%} median error of range counts",

@@ -10,8 +10,10 @@ import numpy as np
 import polars as pl
 
 from incrowd.arrays import Bools, Codes
+from incrowd.codes.frequency import Frequencies, merged
 from incrowd.engine.local import parquet
 from incrowd.engine.local.table import LocalTable, inner_names, write_whole
+from incrowd.engine.table import Coder
 
 
 class MadeTable(LocalTable):
@@ -29,15 +31,34 @@ class MadeTable(LocalTable):
         columns: dict[str, Any] = {name: codes for name, (_, codes) in coded.items()}
         columns |= plain
         inner = inner_names(order)
+        self._labels = {
+            name: pl.Series(known, dtype=_kind(known), strict=False)
+            for name, (known, _) in coded.items()
+        }
         shown = []
-        for name, (known, _) in coded.items():
-            texts = pl.Series(known, dtype=_kind(known), strict=False)
-            places = list(range(len(known)))
+        for name, texts in self._labels.items():
+            places = list(range(len(texts)))
             label = pl.col(inner[name]).replace_strict(places, texts, return_dtype=texts.dtype)
             shown.append(label)
         frame = pl.LazyFrame({inner[name]: columns[name] for name in order}).with_columns(shown)
         super().__init__(frame.rename({new: name for name, new in inner.items() if name != new}))
         self._coded, self._plain, self._order = coded, plain, order
+
+    def values(self, column: str) -> Sequence[object]:
+        """The distinct values of a column, null among them."""
+        if column not in self._labels:
+            return super().values(column)
+        labels, codes = self._labels[column], self._coded[column][1]
+        used = np.flatnonzero(np.bincount(codes, minlength=len(labels)))
+        return labels.gather(used).unique(maintain_order=True).to_list()
+
+    def count(self, columns: Sequence[str], coders: Mapping[str, Coder]) -> Frequencies:
+        """Distinct tuples of codes with counts; labels are translated once, not in every row."""
+        if not columns or not all(name in self._labels for name in columns):
+            return super().count(columns, coders)
+        own = np.column_stack([self._coded[name][1].astype(np.int32) for name in columns])
+        found = merged(own, np.ones(len(own), dtype=np.int64))
+        return found.rolled([coders[name](self._labels[name].to_list()) for name in columns])
 
     def relabelled(self, labels: Mapping[str, Mapping[str, int | float]]) -> LocalTable:
         """The table with numbers for texts."""
