@@ -3,59 +3,28 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from incrowd.errors import IncrowdError, IncrowdWarning, ParameterError, UnsolvableError
-from incrowd.privacy.accountant import Accountant, BasicAccountant
-from incrowd.privacy.amplification import Guarantee, allowed, amplified
-from incrowd.privacy.binomial import Definition, delta
-from incrowd.privacy.events import (
-    Coin,
-    Composition,
-    GaussianCounts,
-    GeometricCounts,
-    Mechanism,
-    OneOf,
-    SafeRelease,
-    Sampled,
-    Selection,
-)
-from incrowd.privacy.inverse import beta, crowd_size, epsilon
-from incrowd.privacy.plan import Plan, plan
-from incrowd.privacy.plan_counts import CountsPlan
-from incrowd.privacy.smooth import Smooth, delta_sampling, expected_failures, smooth_bound
-
-__version__ = "0.1.0"
-
-
-def __getattr__(name: str) -> Any:
-    """Names that need tables are loaded when they are first used."""
-    homes = {
-        "Ledger": "release.ledger",
-        "attack": "tasks.attack",
-        "audit": "tasks.audit",
-        "check": "tasks.check",
-        "draft": "tasks.draft.draft",
-        "evaluate": "tasks.evaluate",
-        "expect": "tasks.expect",
-        "information_loss": "tasks.evaluate",
-        "linking_risk": "measure.linkage",
-        "publish": "tasks.publish",
-        "rehearse": "tasks.rehearse",
-        "spark_engine": "engine.source",
-        "verify": "release.verify",
-    }
-    if name not in homes:
-        raise AttributeError(f"module 'incrowd' has no attribute '{name}'")
-    return getattr(import_module(f"incrowd.{homes[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    """The public names, whether they are loaded already or not."""
-    return [*__all__, "__version__"]
-
-
 if TYPE_CHECKING:
     from incrowd.engine.source import spark_engine
+    from incrowd.errors import IncrowdError, IncrowdWarning, ParameterError, UnsolvableError
     from incrowd.measure.linkage import linking_risk
+    from incrowd.privacy.accountant import Accountant, BasicAccountant
+    from incrowd.privacy.amplification import Guarantee, allowed, amplified
+    from incrowd.privacy.binomial import Definition, delta
+    from incrowd.privacy.events import (
+        Coin,
+        Composition,
+        GaussianCounts,
+        GeometricCounts,
+        Mechanism,
+        OneOf,
+        SafeRelease,
+        Sampled,
+        Selection,
+    )
+    from incrowd.privacy.inverse import beta, crowd_size, epsilon
+    from incrowd.privacy.plan import Plan, plan
+    from incrowd.privacy.plan_counts import CountsPlan
+    from incrowd.privacy.smooth import Smooth, delta_sampling, expected_failures, smooth_bound
     from incrowd.release.ledger import Ledger
     from incrowd.release.verify import verify
     from incrowd.tasks.attack import attack
@@ -66,6 +35,49 @@ if TYPE_CHECKING:
     from incrowd.tasks.expect import expect
     from incrowd.tasks.publish import publish
     from incrowd.tasks.rehearse import rehearse
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "engine.source": ("spark_engine",),
+    "errors": ("IncrowdError", "IncrowdWarning", "ParameterError", "UnsolvableError"),
+    "measure.linkage": ("linking_risk",),
+    "privacy.accountant": ("Accountant", "BasicAccountant"),
+    "privacy.amplification": ("Guarantee", "allowed", "amplified"),
+    "privacy.binomial": ("Definition", "delta"),
+    "privacy.events": (
+        "Coin", "Composition", "GaussianCounts", "GeometricCounts", "Mechanism", "OneOf",
+        "SafeRelease", "Sampled", "Selection",
+    ),
+    "privacy.inverse": ("beta", "crowd_size", "epsilon"),
+    "privacy.plan": ("Plan", "plan"),
+    "privacy.plan_counts": ("CountsPlan",),
+    "privacy.smooth": ("Smooth", "delta_sampling", "expected_failures", "smooth_bound"),
+    "release.ledger": ("Ledger",),
+    "release.verify": ("verify",),
+    "tasks.attack": ("attack",),
+    "tasks.audit": ("audit",),
+    "tasks.check": ("check",),
+    "tasks.draft.draft": ("draft",),
+    "tasks.evaluate": ("evaluate", "information_loss"),
+    "tasks.expect": ("expect",),
+    "tasks.publish": ("publish",),
+    "tasks.rehearse": ("rehearse",),
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are loaded when they are first used: a command pays for what it needs alone."""
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"incrowd.{home}"), name)
+    raise AttributeError(f"module 'incrowd' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    """The public names, whether they are loaded already or not."""
+    return [*__all__, "__version__"]
+
 
 __all__ = [
     "Accountant",

@@ -57,12 +57,17 @@ def go(fast: Annotated[bool, typer.Option(help="At once.")] = False, far: bool =
 @app.command()
 def stay() -> None:
     pass
+
+
+def command_line() -> typer.Typer:
+    """Described, and has no entry."""
+    return app
 '''
 PAGE = """
 ```{models} made:Told fields.toml
 ```
 
-```{commands} made:app
+```{commands} made:command_line
 ```
 
 ```{errors} made:Wrong

@@ -9,7 +9,7 @@ from support.cli import run
 from typer.testing import CliRunner
 
 from incrowd.errors import IncrowdError
-from incrowd.ui.cli import app
+from incrowd.ui.commands import command_line
 
 
 def test_the_walk_at_the_command_line(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_values_met_do_not_become_a_list_without_a_word(tmp_path: Path) -> None:
     )
     for column in ("zip", "sex"):
         command = ["hierarchy", "convert", str(file), column, "-o", str(out)]
-        done = CliRunner().invoke(app, command, standalone_mode=False)
+        done = CliRunner().invoke(command_line(), command, standalone_mode=False)
         assert isinstance(done.exception, IncrowdError)
         assert f"The hierarchy of '{column}' lists no values" in str(done.exception)
         assert "--values-are-public" in str(done.exception)

@@ -27,7 +27,7 @@ from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecError, parse, taken
 from incrowd.spec.release import SafeSpec
 from incrowd.tasks.publish import publish
-from incrowd.ui import cli
+from incrowd.ui import cli, commands
 from incrowd.ui import terminal as showing
 from incrowd.ui.terminal import visible
 
@@ -149,10 +149,10 @@ def test_what_is_piped_is_exact(evil_folder: Path) -> None:
 def test_a_fault_of_ours_is_told_without_codes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(**_: object) -> None:
+    def fail(_only: str | None) -> None:
         raise RuntimeError(ESCAPES)
 
-    monkeypatch.setattr(cli, "app", fail)
+    monkeypatch.setattr(commands, "command_line", fail)
     with pytest.raises(SystemExit) as done:
         cli.main()
     assert done.value.code == 3

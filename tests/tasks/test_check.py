@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from incrowd.engine.source import local_engine
 from incrowd.spec.file import load, parse
 from incrowd.tasks.check import check
-from incrowd.ui.cli import app
+from incrowd.ui.commands import command_line
 
 
 def test_check_lists_everything_at_once() -> None:
@@ -96,7 +96,7 @@ def test_check_says_what_publishing_would_refuse(tmp_path: Path) -> None:
     file.write_text(
         text.replace("epsilon: 1, ", "epsilon: 1, draw: sample, scheme: search, k: 20, ")
     )
-    done = CliRunner().invoke(app, ["check", str(file), "--json"], standalone_mode=False)
+    done = CliRunner().invoke(command_line(), ["check", str(file), "--json"], standalone_mode=False)
     assert done.return_value == 1
     (found,) = json.loads(done.output)["findings"]
     assert found["message"] == "release: 'scheme: search' finds k itself; leave 'k' out."

@@ -9,12 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.cli import run
+from support.cli import command, run
+from typer.main import get_command
 from xlsxwriter import Workbook
 
 import incrowd as ic
 from incrowd.papers import paper_a_figures
 from incrowd.ui import status
+from incrowd.ui.commands import command_line
 
 
 def test_plan_as_json_is_the_plan() -> None:
@@ -82,12 +84,24 @@ def test_every_exit_status_is_documented() -> None:
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
     code = (
-        "import sys, incrowd, incrowd.ui.cli; "
+        "import sys, incrowd; print('numpy' in sys.modules); "
+        "from incrowd.ui.commands import command_line; command_line(); "
         "heavy = ('scipy', 'polars', 'matplotlib', 'jinja2', 'rich.table'); "
         "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.split() == ["False", "[]"]
+
+
+def test_one_command_alone_is_what_it_is_among_all() -> None:
+    every = getattr(get_command(command_line()), "commands", {})
+    assert len(every) == 19
+    for name, among in every.items():
+        alone = getattr(get_command(command_line(name)), "commands", {})
+        assert list(alone) == [name]
+        assert alone[name].help == among.help
+        assert [one.opts for one in alone[name].params] == [one.opts for one in among.params]
+    assert "Did you mean 'publish'?" in command("publsh").stderr
 
 
 def test_a_release_loads_nothing_that_draws_papers(tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def _bounds(kind: Mapping[str, Any]) -> str:
 
 
 class Commands(_Made):
-    """Every command of ``module:app``, with its arguments and options."""
+    """Every command of ``module:function``, which makes the app, with arguments and options."""
 
     required_arguments = 1
 
@@ -152,7 +152,7 @@ class Commands(_Made):
         from typer.main import get_command
 
         module, _, name = self.arguments[0].partition(":")
-        root = get_command(getattr(import_module(module), name))
+        root = get_command(getattr(import_module(module), name)())
         return self.parsed(self._group("incrowd", root, 2))
 
     def _group(self, path: str, group: Any, depth: int) -> Iterator[str]:

@@ -140,13 +140,17 @@ def at_ends(
         rng.integers(low, high + 1)
         for low, high in (_reach(seen, int(p), int(a)) for p, a, _ in some)
     ]
-    hits = [sum(_held(seen, table, some, ends)) for table in tables]
+    homes = [seen.class_of(table.codes) for table in tables]
+    hits = [
+        sum(_held(seen, table, home, some, ends)) for table, home in zip(tables, homes, strict=True)
+    ]
+    guessed = sum(_held(seen, tables[0], homes[0], some, np.array(inside)))
     return Estimate(
         attack="extreme",
         name="ends of intervals",
         knows="nothing of anybody",
         success=Rate.of(hits[0], len(some), confidence),
-        guess=Rate.of(sum(_held(seen, tables[0], some, np.array(inside))), len(some), confidence),
+        guess=Rate.of(guessed, len(some), confidence),
         control=None if control is None else Rate.of(hits[1], len(some), confidence),
         says="Somebody of the class has exactly the value at which its interval ends.",
     )
@@ -164,9 +168,13 @@ def _reach(seen: Seen, place: int, at: int) -> tuple[int, int]:
     return int(seen.covers[at].low[label]), int(seen.covers[at].high[label])
 
 
-def _held(seen: Seen, table: Frequencies, some: Places, values: Places) -> list[bool]:
-    """Whether a row of the table fits each class and has the value said in the column."""
-    homes = seen.class_of(table.codes)
+def _held(
+    seen: Seen, table: Frequencies, homes: Places | None, some: Places, values: Places
+) -> list[bool]:
+    """Whether a row of the table fits each class and has the value said in the column.
+
+    ``homes`` are the classes of its rows, where each fits one class at most.
+    """
     if homes is not None:
         return _at_home(homes, table, some, values)
     order = {at: np.argsort(table.codes[:, at], kind="stable") for at in set(some[:, 1].tolist())}

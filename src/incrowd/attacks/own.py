@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 
-from incrowd.attacks.laws import law_told
 from incrowd.attacks.scene import VALUES, Scene, scene_of
 from incrowd.attacks.seen import fewer
 from incrowd.attacks.trial import tried
@@ -95,12 +94,17 @@ def _scene(product: Product, counted: object, made: Made) -> Scene:
         if product.columns[name].role == "sensitive" or name == product.target
     ]
     wanted = secrets if len(secrets) < len(original.names) else []  # something must be known
+    law = None
+    if made.events:
+        from incrowd.attacks.laws import law_told
+
+        law = law_told(product.parameters)
     return scene_of(
         original,
         product.shown,
         secrets=tuple(wanted),
         drawn=drawn,
-        law=law_told(product.parameters) if made.events else None,
+        law=law,
         events=tuple(made.events),
     )
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from incrowd.attacks.laws import ShownLaw
 from incrowd.attacks.seen import Seen, seen
 from incrowd.codes.axis import Axis, positions
 from incrowd.codes.counted import Counted, Shown
@@ -16,6 +16,9 @@ from incrowd.codes.values import canonical
 from incrowd.measure.evaluation import covered
 from incrowd.measure.labels import Cover
 from incrowd.privacy.events import Event
+
+if TYPE_CHECKING:
+    from incrowd.attacks.laws import ShownLaw
 
 VALUES = 256  # that a secret has at most, unless it is named
 

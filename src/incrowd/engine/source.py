@@ -40,7 +40,7 @@ def open_table(
         opened: Table = source
         return opened
     if engine is None:
-        engine = _engine_for(source)
+        engine = engine_for(source)
     elif not isinstance(engine, Engine):
         raise ParameterError("engine", "be an engine, such as that of a table", engine)
     if header is not None:
@@ -110,7 +110,8 @@ def catalogue(engine: object) -> Catalogue:
     return engine
 
 
-def _engine_for(source: object) -> Engine:
+def engine_for(source: object) -> Engine:
+    """The engine that opens objects of this kind; what is no object of a library, the local one."""
     libraries = [kind.__module__.split(".")[0] for kind in type(source).__mro__]
     return _loaded(next((_ENGINES[name] for name in libraries if name in _ENGINES), _LOCAL))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -25,11 +25,13 @@ from incrowd.measure.association import Association, associations, mean_error
 from incrowd.measure.fineness import selected
 from incrowd.measure.labels import Cover, bins_of, cover, read_level
 from incrowd.measure.loss import average_class_size, discernibility, entropy_scale
-from incrowd.measure.noise import Noisiness
 from incrowd.measure.risk import Risk, risk
-from incrowd.measure.searched import Searched
 from incrowd.measure.subgroups import Subgroup, by_covers
 from incrowd.measure.threads import one_thread
+
+if TYPE_CHECKING:
+    from incrowd.measure.noise import Noisiness
+    from incrowd.measure.searched import Searched
 
 Covered: TypeAlias = tuple[list[Codes], list[Floats], list[Cover]]  # see :func:`covered`
 

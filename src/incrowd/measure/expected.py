@@ -122,16 +122,16 @@ class _Chances:
         top = _GRID[min(int(np.searchsorted(likely(_GRID), 1 - 1e-9)), len(_GRID) - 1)]
         dense = top <= _DENSE
         n = np.arange(0.0, top + 1) if dense else np.unique(np.geomspace(1, top, _DENSE).round())
-        chance, wide = np.append(likely(n), 1.0), np.gradient(n)
+        chance, wide = likely(n), np.gradient(n)
         self._first = math.floor(math.log(_LEAST) * _PER_NAT)
         last = math.ceil(math.log(top + 8 * math.sqrt(top) + 8) * _PER_NAT)
         means = np.exp(np.arange(self._first, last) / _PER_NAT)
         factorials = np.array([math.lgamma(one + 1) for one in n.tolist()])  # their logarithms
-        self._shown, self._met = np.zeros(len(means)), np.zeros(len(means))
-        for at, mean in enumerate(means.tolist()):
-            poisson = np.exp(n * math.log(mean) - mean - factorials) * wide
-            for found, mass in ((self._shown, poisson), (self._met, poisson * n / mean)):
-                found[at] = min(np.append(mass, max(1 - mass.sum(), 0.0)) @ chance, 1.0)
+        poisson = np.exp(np.outer(np.log(means), n) - means[:, None] - factorials) * wide
+        self._shown, self._met = (
+            np.minimum(mass @ chance + np.maximum(1 - mass.sum(axis=1), 0.0), 1.0)
+            for mass in (poisson, poisson * n / means[:, None])
+        )
 
     def at(self, places: Places) -> tuple[Floats, Floats]:
         """Both, at places of the grid; nothing is shown below it, everything above it."""

@@ -191,9 +191,11 @@ def label_at(
     low, high = cover.low[order], cover.high[order]
     if not cover.sets.keys().isdisjoint(every.tolist()) or (low[1:] <= high[:-1]).any():
         return None
-    at = np.searchsorted(low, places, side="right") - 1
-    fits = (at >= 0) & (places <= high[np.maximum(at, 0)])
-    return np.where(fits, order[np.maximum(at, 0)], -1)
+    # Once for each position up to the last one covered, and one beyond: people are many more.
+    positions = np.arange(int(high[-1]) + 2)
+    at = np.searchsorted(low, positions, side="right") - 1
+    fits = (at >= 0) & (positions <= high[np.maximum(at, 0)])
+    return np.where(fits, order[np.maximum(at, 0)], -1)[np.minimum(places, len(positions) - 1)]
 
 
 def _held(

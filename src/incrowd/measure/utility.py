@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incrowd.arrays import Bools, Counts, Floats
+from incrowd.arrays import Bools, Counts, Floats, Places
 from incrowd.codes.counted import CountNoise
 from incrowd.codes.frequency import Frequencies
 from incrowd.errors import ParameterError, check_whole, single
@@ -169,6 +169,8 @@ def _answers(table: Frequencies, shares: Sequence[Floats], regions: _Regions) ->
     answers = np.zeros(len(regions.restricted))
     if not len(table):
         return answers
+    codes = [column.astype(np.int64) for column in table.codes.T]
+    counts = table.counts.astype(np.float64)
     sets, which = np.unique(regions.restricted, axis=0, return_inverse=True)
     for number, restricted in enumerate(sets):
         columns = np.flatnonzero(restricted).tolist()
@@ -180,18 +182,13 @@ def _answers(table: Frequencies, shares: Sequence[Floats], regions: _Regions) ->
             ]
             cells = math.prod(mass.shape[1] for mass in masses)
             answer = _in_cells if cells <= _DENSE * len(table) else _in_rows
-            answers[asked] = answer(table, columns, masses)
+            answers[asked] = answer(counts, [codes[at] for at in columns], masses)
     return answers / max(table.total, 1)
 
 
-def _in_rows(table: Frequencies, columns: Sequence[int], masses: Sequence[Floats]) -> Floats:
+def _in_rows(counts: Floats, codes: Sequence[Places], masses: Sequence[Floats]) -> Floats:
     """For each region, the rows expected in it, by the tuples of the table."""
-    codes = [table.codes[:, at].astype(np.intp) for at in columns]  # what take would make of them
-    counts, shares, one = (
-        table.counts.astype(np.float64),
-        np.empty(len(table)),
-        np.empty(len(table)),
-    )
+    shares, one = np.empty(len(counts)), np.empty(len(counts))
     answers = np.zeros(len(masses[0]))
     for place in range(len(answers)):
         np.take(masses[0][place], codes[0], out=shares, mode="clip")
@@ -201,13 +198,13 @@ def _in_rows(table: Frequencies, columns: Sequence[int], masses: Sequence[Floats
     return answers
 
 
-def _in_cells(table: Frequencies, columns: Sequence[int], masses: Sequence[Floats]) -> Floats:
+def _in_cells(counts: Floats, codes: Sequence[Places], masses: Sequence[Floats]) -> Floats:
     """For each region, the rows expected in it, by the rows in every cell of its columns."""
     sizes = [mass.shape[1] for mass in masses]
-    codes = np.zeros(len(table), dtype=np.int64)
-    for at, size in zip(columns, sizes, strict=True):
-        codes = codes * size + table.codes[:, at]
-    held = np.bincount(codes, weights=table.counts, minlength=math.prod(sizes))
+    cells = codes[0]
+    for column, size in zip(codes[1:], sizes[1:], strict=True):
+        cells = cells * size + column
+    held = np.bincount(cells, weights=counts, minlength=math.prod(sizes))
     left = masses[0] @ held.reshape(sizes[0], -1)
     for mass, size in zip(masses[1:], sizes[1:], strict=True):
         parts = left.reshape(len(mass), size, -1)

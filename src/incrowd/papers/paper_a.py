@@ -108,7 +108,7 @@ def reproduce(folder: Path, progress: Callable[[str], None] = lambda _: None) ->
 
 
 def _page(figures: Sequence[Figure]) -> str:
-    from incrowd.release.page import render
+    from incrowd.release.render import render
 
     cells = table_1()
     return render(

@@ -261,7 +261,7 @@ def _json(found: Sequence[Exhibit]) -> str:
 
 
 def _page(found: Sequence[Exhibit]) -> str:
-    from incrowd.release.page import render
+    from incrowd.release.render import render
 
     return render(
         "incrowd.papers", "paper_a_attacks.html",

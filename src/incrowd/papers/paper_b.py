@@ -386,7 +386,7 @@ def _page(
     figures: Sequence[Figure],
     found: Sequence[paper.Finding],
 ) -> str:
-    from incrowd.release.page import render
+    from incrowd.release.render import render
 
     own = {(x.data, x.k): x for x in numbers.grouped if x.algorithm == "ola"}
     return render(

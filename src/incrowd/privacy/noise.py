@@ -148,13 +148,28 @@ def with_exp(u: Counts, t: Counts, bits: Randomness) -> npt.NDArray[np.bool_]:
     return odd
 
 
+def _with_exp_one(count: int, bits: Randomness) -> npt.NDArray[np.bool_]:
+    """So many coins that are true with probability exp(-1): :func:`with_exp` for u = t.
+
+    There the first throw never fails, and each later one is the coin of 1 / 2, 1 / 3, ... alone.
+    """
+    odd = np.zeros(count, dtype=bool)
+    alive = np.arange(count)
+    throw = 2
+    while len(alive):
+        go_on = below(np.full(len(alive), throw, dtype=np.int64), bits) == 0
+        odd[alive[~go_on]] = throw % 2 == 1
+        alive = alive[go_on]
+        throw += 1
+    return odd
+
+
 def _successes(count: int, bits: Randomness) -> Counts:
     """How many coins of probability exp(-1) come true before the first that does not."""
     found = np.zeros(count, dtype=np.int64)
     alive = np.arange(count)
     while len(alive):
-        one = np.ones(len(alive), dtype=np.int64)
-        alive = alive[with_exp(one, one, bits)]
+        alive = alive[_with_exp_one(len(alive), bits)]
         found[alive] += 1
     return found
 
@@ -166,8 +181,7 @@ def _all_exp(whole: Counts, bits: Randomness) -> npt.NDArray[np.bool_]:
         alive = np.flatnonzero(true & (whole > throw))
         if not len(alive):
             break
-        one = np.ones(len(alive), dtype=np.int64)
-        true[alive] = with_exp(one, one, bits)
+        true[alive] = _with_exp_one(len(alive), bits)
     return true
 
 

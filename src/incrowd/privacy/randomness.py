@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers import CipherContext
 
 _BLOCK = 1 << 22
+_LAST_WORD = np.uint64(2**64 - 1)
 
 
 class Randomness(Protocol):
@@ -124,14 +125,14 @@ def below(bounds: Counts, bits: Randomness) -> Counts:
     last 2**64 mod bound words, which would favour small remainders; those are drawn again.
     """
     sizes = bounds.astype(np.uint64)
-    surplus = (np.uint64(2**64 - 1) % sizes + np.uint64(1)) % sizes
-    drawn = np.zeros(len(bounds), dtype=np.int64)
-    waiting = np.arange(len(bounds))
-    while len(waiting):
-        words = bits.words(len(waiting))
-        fair = words <= np.uint64(2**64 - 1) - surplus[waiting]
-        drawn[waiting[fair]] = (words[fair] % sizes[waiting[fair]]).astype(np.int64)
-        waiting = waiting[~fair]
+    words = bits.words(len(sizes))
+    drawn = (words % sizes).astype(np.int64)
+    # Those are fewer than the bound: hardly any word is near enough to be looked at.
+    near = np.flatnonzero(words > _LAST_WORD - sizes)
+    surplus = (_LAST_WORD % sizes[near] + np.uint64(1)) % sizes[near]
+    again = near[words[near] > _LAST_WORD - surplus]
+    if len(again):
+        drawn[again] = below(bounds[again], bits)
     return drawn
 
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -89,11 +90,11 @@ def _refuse_foreign(folder: Path, replacing: Sequence[str]) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Bring every file and folder below to the disk."""
-    for path, _, names in os.walk(folder):
-        for name in names:
-            _sync_entry(Path(path) / name)
-        _sync_entry(Path(path))
+    """Bring every file and folder below to the disk; asked for together, disks do it together."""
+    entries = [Path(path, name) for path, _, names in os.walk(folder) for name in (*names, "")]
+    with ThreadPoolExecutor(16) as workers:
+        for _ in workers.map(_sync_entry, entries):
+            pass  # whatever went wrong is raised here
 
 
 def _sync_entry(path: Path) -> None:

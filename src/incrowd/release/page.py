@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any
-
-import jinja2
 
 
 @dataclass(frozen=True)
@@ -22,19 +18,3 @@ class Page:
 
     def _repr_html_(self) -> str:
         return self.html
-
-
-def render(package: str, template: str, **values: Any) -> str:
-    """A page from a template in a package's folder of templates; a missing value is an error."""
-    return _templates(package).get_template(template).render(zip=zip, **values)
-
-
-@cache
-def _templates(package: str) -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader(package, "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -20,15 +20,17 @@ from incrowd.codes.frequency import Frequencies
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.engine.table import Table
 from incrowd.measure.evaluation import Covered, Evaluation, by_labels, covered, invented
-from incrowd.measure.noise import Noisiness
 from incrowd.measure.outcome import outcome
-from incrowd.measure.searched import Searched
 from incrowd.measure.slices import together
 from incrowd.measure.subgroups import Subgroup
 from incrowd.privacy.events import Event
 from incrowd.release.certificate import NoisyColumn, Promise
 from incrowd.spec.build import is_open
 from incrowd.spec.model import Column
+
+if TYPE_CHECKING:
+    from incrowd.measure.noise import Noisiness
+    from incrowd.measure.searched import Searched
 
 Parameters: TypeAlias = dict[str, float | str]
 

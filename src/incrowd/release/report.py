@@ -34,7 +34,7 @@ from incrowd.release.figures import (
     scatter,
 )
 from incrowd.release.origin import Origin
-from incrowd.release.page import render
+from incrowd.release.render import render
 from incrowd.release.statements.promises_5 import WRONGLY, at_most, rightly, whole
 from incrowd.release.summary import summary, whom
 

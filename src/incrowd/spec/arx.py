@@ -20,25 +20,36 @@ def read_rows(path: Path, delimiter: str | None = None, *, ours: bool = False) -
 
     In a file of ``ours`` a value may look like rows of its own.
     """
+    return parse_rows(read_text(path, ours=ours), path.name, delimiter, ours=ours)
+
+
+def read_text(path: Path, *, ours: bool = False) -> str:
+    """The text of a file in ARX form."""
     try:
         # Of ours every character counts, a mark at the beginning and line ends among them.
-        text = path.read_bytes().decode() if ours else path.read_text(encoding="utf-8-sig")
+        return path.read_bytes().decode() if ours else path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise HierarchyError(f"The hierarchy '{path.name}' is not UTF-8 text.") from error
     except OSError as error:
         raise HierarchyError(f"Cannot read the hierarchy '{path}': {error.strerror}.") from error
+
+
+def parse_rows(
+    text: str, name: str, delimiter: str | None = None, *, ours: bool = False
+) -> ArxRows:
+    """The rows of a text in ARX form; ``name`` is that of its file."""
     if not text.strip():
-        raise HierarchyError(f"The hierarchy '{path.name}' is empty.")
+        raise HierarchyError(f"The hierarchy '{name}' is empty.")
     try:
         delimiter = delimiter or _delimiter(text)
         rows = csv.reader(io.StringIO(text), delimiter=delimiter)
         levels = None if ours else len(next((row for row in rows if row), []))
         units = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
         if delimiter.isascii() and (fault := find_fault(units, delimiter, levels)):
-            raise HierarchyError(fault.said(path.name))
+            raise HierarchyError(fault.said(name))
         return [tuple(row) for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
     except csv.Error as error:
-        raise HierarchyError(f"Cannot read the hierarchy '{path.name}': {error}.") from error
+        raise HierarchyError(f"Cannot read the hierarchy '{name}': {error}.") from error
 
 
 def _delimiter(text: str) -> str:

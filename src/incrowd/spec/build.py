@@ -21,8 +21,7 @@ from typing import Any, assert_never
 
 from incrowd.codes.hierarchy import ROOT, Hierarchy, HierarchyError, from_rows
 from incrowd.codes.values import Spans, canonical, iso_day, number
-from incrowd.spec import countries, icd, postcodes
-from incrowd.spec.arx import ArxRows, read_rows
+from incrowd.spec.arx import ArxRows, parse_rows, read_text
 from incrowd.spec.hierarchies import (
     Countries,
     CsvFile,
@@ -39,6 +38,7 @@ from incrowd.spec.hierarchies import (
 from incrowd.spec.model import Column
 
 _KEPT = 64  # long ones are asked for again and again: by a check, by what to expect, by a release
+_FILES_KEPT = 16  # of these the text is kept, too
 
 
 def build(column: Column, *, folder: Path, values: Iterable[object] = ()) -> Hierarchy:
@@ -63,15 +63,22 @@ def _built(
         case Dates() as declared:
             return _dates(declared, column.other)
         case Countries(codes=codes):
+            from incrowd.spec import countries
+
             return countries.hierarchy(codes, other=column.other)
         case Icd(version=version):
+            from incrowd.spec import icd
+
             return icd.hierarchy(version, other=column.other)
         case Postcodes(country=country):
+            from incrowd.spec import postcodes
+
             return postcodes.hierarchy(country, other=column.other)
         case Order() as declared:
             rows = _order_rows(declared)
         case CsvFile(file=file, delimiter=delimiter):
-            rows = read_rows(folder / file, delimiter)
+            path = folder / file
+            return _listed(read_text(path), path.name, delimiter, column.other)
         case Flat(values=listed):
             met = {text for value in values if (text := canonical(value)) is not None}
             rows = [(value, ROOT) for value in listed or sorted(met) or ("",)]
@@ -82,6 +89,12 @@ def _built(
     made = from_rows(rows, other=column.other)
     # With a single value met the root must still cost everything.
     return replace(made, open=True, size=max(made.size, 2)) if is_open(column) else made
+
+
+@lru_cache(maxsize=_FILES_KEPT)
+def _listed(text: str, name: str, delimiter: str | None, other: str | None) -> Hierarchy:
+    """The hierarchy that a file holds."""
+    return from_rows(parse_rows(text, name, delimiter), other=other)
 
 
 def _is_ordered(declared: Declaration, hierarchy: Hierarchy) -> bool:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from incrowd.arrays import Progress, Step
 from incrowd.attacks.own import attack_own
-from incrowd.engine.source import catalogue, open_for
+from incrowd.engine.source import catalogue, engine_for, open_for
 from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import IncrowdError, IncrowdWarning
 from incrowd.measure.evaluation import Evaluation
@@ -212,15 +212,17 @@ def released(
     if ledger is not None:  # before the table is so much as opened
         _refuse_unaccountable(asked.method, spend)
         ledger.allow(spend, unit=unit_of(file.spec))
+    engine = engine or engine_for(table)
+    # Loading what draws the report goes beside the reading, hashing the table beside the counting.
+    workers = ThreadPoolExecutor(4)
+    workers.submit(import_module, "incrowd.release.report")
     source = open_for(file, table, engine=engine)
     _refuse_unfit(file.spec, source)
     with (
         _Spend(output) as spent,
         fill_both(output, curator) as (draft, private),
-        ThreadPoolExecutor(4) as workers,
+        workers,
     ):
-        # Loading what draws the report, and hashing the table, go beside the counting.
-        workers.submit(import_module, "incrowd.release.report")
         workers.submit(prepared, file.spec)
         recognised = None if rehearsal else Recognised(source, ledger, workers)
         step("count")

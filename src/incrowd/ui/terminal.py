@@ -12,11 +12,17 @@ from contextlib import contextmanager
 from threading import Timer
 from typing import TYPE_CHECKING, Any, TextIO
 
-from incrowd.arrays import Progress, Step
+from incrowd.errors import IncrowdError
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
+
+    from incrowd.arrays import Progress, Step
+
+
+class StoppedError(IncrowdError):
+    """Interrupted by the user, at a point of which there is more to say."""
 
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

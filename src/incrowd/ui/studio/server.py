@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 
 from incrowd import __version__
 from incrowd.errors import IncrowdError
-from incrowd.release.page import render
+from incrowd.release.render import render
 from incrowd.ui.studio.desk import Desk, Work
 from incrowd.ui.studio.hands import Hands, Job
 from incrowd.ui.studio.safety import Doors, Guard

@@ -1,0 +1,181 @@
+"""Commands about releases: publish one, verify it, hold it against its table; and the demo."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from incrowd.errors import check_whole
+from incrowd.ui import results, terminal
+from incrowd.ui.options import EngineName, Master, Settings, engine_of, number, parsed
+from incrowd.ui.status import DONE, EMPTY
+from incrowd.ui.terminal import say as print  # noqa: A004 - names and values come from anywhere
+
+if TYPE_CHECKING:
+    from incrowd.tasks.publish import Release
+
+
+def publish(
+    spec: Annotated[Path, typer.Argument(help="The spec.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the release.")],
+    curator: Annotated[
+        Path | None, typer.Option(help="Where the private report goes; OUTPUT.curator by default.")
+    ] = None,
+    ledger: Annotated[Path | None, typer.Option(help="The budget of the table.")] = None,
+    sign: Annotated[Path | None, typer.Option(help="An Ed25519 private key (PEM).")] = None,
+    seed: Annotated[str | None, number("For tests only: makes it NOT private.")] = None,
+    engine: EngineName = None,
+    master: Master = None,
+    conf: Settings = None,
+    save_as: Annotated[
+        str | None,
+        typer.Option("--table", help="Save the rows as a table of Spark's catalogue, too."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Publish a release: data, certificate, scheme; and, beside it, a private report.
+
+    Exit status 4 if nothing survived: the release is there, empty, and its budget is spent.
+    """
+    from incrowd.engine.source import catalogue, open_for
+    from incrowd.privacy.randomness import SeededRandomness
+    from incrowd.release.ledger import Ledger
+    from incrowd.spec.file import load
+    from incrowd.tasks.expect import expect
+    from incrowd.tasks.publish import publish as make
+
+    file, worker = load(spec), engine_of(engine, master, conf)
+    if save_as is not None:
+        catalogue(worker).refuse_name(save_as)
+    table = open_for(file, engine=worker) if file.spec.size == "public" else None
+    if not as_json:
+        print(f"{expect(file, table).summary()} (More: incrowd check {spec})")
+    whole = int(check_whole("seed", parsed("seed", seed), 0)) if seed else None
+    try:
+        with terminal.progress("settling the budget") as (step, tell):
+            release = make(
+                table,
+                file,
+                output=output,
+                curator=curator,
+                ledger=Ledger(ledger) if ledger else None,
+                key=_signing_key(sign),
+                bits=None if whole is None else SeededRandomness(whole),
+                engine=worker,
+                step=terminal.pausing(step),
+                progress=tell,
+            )
+        saved = _saved(release, save_as) if save_as is not None else ()
+    except KeyboardInterrupt as error:
+        raise terminal.StoppedError("Interrupted.") from error
+    for warning in release.warnings:
+        print(f"incrowd: warning: {warning}", file=sys.stderr)
+    certificate = release.certificate
+    if as_json:
+        known = certificate.model_dump(exclude_none=True)
+        terminal.print_json({**known, "booked": release.booked, "empty": release.empty})
+        return EMPTY if release.empty else DONE
+    for line in results.published(release):
+        print(line)
+    for name in saved:
+        print(f"Saved as the table {name}.")
+    return EMPTY if release.empty else DONE
+
+
+def _saved(release: Release, name: str) -> tuple[str, ...]:
+    """The tables that rows were saved as; whatever fails says that the release is there."""
+    try:
+        return release.save_table(name)
+    except BaseException as error:
+        error.add_note(f"The release is there all the same, and counts: {release.folder}")
+        raise
+
+
+def _signing_key(path: Path | None) -> Any:
+    if path is None:
+        return None
+    from incrowd.release.keys import load_key
+
+    return load_key(path)
+
+
+def verify(
+    folder: Annotated[Path, typer.Argument(help="The folder of a release.")],
+    key: Annotated[
+        str | None,
+        typer.Option(help="Who must have signed: a public key in hexadecimal, or a PEM file."),
+    ] = None,
+    least_format: Annotated[
+        str, number("Say no to certificates of an older format, which are checked less closely.")
+    ] = "1",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Check a release from its folder alone; exit status 1 if anything does not hold."""
+    from incrowd.release.verify import read_certificate
+    from incrowd.release.verify import verify as check_release
+
+    least = int(check_whole("least-format", parsed("least-format", least_format)))
+    problems = check_release(folder, key=key, least_format=least)
+    if as_json:
+        known: dict[str, Any] = {"ok": not problems, "problems": problems}
+        if not problems:
+            sealed = read_certificate(folder)
+            known["randomness"] = sealed.randomness
+            known["format"] = sealed.format or 1
+            known["signed_by"] = sealed.signature.public_key if sealed.signature else None
+        terminal.print_json(known)
+        return int(bool(problems))
+    for problem in problems:
+        print(f"WRONG  {problem}")
+    if problems:
+        return 1
+    certificate = read_certificate(folder)
+    signed = certificate.signature
+    print("The release holds: hash, values, classes and guarantee are as certified.")
+    print(f"It satisfies {results.promise(certificate)}")
+    if certificate.format is None:
+        print("It is of format 1: hidden bytes and the order of rows were not checked.")
+    print(f"Signed by {signed.public_key}." if signed else "It is not signed.")
+    if signed and key is None:
+        print("Is that who you trust? --key names who must have signed.")
+    return 0
+
+
+def evaluate(
+    original: Annotated[str, typer.Option(help="The table as it was.")],
+    released: Annotated[str, typer.Option(help="The table as it is shown, by whatever tool.")],
+    spec: Annotated[Path, typer.Option(help="The spec with the hierarchies.")],
+    target: Annotated[
+        str | None, typer.Option(help="A column to predict from the others (scikit-learn).")
+    ] = None,
+    holdout: Annotated[
+        str | None, typer.Option(help="Rows that the release has not seen, to predict on.")
+    ] = None,
+    identity: Annotated[
+        str | None, typer.Option("--id", help="A column that names the same row in both tables.")
+    ] = None,
+    engine: EngineName = None,
+    master: Master = None,
+    conf: Settings = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Hold a released table against its original: loss, risk, utility. For you alone."""
+    from incrowd.tasks.evaluate import evaluate as compare
+
+    found = compare(
+        original, released, spec, target=target, holdout=holdout, identity=identity,
+        engine=engine_of(engine, master, conf),
+    )  # fmt: skip
+    terminal.print_json(found.as_dict()) if as_json else results.print_evaluation(found)
+
+
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="A new folder.")] = Path("demo"),
+) -> int:
+    """Make a sample table, publish it, verify it, and show where to look."""
+    from incrowd.ui.demo import demo as run
+
+    return run(output)
