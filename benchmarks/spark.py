@@ -186,8 +186,9 @@ def searched(frame: DataFrame, levels: dict[str, int], least: int) -> DataFrame:
     """Count tuples of values, from which levels are chosen; recode, add up, and so on."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    fine = frame.groupBy(*levels).count().persist()
-    fine.count()  # they are looked at before there are levels
+    place = f"{tempfile.mkdtemp(prefix='spark-bench-')}/fine"
+    frame.groupBy(*levels).count().write.parquet(place)  # to be looked at for levels
+    fine = frame.sparkSession.read.parquet(place)
     cells = fine.select(*_named(recoded(levels)), "count").groupBy(*levels)
     noisy = cells.agg(F.sum("count").alias("count"))
     noisy = noisy.withColumn("n", F.round(F.col("count") + laplace(1 / EPSILON)))
@@ -334,7 +335,6 @@ def measure(spark: SparkSession, path: Path, run: Run, repeat: int, processors: 
                 read = spark.read.parquet(str(path))
                 hand = way.by_hand(read, levels, release.certificate.least)
                 hand.write.parquet(f"{folder}/hand")
-            spark.catalog.clearCache()
             run.released = table.release.rows, spark.read.parquet(f"{folder}/hand").count()
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from incrowd.arrays import Codes, Members
 from incrowd.codes.counted import Counted, Rows
+from incrowd.codes.frequency import between, packed
 from incrowd.engine.count import coders_of, count_rows
 from incrowd.engine.table import Chunk, SpreadTable, Table, Work, Worked, WorkedRows
 from incrowd.errors import IncrowdError
@@ -46,10 +47,11 @@ class ApartRows:
         read: tuple[str, ...] = (),
     ) -> WorkedRows:
         """What a work makes of the rows of each class, where they are."""
+        counted, members = _coarsest(self.rows.counted, found)
         return self.table.worked(
-            coders_of(self.rows.counted),
-            self.rows.counted.frequencies,
-            np.asarray(found.members, dtype=np.int64),
+            coders_of(counted),
+            counted.frequencies,
+            np.asarray(members, dtype=np.int64),
             through=through,
             read=read,
             work=work,
@@ -70,6 +72,26 @@ def apart(table: Table, columns: Columns) -> ApartRows | None:
         name for name, column in columns.kept.items() if column.diversity or column.closeness
     )
     return ApartRows(count_rows(table, columns.declared, ruled), table)
+
+
+def _coarsest(counted: Counted, found: Classes) -> tuple[Counted, Members]:
+    """The fewest tuples that tell the class of a row, and the class of each.
+
+    Of a full-domain scheme those are the tuples at its levels: all that are alike there are of one
+    class, or of none.
+    """
+    if found.levels is None:
+        return counted, found.members
+    coarse = [
+        lookup[counted.frequencies.codes[:, at]]
+        for at, lookup in enumerate(between(counted.hierarchies, counted.levels, found.levels))
+    ]
+    _, first, tuples = np.unique(
+        packed(coarse, len(found.members)), return_index=True, return_inverse=True
+    )
+    members = found.members[first]  # in the order that rolled tuples have
+    assert (members[tuples] == found.members).all(), "tuples that look alike are of two classes"
+    return counted.rolled(found.levels), members
 
 
 def looks_of(found: Classes, members: Members) -> Codes:
