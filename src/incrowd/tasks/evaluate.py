@@ -16,7 +16,7 @@ from incrowd.measure.evaluation import ByLabels, by_labels, leveled
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.certificate import FILE, Certificate, Slice, sha256_of
 from incrowd.release.formulas import unescaped
-from incrowd.release.statements.format_3 import noise_in
+from incrowd.release.parameters import count_noise
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import KEPT, Column, PersonId, Spec
@@ -186,7 +186,7 @@ def opened(released: Any, engine: Engine | None = None) -> tuple[Table, Known]:
     epsilon, delta = certificate.guarantee.epsilon, certificate.guarantee.delta
     return plain, Known(
         known,
-        noise_in(found.parameters),
+        count_noise(found.parameters),
         found.parameters,
         None if epsilon is None else (epsilon, delta or 0.0),
         tuple(certificate.events),
