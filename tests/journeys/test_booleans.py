@@ -119,7 +119,7 @@ def test_one_draft_publishes_csv_parquet_and_pandas_alike(tmp_path: Path) -> Non
         "shouted": frame.select(pl.all().cast(pl.String).str.to_uppercase()),
     }.items():
         file = load(tmp_path / "spec.yaml")
-        found = check(file, open_table(table))
+        found = check(open_table(table), file)
         assert all(one.kind == "note" and one.message.startswith("expect: ") for one in found)
         release = publish(table, file, output=tmp_path / name)
         assert verify(tmp_path / name) == []
@@ -132,4 +132,4 @@ def test_one_draft_publishes_csv_parquet_and_pandas_alike(tmp_path: Path) -> Non
 def test_a_boolean_in_a_spec_meets_one_in_text() -> None:
     file = parse("columns: {x: {role: quasi, hierarchy: {flat: {values: [true, false]}}}}")
     for values in (["True", "False"], [True, False], ["TRUE", "false"]):
-        assert check(file, local_engine().from_columns({"x": values})) == []
+        assert check(local_engine().from_columns({"x": values}), file) == []

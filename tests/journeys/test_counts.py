@@ -156,8 +156,7 @@ def test_slices_by_counts_share_one_budget(voters: pl.DataFrame) -> None:
         if table.release.rows
     )
     assert "The 3 files" in stated(certificate)["differential_privacy"]
-    with pytest.raises(IncrowdError, match="several tables.*'data-1.parquet'"):
-        evaluate(voters, made, spec(FIXED))
+    assert len(evaluate(voters, made, spec(FIXED)).slices) == 3
 
 
 def test_a_ledger_books_counts_like_anything_else(voters: pl.DataFrame, tmp_path: Path) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from incrowd.measure.noise import NOT_MEASURED
 from incrowd.privacy.events import from_dict
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.spec.build import Declared
-from incrowd.spec.file import SpecFile, taken
+from incrowd.spec.file import SpecFile, SpecSource, taken
 from incrowd.spec.model import KEPT, PersonId, Spec
 from incrowd.tasks.evaluate import Known, opened, quasi_columns
 from incrowd.tasks.evaluate_noise import relinked, simulated
@@ -37,7 +36,7 @@ from incrowd.tasks.shadows import shadow_attack
 def attack(
     original: Any,
     released: Any,
-    spec: SpecFile | Path | str | Mapping[str, Any],
+    spec: SpecSource,
     *,
     control: Any = None,
     secrets: Sequence[str] | None = None,

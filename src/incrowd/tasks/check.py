@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -21,7 +20,7 @@ from incrowd.measure.labels import ambiguous
 from incrowd.methods.registry import method_of
 from incrowd.privacy.protection import LARGE_DELTA
 from incrowd.spec.build import build, is_open
-from incrowd.spec.file import SpecFile, taken
+from incrowd.spec.file import SpecFile, SpecSource, taken
 from incrowd.spec.model import Column, PersonId, Spec
 from incrowd.spec.release import Budget, ReleaseSpec, SafeSpec
 from incrowd.tasks.expect import expect
@@ -54,15 +53,11 @@ class Finding:
         return self.message.startswith(_UNCONFIRMED)
 
 
-def check(
-    spec: SpecFile | Path | str | Mapping[str, Any],
-    table: Any = None,
-    *,
-    engine: Engine | None = None,
-) -> list[Finding]:
-    """All findings, the wrong ones first. The table is read one column at a time.
+def check(table: Any, spec: SpecSource, *, engine: Engine | None = None) -> list[Finding]:
+    """Return all findings, the wrong ones first. The table is read one column at a time.
 
-    Without a table, the one that the spec names is opened; by ``engine``, if it is given.
+    ``table`` is whatever :func:`incrowd.publish` takes, or None for the one that the spec names;
+    it is opened by ``engine``, if one is given.
     """
     file = taken(spec)
     table = open_for(file, table, engine=engine)
@@ -76,7 +71,7 @@ def _expected(file: SpecFile, table: Table) -> Iterator[Finding]:
     if file.spec.release is None:
         return
     try:
-        expectation = expect(file, table)
+        expectation = expect(table, file)
     except IncrowdError:
         return
     for one, line in zip_longest(expectation.each, expectation.lines()):

@@ -7,10 +7,12 @@ they are confirmed one by one, with the values that few people have before one's
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 
@@ -18,9 +20,9 @@ from incrowd.codes.hierarchy import HierarchyError
 from incrowd.codes.values import canonical, reading_order
 from incrowd.engine.source import open_for
 from incrowd.engine.table import Table, TableError
-from incrowd.errors import IncrowdError
+from incrowd.errors import IncrowdError, ParameterError
 from incrowd.spec.build import build, is_open
-from incrowd.spec.file import Place, SpecFile
+from incrowd.spec.file import Place, SpecFile, SpecSource, taken
 from incrowd.spec.hierarchies import Dates, Intervals
 from incrowd.spec.model import Column, Confirmable
 
@@ -168,13 +170,41 @@ def _rare(file: SpecFile, column: Column, counts: dict[str, int]) -> tuple[str, 
     return (f"Values that fewer than {FEW} rows have: {listed}{more}.",)
 
 
-def confirm(file: SpecFile, answers: Iterable[tuple[str, str]]) -> SpecFile:
-    """The spec without the questions that were answered with yes: columns and entries."""
-    left: dict[str, list[str]] = {
-        name: list(entries) for name, entries in file.spec.unconfirmed.items()
-    }
+def confirm(
+    spec: SpecSource,
+    answers: Iterable[str | tuple[str, str]] | None = None,
+    *,
+    all: bool = False,  # noqa: A002 - the word that says it
+) -> SpecFile:
+    """Confirm what a draft has read from the data, and return the spec, ready for ``publish``.
+
+    Confirming roles and the way in which values are written reveals nothing. Lists of values and
+    bounds are published: by confirming them you assert that they are public knowledge, also to
+    somebody who has never seen the table, and the guarantee relies on it.
+
+    Args:
+        spec: A draft, or a spec with entries to confirm; it stays as it is.
+        answers: A column, for all of its entries, or a column and one entry, as
+            ``("zip", "hierarchy")``. What is confirmed already stays confirmed.
+        all: Whether to confirm every entry of every column, values and bounds included.
+
+    Raises:
+        IncrowdError: If the spec has no such column or a column no such entry, or if neither
+            ``answers`` nor ``all`` says what to confirm.
+
+    """
+    file = taken(spec)
+    waiting = file.spec.unconfirmed
+    left: dict[str, list[str]] = {name: list(entries) for name, entries in waiting.items()}
+    if all:
+        answers = list(waiting)
+    elif answers is None:
+        listed = "; ".join(f"{name}: {', '.join(entries)}" for name, entries in waiting.items())
+        raise IncrowdError(
+            f"Say what is confirmed: columns, or all=True. Left to confirm: {listed or 'nothing'}."
+        )
     changed = set()
-    for name, entry in answers:
+    for name, entry in _entries(file, answers):
         if entry in left.get(name, []):
             left[name].remove(entry)
             changed.add(name)
@@ -182,6 +212,28 @@ def confirm(file: SpecFile, answers: Iterable[tuple[str, str]]) -> SpecFile:
         ("columns", name, "confirm"): left[name] or None for name in sorted(changed)
     }
     return file.changed_at(changes) if changes else file
+
+
+def _entries(file: SpecFile, answers: Iterable[str | tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield columns with single entries; refuse columns and entries that do not exist."""
+    if isinstance(answers, str):
+        raise ParameterError("answers", "be a list of columns", answers)
+    columns, entries = file.spec.columns, get_args(Confirmable)
+    for answer in answers:
+        name, entry = (answer, None) if isinstance(answer, str) else answer
+        if name not in columns:
+            close = difflib.get_close_matches(name, list(columns), n=1)
+            hint = f" Did you mean '{close[0]}'?" if close else ""
+            raise IncrowdError(f"The spec has no column '{name}' to confirm.{hint}")
+        if entry is None:
+            yield from ((name, one) for one in columns[name].confirm)
+        elif entry in entries:
+            yield name, entry
+        else:
+            raise IncrowdError(
+                f"The column '{name}' has no entry '{entry}' to confirm. Entries are "
+                f"{', '.join(entries)}."
+            )
 
 
 def free(file: SpecFile) -> list[tuple[str, str]]:

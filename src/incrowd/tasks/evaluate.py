@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from incrowd.codes.counted import COUNT, CountNoise
+from incrowd.codes.counted import COUNT, CountNoise, Shown
 from incrowd.engine.count import count, read_shown
 from incrowd.engine.source import open_for, open_table
 from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import IncrowdError, check_choice
-from incrowd.measure.evaluation import ByLabels, by_labels, leveled
+from incrowd.measure.evaluation import ByLabels, Evaluation, by_labels, leveled
+from incrowd.measure.slices import together
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.certificate import FILE, Certificate, Slice, sha256_of
 from incrowd.release.formulas import unescaped
 from incrowd.release.parameters import count_noise
 from incrowd.spec.build import Declared
-from incrowd.spec.file import SpecFile, taken
+from incrowd.spec.file import SpecSource, taken
 from incrowd.spec.model import KEPT, Column, PersonId, Spec
 from incrowd.tasks.evaluate_noise import measured, relinked, simulated
 from incrowd.tasks.publish import Release
@@ -27,21 +28,22 @@ from incrowd.tasks.publish import Release
 def evaluate(
     original: Any,
     released: Any,
-    spec: SpecFile | Path | str | Mapping[str, Any],
+    spec: SpecSource,
     *,
     target: str | None = None,
     holdout: Any = None,
     identity: str | None = None,
     bits: Randomness | None = None,
     engine: Engine | None = None,
-) -> ByLabels:
-    """Loss, risk and utility of a release, for the curator alone.
+) -> Evaluation:
+    """Measure loss, risk and utility of a release, for the curator alone.
 
-    Tables are whatever :func:`incrowd.publish` takes; ``released`` may also be a release. The spec
-    explains the labels. With a ``target`` column a classifier is trained on the release and tested
-    on original rows, those of ``holdout`` if it is given. Labels are read at the levels of the
-    certificate beside the released file, if there is one and the file is the one that it names;
-    it also tells the noise of counts, which is allowed for.
+    Tables are whatever :func:`incrowd.publish` takes; ``released`` may also be a release or its
+    folder. Slices are measured as a whole: each by itself, and which associations they keep
+    together. The spec explains the labels. With a ``target`` column a classifier is trained on the
+    release and tested on original rows, those of ``holdout`` if it is given. Labels are read at
+    the levels of the certificate beside the released file, if there is one and the file is the one
+    that it names; it also tells the noise of counts, which is allowed for.
 
     For a spec of the method 'k-epsilon', errors and linking risk are measured with a column
     ``identity`` in both tables. Without one, what the file tells by itself is measured, what it
@@ -49,6 +51,10 @@ def evaluate(
     """
     file = taken(spec)
     before = open_for(file, original, engine=engine)
+    files = _files_of(released)
+    if len(files) > 1 and target is None and holdout is None and identity is None:
+        slices = [opened(path, engine=engine) for path in files]
+        return evaluate_slices(before, slices, file.spec, folder=file.folder)
     after, known = opened(released, engine=engine)
     found = evaluate_tables(
         before,
@@ -70,10 +76,11 @@ def evaluate(
     return replace(found, noise=replace(noise, simulated=fresh))
 
 
-def information_loss(
-    original: Any, released: Any, spec: SpecFile | Path | str | Mapping[str, Any]
-) -> dict[str, float | None]:
-    """Every loss of a release by name; an unreleased row counts as :class:`Losses` says."""
+def information_loss(original: Any, released: Any, spec: SpecSource) -> dict[str, float | None]:
+    """Return every loss of a release of one table by name.
+
+    An unreleased row counts as :class:`Losses` says.
+    """
     file = taken(spec)
     after, known = opened(released)
     found = evaluate_tables(
@@ -135,6 +142,32 @@ def evaluate_tables(
     return replace(found, missing_columns=lacking, readings=readings)
 
 
+def evaluate_slices(
+    original: Table, slices: Sequence[tuple[Table, Known]], spec: Spec, *, folder: Path = Path()
+) -> Evaluation:
+    """Hold the tables of one release against the original, each by itself and all together."""
+    if isinstance(spec.unit, PersonId):
+        original = original.one_row_each(spec.unit.id, SystemRandomness())
+    declared = quasi_columns(spec)
+    every = {name for table, _ in slices for name in table.columns}
+    columns = {name: column for name, column in declared.items() if name in every}
+    whole = count(original, Declared(columns, folder))
+    axes = dict(zip(whole.names, whole.axes, strict=True))
+    parts: list[tuple[tuple[str, ...], Shown]] = []
+    each: list[Evaluation] = []
+    for table, known in slices:
+        names = tuple(name for name in table.columns if name in axes)
+        part = whole.part(names)
+        weighted = COUNT in table.columns and COUNT not in spec.columns
+        shown = replace(read_shown(table, names, weighted=weighted), noise=known.noise)
+        shown, readings = leveled(part, shown, known.levels)
+        found = by_labels(part, [axes[name] for name in names], shown)
+        parts.append((names, shown))
+        each.append(replace(found, readings=readings))
+    missing = tuple(name for name in declared if name not in every)
+    return replace(together(whole, parts, each), missing_columns=missing)
+
+
 def quasi_columns(spec: Spec) -> dict[str, Column]:
     """The columns that are measured: those that are generalised."""
     roles = ("quasi", "sensitive") if _safe(spec) else ("quasi",)
@@ -172,8 +205,13 @@ def opened(released: Any, engine: Engine | None = None) -> tuple[Table, Known]:
 
     What was escaped for spreadsheets is read back. ``engine`` opens what is no file here.
     """
-    if isinstance(released, Release):
-        released = _only_file(released)
+    files = _files_of(released)
+    if len(files) > 1:
+        raise IncrowdError(
+            "The release has several tables. For this, take one of them: name its file, as "
+            f"'{files[0].name}' in '{files[0].parent}'."
+        )
+    released = files[0] if files else released
     here = isinstance(released, str | Path) and Path(released).is_file()
     table = open_table(released, empty=True, engine=None if here else engine)
     certified = _certified(released)
@@ -193,14 +231,22 @@ def opened(released: Any, engine: Engine | None = None) -> tuple[Table, Known]:
     )
 
 
-def _only_file(release: Release) -> Path:
-    if release.certificate.slices is not None:
-        raise IncrowdError(
-            "The release has several tables. Measure one of them: name its file in the folder, as "
-            f"'{release.certificate.tables[0].release.file}'. What they keep together stands in "
-            "the release's own evaluation."
-        )
-    return release.folder / release.certificate.table.release.file
+def _files_of(released: Any) -> tuple[Path, ...]:
+    """Return the files of a release or of its folder; none for what is a table already."""
+    if isinstance(released, Release):
+        folder, certificate = released.folder, released.certificate
+    elif isinstance(released, str | Path) and (Path(released) / FILE).is_file():
+        folder = Path(released)
+        try:
+            certificate = Certificate.model_validate_json((folder / FILE).read_bytes())
+        except (OSError, ValueError, RecursionError) as error:
+            raise IncrowdError(
+                f"'{folder}' is no release: its {FILE} cannot be read. Name the file that holds "
+                "the released table."
+            ) from error
+    else:
+        return ()
+    return tuple(folder / table.release.file for table in certificate.tables)
 
 
 def _certified(released: Any) -> tuple[Slice, Certificate] | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from incrowd.engine.source import open_for
@@ -27,7 +26,7 @@ from incrowd.methods.base import Settled
 from incrowd.methods.registry import method_of
 from incrowd.privacy.rounded import people_alike
 from incrowd.spec.build import Declared
-from incrowd.spec.file import SpecFile, taken
+from incrowd.spec.file import SpecFile, SpecSource, taken
 from incrowd.spec.model import PersonId
 
 SHARE = 0.9
@@ -153,10 +152,10 @@ class Expectation:
         return f"{words}."
 
 
-def expect(spec: SpecFile | Path | str | Mapping[str, Any], table: Any = None) -> Expectation:
-    """What to expect; the table is counted only where the spec says that its size is public.
+def expect(table: Any, spec: SpecSource) -> Expectation:
+    """Say what to expect; the table is counted only where the spec says that its size is public.
 
-    Without a table, the one that the spec names is opened for that.
+    ``table`` is whatever :func:`incrowd.publish` takes, or None for the one that the spec names.
     """
     file = with_size(taken(spec), table)
     settled = method_of(file.confirmed()).settled
@@ -171,9 +170,9 @@ def expect(spec: SpecFile | Path | str | Mapping[str, Any], table: Any = None) -
     )
 
 
-def expect_by(draw: str, file: SpecFile, table: Any = None) -> Expectation:
-    """What to expect of a safe release by a sample or by counts, whichever its spec asks for."""
-    return expect(file.changed(("release", "draw"), draw), table)
+def expect_by(draw: str, table: Any, file: SpecFile) -> Expectation:
+    """Say what to expect of a safe release by this draw, whichever its spec asks for."""
+    return expect(table, file.changed(("release", "draw"), draw))
 
 
 def _expected(

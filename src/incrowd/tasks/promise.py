@@ -5,9 +5,7 @@ Nothing is read from the table, unless the spec says that its size is public.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from incrowd.methods.base import Method, published
@@ -18,7 +16,7 @@ from incrowd.privacy.events import Event
 from incrowd.privacy.plan_counts import USUAL_K
 from incrowd.release.parameters import Parameters, parameters_from_events
 from incrowd.release.statement import Facts, Sentence, write_statement
-from incrowd.spec.file import SpecFile, taken
+from incrowd.spec.file import SpecSource, taken
 from incrowd.spec.model import Spec
 from incrowd.spec.release import SafeSpec
 from incrowd.tasks.expect import with_size
@@ -52,7 +50,7 @@ class Promised:
     events: tuple[Event, ...]
 
 
-def promised(spec: SpecFile | Path | str | Mapping[str, Any], table: Any = None) -> Promised:
+def promised(spec: SpecSource, table: Any = None) -> Promised:
     """What a release by a spec will promise, whatever is left to confirm in it."""
     file = with_size(taken(spec).confirmed(), table)
     method = method_of(file)

@@ -13,11 +13,9 @@ import shutil
 import tempfile
 import warnings
 import weakref
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from html import escape
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,11 +37,11 @@ from incrowd.release.ledger import Ledger
 from incrowd.release.origin import Origin, Standing
 from incrowd.release.page import Page
 from incrowd.release.write import write, write_curator
-from incrowd.spec.file import SpecFile, taken
+from incrowd.spec.file import SpecFile, SpecSource, taken
 from incrowd.spec.model import PersonId, Spec
 from incrowd.tasks.budget import unit_of
 from incrowd.tasks.check import weak_promises
-from incrowd.tasks.classify import classified, prepared
+from incrowd.tasks.classify import classified
 from incrowd.tasks.expect import expect, with_size
 
 if TYPE_CHECKING:
@@ -135,7 +133,7 @@ class Release:
 
 def publish(
     table: Any,
-    spec: SpecFile | Path | str | Mapping[str, Any],
+    spec: SpecSource,
     *,
     output: Path | str | None = None,
     curator: Path | str | None = None,
@@ -150,11 +148,12 @@ def publish(
 
     ``table`` is whatever :func:`incrowd.engine.source.open_table` takes, or None for the one
     that the spec names; ``engine`` opens it, by default the one for tables of its kind. ``spec``
-    is a file, its path, or its content. What only the curator may see goes into ``curator``, by
-    default beside the release (NAME.curator). ``step`` hears of each step before it is taken,
-    ``progress`` how much of a long search is decided. Everything that can be refused is refused
-    before the ledger is touched, and the ledger is booked before anything is drawn. What whoever
-    publishes should know is warned of, and kept in ``Release.warnings``.
+    is a file, its path, its content, or a draft that is confirmed (:func:`incrowd.confirm`). What
+    only the curator may see goes into ``curator``, by default beside the release (NAME.curator).
+    ``step`` hears of each step before it is taken, ``progress`` how much of a long search is
+    decided. Everything that can be refused is refused before the ledger is touched, and the ledger
+    is booked before anything is drawn. What whoever publishes should know is warned of, and kept
+    in ``Release.warnings``.
     """
     release = released(
         table, spec, output=output, curator=curator,
@@ -167,7 +166,7 @@ def publish(
 
 def released(
     table: Any,
-    spec: SpecFile | Path | str | Mapping[str, Any],
+    spec: SpecSource,
     *,
     output: Path | str | None,
     curator: Path | str | None,
@@ -215,17 +214,13 @@ def released(
         _refuse_unaccountable(asked.method, spend)
         ledger.allow(spend, unit=unit_of(file.spec))
     engine = engine or engine_for(table)
-    # Loading what draws the report goes beside the reading, hashing the table beside the counting.
-    workers = ThreadPoolExecutor(4)
-    workers.submit(import_module, "incrowd.release.report")
     source = open_for(file, table, engine=engine)
     _refuse_unfit(file.spec, source)
     with (
         _Spend(output) as spent,
         fill_both(output, curator) as (draft, private),
-        workers,
+        ThreadPoolExecutor(4) as workers,  # the table is hashed while it is counted
     ):
-        workers.submit(prepared, file.spec)
         recognised = None if rehearsal else Recognised(source, ledger, workers)
         step("count")
         counted = method.count(source)
@@ -254,7 +249,7 @@ def released(
         step("report")
         seen = examples(made.products, before.result())
         weak = weak_promises(asked, made.promise.epsilon, made.promise.delta)
-        weak += expect(file, source).doubts() if file.spec.size is not None else []
+        weak += expect(source, file).doubts() if file.spec.size is not None else []
         write_curator(
             private, certificate, evaluation, made.reasons, (*known, *weak, *measured), seen,
             attacked, _origin(file, ledger, signed=key is not None),

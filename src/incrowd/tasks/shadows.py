@@ -10,11 +10,9 @@ lists no values keeps those that were met in the whole table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,7 +30,7 @@ from incrowd.methods.base import Method, Walk, here
 from incrowd.methods.registry import method_of
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release.product import Made, Product
-from incrowd.spec.file import SpecFile, taken
+from incrowd.spec.file import SpecSource, taken
 from incrowd.spec.model import PersonId
 from incrowd.tasks.expect import with_size
 
@@ -44,7 +42,7 @@ _NOTHING = -1  # where a release was refused
 
 def shadow_attack(
     table: Any,
-    spec: SpecFile | Path | str | Mapping[str, Any],
+    spec: SpecSource,
     *,
     rng: np.random.Generator,
     targets: int = TARGETS,
@@ -89,7 +87,7 @@ class Shadows:
     def of(
         cls,
         table: Any,
-        spec: SpecFile | Path | str | Mapping[str, Any],
+        spec: SpecSource,
         *,
         rng: np.random.Generator,
         engine: Engine | None = None,

@@ -52,7 +52,7 @@ def publish(
         catalogue(worker).refuse_name(save_as)
     table = open_for(file, engine=worker) if file.spec.size == "public" else None
     if not as_json:
-        print(f"{expect(file, table).summary()} (More: incrowd check {spec})")
+        print(f"{expect(table, file).summary()} (More: incrowd check {spec})")
     whole = int(check_whole("seed", parsed("seed", seed), 0)) if seed else None
     try:
         with terminal.progress("settling the budget") as (step, tell):
@@ -140,7 +140,7 @@ def verify(
 
 def evaluate(
     original: Annotated[str, typer.Option(help="The table as it was.")],
-    released: Annotated[str, typer.Option(help="The table as it is shown, by whatever tool.")],
+    released: Annotated[str, typer.Option(help="A released table, or a release folder.")],
     spec: Annotated[Path, typer.Option(help="The spec with the hierarchies.")],
     target: Annotated[
         str | None, typer.Option(help="A column to predict from the others (scikit-learn).")

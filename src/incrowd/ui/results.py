@@ -192,8 +192,24 @@ def advice(found: Evaluation) -> str:
     )
 
 
-def print_evaluation(found: ByLabels) -> None:
-    """Print an evaluation as a table and, in a few lines, risk and utility."""
+def print_evaluation(found: Evaluation) -> None:
+    """Print an evaluation as a table and, in a few lines, risk and utility; slices in turn."""
+    from incrowd.measure.evaluation import ByLabels
+
+    if isinstance(found, ByLabels):
+        _print_by_labels(found)
+        return
+    terminal = console()
+    for number, (one, names) in enumerate(zip(found.slices, found.columns, strict=True), 1):
+        terminal.print(f"Slice {number}: {', '.join(names)}", markup=False, style="bold")
+        print_evaluation(one)
+        terminal.print()
+    terminal.print(f"All slices: loss {found.loss:.4f}. {survivals(found)}", soft_wrap=True)
+    for name in found.missing_columns:
+        terminal.print(f"No slice has the column '{name}', which is lost.", markup=False)
+
+
+def _print_by_labels(found: ByLabels) -> None:
     from rich.table import Table
 
     terminal = console()

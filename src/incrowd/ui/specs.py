@@ -126,7 +126,7 @@ def check(
     from incrowd.tasks.check import foreseen
 
     file = load(spec)
-    findings = checked(file, engine=engine_of(engine, master, conf))
+    findings = checked(None, file, engine=engine_of(engine, master, conf))
     if file.spec.release is not None and not file.spec.unconfirmed:
         findings = [*foreseen(file), *findings]
     wrong = any(finding.kind == "wrong" for finding in findings)

@@ -183,6 +183,6 @@ def _checked(asked: Subject) -> list[Finding]:
 
     file, table = asked.both()
     try:
-        return check(file, table)
+        return check(table, file)
     except IncrowdError as error:
         return [Finding("wrong", None, str(error))]

@@ -268,7 +268,7 @@ def _expected(asked: Subject, draw: str) -> Expectation:
     from incrowd.tasks.expect import expect_by
 
     file = asked.file()
-    return expect_by(draw, file, _table(asked, file))
+    return expect_by(draw, _table(asked, file), file)
 
 
 def _outlay(path: str, events: tuple[Event, ...], unit: str) -> Outlay:
