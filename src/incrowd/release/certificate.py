@@ -34,6 +34,7 @@ from incrowd.release.statements import (
     format_4,
     format_5,
     told,
+    without_size,
 )
 
 if TYPE_CHECKING:
@@ -355,10 +356,12 @@ class Certificate(_Part):
                 f"The guarantee is not true: the events give delta = {true:.3g} at epsilon = "
                 f"{known.epsilon:g}, not {known.delta:.3g}.{self._counted_twice()}"
             )
+        shared = without_size(self.parameters)
+        tables = [shared] if self.slices is None else tables
         if any(
             not _is_one_of(table, possible)
             for table, possible in zip(tables, known_by_events.tables, strict=True)
-        ) or (self.slices is not None and self.parameters != known_by_events.shared):
+        ) or (self.slices is not None and shared != known_by_events.shared):
             found.append("The parameters are not those of the events.")
         elif known.statement != self.statement():
             found.append("The statement does not say what the events guarantee.")

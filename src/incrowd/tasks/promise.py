@@ -1,6 +1,6 @@
 """What a release will promise, before its table is seen: the crowd, and the certificate's words.
 
-Nothing is read from the table, unless the spec says that its size is public.
+Nothing is read from the table, whatever the spec says of its size: a promise follows from the spec.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from incrowd.methods.base import Method, published
 from incrowd.methods.k_anonymity.method import KAnonymity
 from incrowd.methods.k_epsilon.method import KEpsilon
 from incrowd.methods.registry import method_of
+from incrowd.methods.safe.method import Safe
 from incrowd.privacy.events import Event
 from incrowd.privacy.plan_counts import USUAL_K
 from incrowd.release.statements import Facts, Parameters, told
@@ -23,7 +24,6 @@ from incrowd.release.statements.format_4 import statement
 from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import Spec
 from incrowd.spec.release import SafeSpec
-from incrowd.tasks.expect import with_size
 
 _LATER = (
     "How many rows must be alike to be shown, and which share of the rows is drawn, is chosen "
@@ -55,9 +55,9 @@ class Promised:
     events: tuple[Event, ...]
 
 
-def promised(spec: SpecFile | Path | str | Mapping[str, Any], table: Any = None) -> Promised:
+def promised(spec: SpecFile | Path | str | Mapping[str, Any]) -> Promised:
     """What a release by a spec will promise, whatever is left to confirm in it."""
-    file = with_size(taken(spec).confirmed(), table)
+    file = taken(spec).confirmed()
     method = method_of(file)
     words, later = _stated(file.spec, method)
     known = method.promise
@@ -87,9 +87,15 @@ def _stated(spec: Spec, method: Method) -> tuple[str, str]:
     found = told(list(method.events))
     assert found is not None
     names = published(spec, "quasi", "sensitive")
+    assert isinstance(method, Safe)
+    tables, shared = [_of_table(possible, release) for possible in found.tables], found.shared
+    if len(tables) == 1:
+        tables = [{**tables[0], **method.asserted}]
+    else:
+        shared = {**shared, **method.asserted}
     facts = Facts(
-        tables=[_of_table(possible, release) for possible in found.tables],
-        shared=found.shared, local=tuple(sorted(names)) if release.is_local else (), **common,
+        tables=tables, shared=shared,
+        local=tuple(sorted(names)) if release.is_local else (), **common,
     )  # fmt: skip
     first = found.tables[0]
     if all(len(possible) == 1 for possible in found.tables):

@@ -44,7 +44,7 @@ from incrowd.spec.model import PersonId, Spec
 from incrowd.tasks.budget import unit_of
 from incrowd.tasks.check import weak_promises
 from incrowd.tasks.classify import classified, prepared
-from incrowd.tasks.expect import expect, with_size
+from incrowd.tasks.expect import expect
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -201,9 +201,6 @@ def released(
     bits = bits or SystemRandomness()
 
     library = type(table).__module__.partition(".")[0]
-    if file.spec.size == "public":  # then it may decide what is spent
-        table = open_for(file, table, engine=engine)
-        file = with_size(file, table)
     method, asked = method_of(file), file.spec.release
     assert asked is not None
     spend: list[Event] = method.events
@@ -216,7 +213,7 @@ def released(
     # Loading what draws the report goes beside the reading, hashing the table beside the counting.
     workers = ThreadPoolExecutor(4)
     workers.submit(import_module, "incrowd.release.report")
-    source = open_for(file, table, engine=engine)
+    source = whole = open_for(file, table, engine=engine)
     _refuse_unfit(file.spec, source)
     with (
         _Spend(output) as spent,
@@ -252,7 +249,7 @@ def released(
         step("report")
         seen = examples(made.products, before.result())
         weak = weak_promises(asked, made.promise.epsilon, made.promise.delta)
-        weak += expect(file, source).doubts() if file.spec.size is not None else []
+        weak += expect(file, whole).doubts() if file.spec.size is not None else []
         write_curator(
             private, certificate, evaluation, made.reasons, (*known, *weak, *measured), seen,
             attacked, _origin(file, ledger, signed=key is not None),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 from incrowd.codes.counted import Counted
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.methods.base import Settled, Walk, protection, published
-from incrowd.methods.safe.auto import decided, drawn
+from incrowd.methods.safe.auto import decided, depends_on_size, drawn
 from incrowd.methods.safe.budget import by_counts, fixed, searched
 from incrowd.methods.safe.draw import possible
 from incrowd.methods.safe.slices import Slicer
@@ -17,7 +18,7 @@ from incrowd.methods.safe.spread import SpreadCounted, counted
 from incrowd.privacy.events import Coin
 from incrowd.privacy.split import Split
 from incrowd.release.certificate import Promise
-from incrowd.release.product import Made
+from incrowd.release.product import Made, Parameters
 from incrowd.release.statements.format_3 import BOTH
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile
@@ -37,8 +38,9 @@ class Safe:
         self._declared = Declared(columns, file.folder)
         _refuse_target(self._release.target, self._declared.names)
         self._slicing = Slicer(self._release.slices, self._declared.names)
-        size = file.spec.size if isinstance(file.spec.size, int) else None
+        size = file.spec.size if isinstance(file.spec.size, int) else None  # never a counted one
         self._scheme, scheme_reasons = decided(self._release, self._declared, size)
+        self.asserted = self._assert_size(size)
         self._reasons = (*scheme_reasons, *draw_reasons)
         self._split = self._settled()
         self.events = self._split.events
@@ -48,6 +50,16 @@ class Safe:
             delta=self._split.delta,
             **protection(file.spec),
         )
+
+    def _assert_size(self, size: int | None) -> Parameters:
+        """Return the stated size as a parameter of the certificate, if it may have decided others.
+
+        Only an integer in the spec moves the split of epsilon or the schemes. It is public by the
+        curator's word, as the hierarchies are, so the split depends on no table.
+        """
+        if size is None or not depends_on_size(self._release, self._declared):
+            return {}
+        return {"size": float(size)}
 
     def _settled(self) -> Split:
         """What is spent, on all tables together.
@@ -97,12 +109,16 @@ class Safe:
                 whole, epsilons, walk.bits, possible(self._split, self._release)
             )
             parts = [whole.part(names) for names in slices]
+        products = tuple(self._scheme.product(part, self._split, walk) for part in parts)
+        if len(products) == 1:
+            parameters = {**products[0].parameters, **self.asserted}
+            products = (replace(products[0], parameters=parameters),)
         return Made(
-            products=tuple(self._scheme.product(part, self._split, walk) for part in parts),
+            products=products,
             promise=self.promise,
             events=self.events,
             original=whole if isinstance(whole, Counted) else whole.some(),
-            parameters=self._split.shared,
+            parameters={**self._split.shared, **self.asserted},
             reasons=tuple(filter(None, (*self._reasons, self._slicing.reason))),
         )
 

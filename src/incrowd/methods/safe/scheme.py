@@ -33,7 +33,7 @@ from incrowd.spec.build import Declared
 from incrowd.spec.release import SafeSpec, Slicing
 
 SEARCH_SHARE = 0.05
-_SMALL = ((2_000, 0.2), (10_000, 0.1))  # below so many people, so much of epsilon
+SMALL = ((2_000, 0.2), (10_000, 0.1))  # below so many people, so much of epsilon
 ROUNDS = 2
 SIDE_BY_SIDE = (
     "This release is cut locally: fine and coarse labels may stand side by side in a column, and "
@@ -52,7 +52,7 @@ def search_share(size: int | None) -> float:
     The steps were settled by trials on generated tables of 300 to 4,000 rows.
     """
     known = math.inf if size is None else size
-    return next((share for below, share in _SMALL if known < below), SEARCH_SHARE)
+    return next((share for below, share in SMALL if known < below), SEARCH_SHARE)
 
 
 class Scheme(Protocol):

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import takewhile
 
+from incrowd.errors import check_whole
 from incrowd.privacy.counts import is_even
 from incrowd.privacy.events import (
     Coin,
@@ -225,3 +226,10 @@ def check_whole_k(parameters: Parameters) -> None:
     k = parameters.get("k")
     if not isinstance(k, float) or k < 1 or k != int(k):
         raise ValueError("'k' is no whole number from 1")
+
+
+def without_size(parameters: Parameters) -> Parameters:
+    """Return parameters without the asserted size, which no event implies; refuse a bad one."""
+    if "size" in parameters:
+        check_whole("size", parameters["size"])
+    return {name: value for name, value in parameters.items() if name != "size"}
