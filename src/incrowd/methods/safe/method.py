@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from fractions import Fraction
 
 from incrowd.codes.counted import Counted
 from incrowd.engine.table import Table
@@ -16,6 +15,7 @@ from incrowd.methods.safe.draw import possible
 from incrowd.methods.safe.slices import Slicer
 from incrowd.methods.safe.spread import SpreadCounted, counted
 from incrowd.privacy.events import Coin
+from incrowd.privacy.rounded import as_written
 from incrowd.privacy.split import Split
 from incrowd.release.certificate import Promise
 from incrowd.release.product import Made, Parameters
@@ -104,7 +104,7 @@ class Safe:
         parts = [whole]
         if self._slicing.tables > 1:
             walk.step("slice")
-            epsilons = [Fraction(repr(epsilon)) for epsilon in self._split.choices]
+            epsilons = [as_written(epsilon) for epsilon in self._split.choices]
             slices = self._slicing.slices(
                 whole, epsilons, walk.bits, possible(self._split, self._release)
             )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
@@ -27,6 +26,7 @@ from incrowd.methods.base import Walk, cells
 from incrowd.methods.safe.draw import Draw, draws
 from incrowd.methods.safe.spread import SpreadCounted, SpreadRollups, counted
 from incrowd.privacy.randomness import Randomness
+from incrowd.privacy.rounded import as_written
 from incrowd.privacy.split import Split
 from incrowd.release.product import Apart, Product
 from incrowd.spec.build import Declared
@@ -180,7 +180,7 @@ class Searched:
             rollups,
             self.lattice(whole.names),
             list(among),
-            epsilon=Fraction(repr(split.selections[0])),
+            epsilon=as_written(split.selections[0]),
             power=self._power,
             weights=self._weights(whole.names),
             bits=walk.bits,
@@ -287,7 +287,7 @@ class Cut(Searched):
             whole.frequencies.counts,
             _cells_of(axes, whole, chosen.levels, shares),
             ramp=chosen.ramp,
-            epsilons=[Fraction(repr(epsilon)) for epsilon in split.selections[1:]],
+            epsilons=[as_written(epsilon) for epsilon in split.selections[1:]],
             power=self._power,
             shares=shares[list(axes)],
             bits=bits,
