@@ -12,6 +12,7 @@ from incrowd.methods.base import Settled, Walk, protection, published
 from incrowd.methods.safe.auto import decided, depends_on_size, drawn
 from incrowd.methods.safe.budget import by_counts, fixed, searched
 from incrowd.methods.safe.draw import possible
+from incrowd.methods.safe.scheme import Cut
 from incrowd.methods.safe.slices import Slicer
 from incrowd.methods.safe.spread import SpreadCounted, counted
 from incrowd.privacy.events import Coin
@@ -97,7 +98,8 @@ class Safe:
         """The tuples that the scheme works on; of slices, those of all columns."""
         if self._slicing.tables == 1:
             return self._scheme.counted(table)
-        return counted(table, self._declared)
+        whole = counted(table, self._declared)
+        return self._scheme.require_local(whole) if isinstance(self._scheme, Cut) else whole
 
     def make(self, whole: Counted | SpreadCounted, walk: Walk) -> Made:
         """Choose what is to be chosen, draw, drop what is rare."""

@@ -230,20 +230,25 @@ class Cut(Searched):
 
     def counted(self, table: Table) -> Counted:
         """The table at level 0, which has to be here to be cut."""
-        found = super().counted(table)
+        return self.require_local(super().counted(table))
+
+    @staticmethod
+    def require_local(found: Counted | SpreadCounted) -> Counted:
+        """Return tuples that are here; refuse others before anything is spent.
+
+        Whether cells are cut is published. If tables with too many tuples were rolled up without
+        cuts, how many tuples there are would decide it.
+        """
         if isinstance(found, SpreadCounted):
             raise IncrowdError(
                 "The table has more distinct tuples than one machine is to hold, and 'scheme: "
-                "mondrian' cuts them here. Use 'scheme: search', fewer or coarser columns, or "
-                "slices."
+                "mondrian' cuts them here. Use 'scheme: search', or fewer or coarser columns."
             )
         return found
 
     def product(self, whole: Counted | SpreadCounted, split: Split, walk: Walk) -> Product:
         """Search, cut the cells, draw, drop below k."""
-        if isinstance(whole, SpreadCounted):  # of a slice: it is rolled up, not cut
-            chosen, draw = self._chosen(whole, split, walk)
-            return self._leveled(whole, chosen, draw, walk)
+        whole = self.require_local(whole)
         chosen, draw = self._chosen(whole, split, walk)
         axes = {
             at: contiguous(axis)
