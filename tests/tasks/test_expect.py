@@ -86,7 +86,7 @@ def test_a_crowd_is_the_number_of_people_that_plan_says(
     number = expect(untouchable(), spec(asked)).people
     planned = plan(epsilon=epsilon, delta=delta, draw=draw)
     assert re.search(rf"[Aa] crowd of {number} people ", planned.words())
-    assert crowd_of(promised(spec(asked), untouchable()).crowd).people == number
+    assert crowd_of(promised(spec(asked)).crowd).people == number
 
 
 def test_the_crowd_is_of_the_larger_noise_and_rounded_up() -> None:

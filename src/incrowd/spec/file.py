@@ -96,10 +96,6 @@ class SpecFile:
         }
         return replace(self, spec=self.spec.model_copy(update={"columns": columns}))
 
-    def sized(self, size: int) -> SpecFile:
-        """The same with a size that was counted, because it is public."""
-        return replace(self, spec=self.spec.model_copy(update={"size": size}))
-
     def text(self) -> str:
         """The document as YAML."""
         return self._text

@@ -157,10 +157,9 @@ def expect(table: Any, spec: SpecSource) -> Expectation:
 
     ``table`` is whatever :func:`incrowd.publish` takes, or None for the one that the spec names.
     """
-    file = with_size(taken(spec), table)
+    file = taken(spec)
     settled = method_of(file.confirmed()).settled
-    size = file.spec.size
-    assert size != "public"
+    size = stated_size(file, table)
     widest = max(settled.tables, key=lambda limits: _depth(settled.declared, limits))
     return Expectation(
         crowd=settled.crowd,
@@ -217,11 +216,16 @@ def _depth(declared: Declared, limits: Mapping[str, tuple[int, int]]) -> int:
     return sum(declared.height(name) for name in limits)
 
 
-def with_size(file: SpecFile, table: Any = None) -> SpecFile:
-    """The spec with the number of people in its table as its size, if it says that it is public."""
+def stated_size(file: SpecFile, table: Any = None) -> int | None:
+    """Return the size that the spec states or, where it says 'public', count the table.
+
+    What is counted serves expectations alone. It never goes back into the spec: there it would
+    decide how the budget is split, which is published, and a neighbor at a threshold of the split
+    would be told apart with certainty.
+    """
     if file.spec.size != "public":
-        return file
-    return file.sized(max(people(file, open_for(file, table)), 1))
+        return file.spec.size
+    return max(people(file, open_for(file, table)), 1)
 
 
 def people(file: SpecFile, table: Table) -> int:

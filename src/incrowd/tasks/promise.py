@@ -1,6 +1,6 @@
 """What a release will promise, before its table is seen: the crowd, and the certificate's words.
 
-Nothing is read from the table, unless the spec says that its size is public.
+Nothing is read from the table, whatever the spec says of its size: a promise follows from the spec.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from incrowd.methods.base import Method, published
 from incrowd.methods.k_anonymity.method import KAnonymity
 from incrowd.methods.k_epsilon.method import KEpsilon
 from incrowd.methods.registry import method_of
+from incrowd.methods.safe.method import Safe
 from incrowd.privacy.events import Event
 from incrowd.privacy.plan_counts import USUAL_K
 from incrowd.release.parameters import Parameters, parameters_from_events
@@ -19,7 +20,6 @@ from incrowd.release.statement import Facts, Sentence, write_statement
 from incrowd.spec.file import SpecSource, taken
 from incrowd.spec.model import Spec
 from incrowd.spec.release import SafeSpec
-from incrowd.tasks.expect import with_size
 
 _LATER = (
     "k and the sampling probability β are chosen together with the generalization by the search. "
@@ -50,9 +50,9 @@ class Promised:
     events: tuple[Event, ...]
 
 
-def promised(spec: SpecSource, table: Any = None) -> Promised:
+def promised(spec: SpecSource) -> Promised:
     """What a release by a spec will promise, whatever is left to confirm in it."""
-    file = with_size(taken(spec).confirmed(), table)
+    file = taken(spec).confirmed()
     method = method_of(file)
     words, later = _stated(file.spec, method)
     known = method.promise
@@ -82,9 +82,15 @@ def _stated(spec: Spec, method: Method) -> tuple[list[Sentence], str]:
     implied = parameters_from_events(list(method.events))
     assert implied is not None
     names = published(spec, "quasi", "sensitive")
+    assert isinstance(method, Safe)
+    tables, shared = [_of_table(possible, release) for possible in implied.tables], implied.shared
+    if len(tables) == 1:
+        tables = [{**tables[0], **method.asserted}]
+    else:
+        shared = {**shared, **method.asserted}
     facts = Facts(
-        tables=[_of_table(possible, release) for possible in implied.tables],
-        shared=implied.shared, local=sorted(names) if release.is_local else (), **common,
+        tables=tables, shared=shared,
+        local=sorted(names) if release.is_local else (), **common,
     )  # fmt: skip
     first, sentences = implied.tables[0], write_statement(facts)
     if all(len(possible) == 1 for possible in implied.tables):

@@ -42,7 +42,7 @@ from incrowd.spec.model import PersonId, Spec
 from incrowd.tasks.budget import unit_of
 from incrowd.tasks.check import weak_promises
 from incrowd.tasks.classify import classified
-from incrowd.tasks.expect import expect, with_size
+from incrowd.tasks.expect import expect
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -202,9 +202,6 @@ def released(
     bits = bits or SystemRandomness()
 
     library = type(table).__module__.partition(".")[0]
-    if file.spec.size == "public":  # then it may decide what is spent
-        table = open_for(file, table, engine=engine)
-        file = with_size(file, table)
     method, asked = method_of(file), file.spec.release
     assert asked is not None
     spend: list[Event] = method.events
@@ -214,7 +211,7 @@ def released(
         _refuse_unaccountable(asked.method, spend)
         ledger.allow(spend, unit=unit_of(file.spec))
     engine = engine or engine_for(table)
-    source = open_for(file, table, engine=engine)
+    source = whole = open_for(file, table, engine=engine)
     _refuse_unfit(file.spec, source)
     with (
         _Spend(output) as spent,
@@ -249,7 +246,7 @@ def released(
         step("report")
         seen = examples(made.products, before.result())
         weak = weak_promises(asked, made.promise.epsilon, made.promise.delta)
-        weak += expect(source, file).doubts() if file.spec.size is not None else []
+        weak += expect(whole, file).doubts() if file.spec.size is not None else []
         write_curator(
             private, certificate, evaluation, made.reasons, (*known, *weak, *measured), seen,
             attacked, _origin(file, ledger, signed=key is not None),

@@ -32,7 +32,6 @@ from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release.product import Made, Product
 from incrowd.spec.file import SpecSource, taken
 from incrowd.spec.model import PersonId
-from incrowd.tasks.expect import with_size
 
 FIELDS = ("rows shown", "classes shown", "rows that fit", "what was chosen", "all that is shown")
 TRIES = 60
@@ -98,8 +97,6 @@ class Shadows:
         """
         file = taken(spec)
         source = open_for(file, table, engine=engine)
-        if file.spec.size == "public":
-            file = with_size(file, source)
         method = method_of(file)
         if isinstance(file.spec.unit, PersonId):
             source = source.one_row_each(file.spec.unit.id, _bits(rng))

@@ -277,19 +277,45 @@ class _Batches:
 
 
 def _encoding(path: Path) -> str:
-    """UTF-8 (with or without a mark), UTF-16 with a mark, or else Windows' Western European."""
+    """UTF-8 (with or without a mark), UTF-16 with a mark, or else Windows' Western European.
+
+    No line of a file that is read as the latter would be right as UTF-8, but for plain ASCII. Else
+    one row in another encoding would change what is read, and published, of all other rows.
+    """
     with path.open("rb") as file:
         start = file.read(4)
         if start.startswith(codecs.BOM_UTF8):
             return "utf-8-sig"
         if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return "utf-16"
-    for name in ("utf-8", "cp1252"):
-        if _is_written_in(path, name):
-            return name
+    if _is_written_in(path, "utf-8"):
+        return "utf-8"
+    if _is_written_in(path, "cp1252"):
+        _refuse_mixed(path)
+        return "cp1252"
     raise TableError(
         f"The file '{path.name}' is no text in UTF-8, UTF-16 or Windows-1252. Save it as UTF-8."
     )
+
+
+def _refuse_mixed(path: Path) -> None:
+    """Refuse a file of which some lines are in UTF-8 and others are not."""
+    strange = 0
+    known = 0
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.isascii():
+                try:
+                    line.decode("utf-8")
+                except UnicodeDecodeError:
+                    strange = strange or number
+                else:
+                    known = known or number
+            if strange and known:
+                raise TableError(
+                    f"The file '{path.name}' mixes encodings: line {known} is in UTF-8, line "
+                    f"{strange} is not. Correct that line, or save the file as UTF-8."
+                )
 
 
 def _is_written_in(path: Path, encoding: str) -> bool:

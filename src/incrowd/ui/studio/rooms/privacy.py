@@ -260,8 +260,7 @@ def _table(asked: Subject, file: Any) -> Any:
 def _promised(asked: Subject) -> Promised:
     from incrowd.tasks.promise import promised
 
-    file = asked.file()
-    return promised(file, _table(asked, file))
+    return promised(asked.file())
 
 
 def _expected(asked: Subject, draw: str) -> Expectation:
