@@ -141,4 +141,4 @@ def test_a_size_that_is_no_number_of_people_does_not_verify(wrong: object, tmp_p
     release = made(300, spec(PATHS["auto, counts"], 1_999), tmp_path / "out")
     changed = {**release.certificate.parameters, "size": wrong}
     forged = release.certificate.model_copy(update={"parameters": changed})
-    assert any("size" in problem for problem in forged.stated().sealed().problems())
+    assert any("size" in problem for problem in forged.sealed().problems())
