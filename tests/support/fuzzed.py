@@ -140,6 +140,7 @@ def case(number: int) -> tuple[pl.DataFrame, dict[str, Any]]:
     whole: dict[str, Any] = {"columns": spec, "release": _release(draw, shown, noisy)}
     if draw.random() < 0.15:
         person = draw.choice(names)
+        spec[person] = {"role": "identifier"}  # or the spec is refused
         whole["unit"] = (
             {"id": person, "without_id": "drop"} if draw.random() < 0.7 else {"id": person}
         )

@@ -63,6 +63,20 @@ class Tally:
         return merged(np.column_stack(columns).astype(np.int32), self.counts)
 
 
+@dataclass(frozen=True)
+class RowsPerId:
+    """How many different ids a column has, and how many rows share one: median and largest."""
+
+    ids: int
+    median: float
+    largest: int
+
+    @property
+    def repeats(self) -> bool:
+        """Whether several rows share an id."""
+        return self.largest > 1
+
+
 # From raw values to codes. An engine may ask for the code of null where there is no null.
 Coder = Callable[[Sequence[object]], Codes]
 Columns = Mapping[str, Sequence[object] | np.ndarray[Any, Any]]
@@ -131,6 +145,13 @@ class Table(Protocol):
 
     def people(self, column: str) -> int:
         """How many people a column identifies; see :meth:`one_row_each`."""
+        ...
+
+    def count_rows_per_id(self, column: str) -> RowsPerId:
+        """Count the ids of a column over the whole table, and the rows of each.
+
+        Ids are one where :meth:`one_row_each` takes them for one; rows without an id do not count.
+        """
         ...
 
     def one_row_each(self, column: str, bits: Randomness) -> Table:

@@ -20,8 +20,11 @@ NOISY_UNDER_SAFE = (
     "use method 'k-epsilon'"
 )
 
+PUBLISHED_ID = "is the id of the unit and must not be published; give it the role 'identifier'"
+
 Confirmable: TypeAlias = Literal["role", "written", "hierarchy", "other", "precision", "bounds"]
 Role: TypeAlias = Literal["identifier", "quasi", "noisy", "sensitive", "drop"]
+UNPUBLISHED: tuple[Role, ...] = ("identifier", "drop")
 
 
 class Diversity(Model):
@@ -106,7 +109,8 @@ class Spec(Model):
 
     ``sheet`` is that of a workbook; ``header`` the row, from 1, that names the columns. ``size`` is
     how many people the curator says there are, or that their true number is public; what to expect
-    is said from it.
+    is said from it. ``confirm`` marks a ``unit`` that a draft has guessed; every method refuses
+    to run until it is confirmed.
     """
 
     table: Text | None = None
@@ -114,6 +118,7 @@ class Spec(Model):
     header: Annotated[int, Field(ge=1)] | None = None
     size: Annotated[int, Field(ge=1)] | Literal["public"] | None = None
     unit: PersonId | Literal["one row per person"] = "one row per person"
+    confirm: tuple[Literal["unit"], ...] = ()
     columns: Annotated[dict[Text, Column], Field(min_length=1)]
     release: ReleaseSpec | None = None
 
@@ -121,6 +126,8 @@ class Spec(Model):
     def _whole(self) -> Spec:
         if isinstance(self.unit, PersonId) and self.unit.id not in self.columns:
             raise ValueError(f"'unit' names the column '{self.unit.id}', which has no entry")
+        if isinstance(self.unit, PersonId) and self.unit.id not in self.with_role(*UNPUBLISHED):
+            raise ValueError(f"column '{self.unit.id}': {PUBLISHED_ID}")
         release = self.release
         if release is None:
             return self
@@ -143,6 +150,11 @@ class Spec(Model):
     def unconfirmed(self) -> dict[str, tuple[Confirmable, ...]]:
         """What a draft took from the data and nobody has confirmed, by column."""
         return {name: column.confirm for name, column in self.columns.items() if column.confirm}
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether nothing is left to confirm, of columns or of the unit."""
+        return not self.confirm and not self.unconfirmed
 
 
 def json_schema() -> dict[str, Any]:

@@ -19,11 +19,13 @@ from incrowd.engine.table import Engine, Table, TableError, Tally
 from incrowd.errors import IncrowdError
 from incrowd.measure.labels import ambiguous
 from incrowd.methods.registry import method_of
+from incrowd.spec.base import quoted
 from incrowd.spec.build import build, is_open
 from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import Column, PersonId, Spec
 from incrowd.spec.release import Budget, ReleaseSpec, SafeSpec
 from incrowd.tasks.expect import expect
+from incrowd.tasks.person_id import describe_rows, find_ids
 
 _SHOWN = 5
 _LARGE_DELTA = 1e-4
@@ -86,6 +88,8 @@ def _expected(file: SpecFile, table: Table) -> Iterator[Finding]:
 def _findings(file: SpecFile, table: Table) -> Iterator[Finding]:
     spec = file.spec
     yield from _names(spec, table)
+    if spec.confirm:
+        yield Finding("doubtful", None, f"{_UNCONFIRMED}: {', '.join(spec.confirm)}")
     yield from _unit(spec, table)
     for message in weak_promises(spec.release):
         yield Finding("doubtful", None, f"release: {message}")
@@ -173,14 +177,24 @@ def _unit(spec: Spec, table: Table) -> Iterator[Finding]:
     rows = table.rows()
     if isinstance(spec.unit, PersonId):
         if spec.unit.id in table.columns:
-            people, missing = table.people(spec.unit.id), table.missing(spec.unit.id)
-            yield Finding("note", spec.unit.id, f"{people:,} people in {rows:,} rows")
+            counts, missing = table.count_rows_per_id(spec.unit.id), table.missing(spec.unit.id)
+            people = f"{counts.ids:,} people in {rows:,} rows; {describe_rows(counts, 'person')}"
+            yield Finding("note", spec.unit.id, people)
             if missing and not spec.unit.without_id:
                 message = (
                     f"{missing:,} rows have no id. Give them one, or leave "
                     f"them out: unit: {{id: {spec.unit.id}, without_id: drop}}"
                 )
                 yield Finding("wrong", spec.unit.id, message)
+        return
+    repeated = {name: known for name, known in find_ids(table).items() if known.is_unit}
+    for name, known in repeated.items():
+        message = (
+            f"looks like an id that several rows share ({known.describe()}). The release would "
+            f"protect one row, not one person: say 'unit: {{id: {quoted(name)}}}' if it is one."
+        )
+        yield Finding("doubtful", name, message)
+    if repeated:
         return
     identifiers = [name for name in spec.with_role("identifier") if name in table.columns]
     if identifiers:

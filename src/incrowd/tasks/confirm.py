@@ -11,6 +11,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, Literal
 
 import numpy as np
 
@@ -22,8 +23,10 @@ from incrowd.errors import IncrowdError
 from incrowd.spec.build import build, is_open
 from incrowd.spec.file import Place, SpecFile
 from incrowd.spec.hierarchies import Dates, Intervals
-from incrowd.spec.model import Column, Confirmable
+from incrowd.spec.model import Column, Confirmable, PersonId, Spec
+from incrowd.tasks.person_id import describe_rows, find_ids
 
+UNIT: Final = "unit"  # the place and the entry of the question about the unit
 FREE: tuple[Confirmable, ...] = ("role", "written")  # what tells nothing of anybody
 FEW = 10
 _SHOWN = 12
@@ -41,7 +44,7 @@ class Question:
     """One thing to confirm: what the spec says, why it matters, and what the data say of it."""
 
     column: str
-    entry: Confirmable
+    entry: Confirmable | Literal["unit"]
     says: str
     why: str
     seen: tuple[str, ...] = ()
@@ -49,7 +52,7 @@ class Question:
     @property
     def asks(self) -> str:
         """What is to be answered with yes or no."""
-        if self.entry in FREE:
+        if self.entry in FREE or self.entry == UNIT:
             return "Is that right?"
         return "Is all of it public knowledge, also to whoever has never seen this table?"
 
@@ -57,19 +60,46 @@ class Question:
 def questions(
     file: SpecFile, table: Table | None = None, *, columns: Collection[str] | None = None
 ) -> Iterator[Question]:
-    """Everything that is to be confirmed, column by column; of some columns, if they are named.
+    """Everything that is to be confirmed: the unit, then column by column.
 
-    The table is opened, unless it is given, to show what few people have; it is the curator's.
+    Of some columns, if they are named. The table is opened, unless it is given, to show what few
+    people have; it is the curator's.
     """
     waiting = file.spec.unconfirmed
-    if table is None and waiting:
+    if table is None and not file.spec.is_confirmed:
         table = open_for(file)
+    if file.spec.confirm and columns is None and table is not None:
+        yield _ask_unit(file.spec, table)
     for name, entries in waiting.items():
         if columns is not None and name not in columns:
             continue
         column = file.spec.columns[name]
         for entry in entries:
             yield _question(file, name, column, entry, table)
+
+
+def _ask_unit(spec: Spec, table: Table) -> Question:
+    """Ask whether a row or a person is protected, with the rows of each id."""
+    why = (
+        "The guarantee protects this unit. If a person has several rows and the unit is a row, the "
+        "rows of one person together are not protected."
+    )
+    ids = find_ids(table)
+    if isinstance(spec.unit, PersonId):
+        rows, chosen = table.rows(), spec.unit.id
+        says = f"one person, identified by '{chosen}'; one row of each person is used"
+        seen = []
+        if chosen in table.columns:
+            counts = table.count_rows_per_id(chosen)
+            people = f"{counts.ids:,} people in {rows:,} rows"
+            seen = [f"{people}; {describe_rows(counts, 'person')}."]
+        ids.pop(chosen, None)
+    else:
+        says, seen = f"one row per person ({table.rows():,} rows)", []
+    repeated = [f"'{name}': {known.describe()}." for name, known in ids.items() if known.is_unit]
+    if not isinstance(spec.unit, PersonId) and not repeated:
+        seen.append("No column looks like an id that several rows share.")
+    return Question(UNIT, UNIT, says, why, (*seen, *repeated))
 
 
 def _question(
@@ -170,6 +200,7 @@ def _rare(file: SpecFile, column: Column, counts: dict[str, int]) -> tuple[str, 
 
 def confirm(file: SpecFile, answers: Iterable[tuple[str, str]]) -> SpecFile:
     """The spec without the questions that were answered with yes: columns and entries."""
+    answers = list(answers)
     left: dict[str, list[str]] = {
         name: list(entries) for name, entries in file.spec.unconfirmed.items()
     }
@@ -181,6 +212,8 @@ def confirm(file: SpecFile, answers: Iterable[tuple[str, str]]) -> SpecFile:
     changes: dict[Place, list[str] | None] = {
         ("columns", name, "confirm"): left[name] or None for name in sorted(changed)
     }
+    if (UNIT, UNIT) in answers and file.spec.confirm:
+        changes["confirm",] = None
     return file.changed_at(changes) if changes else file
 
 

@@ -136,6 +136,7 @@ def verify(
     signed = certificate.signature
     print("The release holds: hash, values, classes and guarantee are as certified.")
     print(f"It satisfies {results.promise(certificate)}")
+    print(results.protected(certificate))
     if certificate.format is None:
         print("It is of format 1: hidden bytes and the order of rows were not checked.")
     print(f"Signed by {signed.public_key}." if signed else "It is not signed.")

@@ -35,6 +35,13 @@ def promise(certificate: Certificate) -> str:
     return f"({epsilon}, {delta})-differential privacy{also}."
 
 
+def protected(certificate: Certificate) -> str:
+    """Say whether a row or a person is protected."""
+    if certificate.guarantee.unit == "one row":
+        return "Protected: one row. A person with several rows is not protected as a whole."
+    return "Protected: one person, of whom one row was used."
+
+
 def chosen(certificate: Certificate) -> str:
     """What a search has chosen for the one table: how it is drawn, and levels if there are any."""
     known, words = certificate.parameters, ""
@@ -98,6 +105,7 @@ def published(release: Release) -> list[str]:
             lines.append(found.search.words)
         lines += [] if found.noise is None else noise_lines(found.noise)
     lines.insert(1, f"Private, for you alone: {release.curator / 'report.html'}")
+    lines.insert(2, protected(certificate))
     return [line for line in [*lines, *release.reasons] if line]
 
 
@@ -374,7 +382,8 @@ def print_question(question: Question, at: int, all_: int) -> None:
     screen = console()
     if screen.is_terminal:
         screen.clear()
-    say(f"{at} of {all_}: {question.column}, {question.entry}")
+    place = dict.fromkeys((question.column, question.entry))  # the unit is of no column
+    say(f"{at} of {all_}: {', '.join(place)}")
     say(f"  {question.says}")
     for line in (*question.seen, question.why):
         say(f"  {line}")

@@ -55,6 +55,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         return studio.page(
             "data.html", room="data", work=work, rows=rows, roles=edits.ROLES,
             unit=unit.id if isinstance(unit, PersonId) else "",
+            unit_guessed=bool(work.file.spec.confirm),
             without_id=isinstance(unit, PersonId) and unit.without_id is not None,
             whole=[one for one in words.shown(found) if one.column is None],
             size=next((one.rows for one in described.values() if one is not None), None),
