@@ -36,13 +36,15 @@ class Origin:
 
     ``sheet`` and ``header`` (a row, from 1) are those that were used, where they are not the first
     ones. ``notes`` are sentences for whoever opened the table. ``labels`` describe columns, as the
-    file itself does. ``reread`` says that its columns were read as a spec says.
+    file itself does; ``orders`` are the values of columns that have an order. ``reread`` says that
+    its columns were read as a spec says.
     """
 
     sheet: str | None = None
     header: int | None = None
     notes: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
+    orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     reread: bool = False
 
 

@@ -62,7 +62,8 @@ _ID_KINDS = ("e-mail addresses", "social security numbers", "any other unique nu
 
 def simplify_name(column: str) -> str:
     """Write the name of a column in small letters, with underscores between its words."""
-    return re.sub(r"\W+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column)).lower()
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", column)
+    return re.sub(r"\W+", "_", words).lower()
 
 
 def kind_by_name(simple: str) -> Kind | None:

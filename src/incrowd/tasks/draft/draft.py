@@ -8,6 +8,7 @@ release refuses the draft until the curator has confirmed it to be public knowle
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -104,18 +105,21 @@ def draft(table: Any, *, name: str | None = None) -> Draft:
     head = table.head(ROWS)
     known = table.origin
     guesses = tuple(
-        _looked_at(table, head, column, known.labels.get(column, "")) for column in table.columns
+        _looked_at(table, head, column, known.labels.get(column, ""), known.orders.get(column, ()))
+        for column in table.columns
     )
     return Draft(name, guesses, sheet=known.sheet, header=known.header, notes=known.notes)
 
 
-def _looked_at(table: Table, head: Table, column: str, label: str = "") -> Guess:
+def _looked_at(
+    table: Table, head: Table, column: str, label: str = "", order: Sequence[str] = ()
+) -> Guess:
     try:
         values = head.values(column)
     except TableError:
         return Guess(column, "drop", None, "holds lists or bytes, not single values", ("role",))
     missing = head.missing(column)
-    made = guess(column, values, head.rows() - missing, label)
+    made = guess(column, values, head.rows() - missing, label, order)
     if made.identifies is not None:  # the first rows may show each id once
         if made.written is not None:
             table = table.reread({column: made.written.reader()})

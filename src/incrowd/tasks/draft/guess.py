@@ -23,8 +23,17 @@ from incrowd.tasks.draft.ladders import Ladder
 from incrowd.tasks.person_id import Kind, kind_of, simplify_name, texts_of
 
 _FEW_TEXTS, _FEW_NUMBERS = 40, 12
+_OLDEST = 125  # years; what lies beyond is a mistake, or a code
 _MANY_TEXTS, _OFTEN = 200, 20  # more texts are listed where each occurs so often
-_SENSITIVE = r"diagnos|disease|condition|icd|medication|treatment|income|salary|religion|vote|party"
+_SENSITIVE = (
+    r"diagnos|disease|condition|icd|medication|treatment|income|salary|religion|vote|party|"
+    r"(^|_)(hiv|std|diag|dx|results?)(_?\d+)?(_|$)"
+)
+_NOMINAL = (  # categories without an order, whatever their codes
+    r"(^|_)(sex|gender|race|ethnic\w*|region|state|country|province|county|district|city|language|"
+    r"religion|party|marital\w*|occupation|industry|site|clinic|hospital|type)(_|$)"
+)
+_INDEX = r"^(Unnamed: 0(\.\d+)?|\.\.\.1|rownames|row\.names|X|index|level_0)$"  # of pandas and R
 _MOST_DIGITS = 300  # of a number: as many as a floating point number has
 _AGE = r"(^|_)(age|alter|leeftijd|edad)(_|$)|^age\d*$|(^|_)age_?(in_?)?(years?|yrs?|at_\w+)$"
 _YEAR = r"(^|_)(year|yr|yob|jahr|annee)(_|$)|birth_?year|year_?of"
@@ -94,7 +103,8 @@ class Guess:
 class Look:
     """What the rules look at: a column's name, simplified, and its different values as texts.
 
-    ``raw`` are those as they are written, ``typed`` says that the column is one of numbers.
+    ``raw`` are those as they are written, ``typed`` says that the column is one of numbers, and
+    ``order`` has the values in the order that the table declares, if it does.
     """
 
     column: str
@@ -104,6 +114,7 @@ class Look:
     rows: int
     raw: list[str]
     typed: bool = False
+    order: tuple[str, ...] = ()
 
     def guess(self, role: str, reason: str, ladder: Ladder | None = None) -> Guess:
         """A guess by this look; a ladder from public knowledge needs no confirmation."""
@@ -131,8 +142,13 @@ class Look:
         return [day for day in found if day] if all(found) else []
 
 
-def guess(column: str, values: Sequence[object], rows: int, label: str = "") -> Guess:
-    """Guess a column from its name, description, different values, and how many rows have one."""
+def guess(
+    column: str, values: Sequence[object], rows: int, label: str = "", order: Sequence[str] = ()
+) -> Guess:
+    """Guess a column from its name, description, different values, and how many rows have one.
+
+    ``order`` has the values in the order that the table itself declares.
+    """
     raw = texts_of(values)
     written = forms.propose(raw)
     read = written.reader() if written is not None else canonical
@@ -140,7 +156,8 @@ def guess(column: str, values: Sequence[object], rows: int, label: str = "") -> 
     simple = simplify_name(column)
     kinds = {type(value) for value in values if value is not None}
     typed = bool(kinds) and kinds <= {int, float, Decimal}
-    look = Look(column, simple, identifiers.called(simple), plain, rows, raw, typed)
+    ordered = tuple(canonical(text) or "" for text in order)
+    look = Look(column, simple, identifiers.called(simple), plain, rows, raw, typed, ordered)
     made = next(answer for rule in _RULES if (answer := rule(look)))
     reason = f"{made.reason}; '{label}'" if label else made.reason
     unread = made.role in ("drop", "identifier") and made.identifies is None
@@ -160,8 +177,11 @@ def _nothing(look: Look) -> Guess | None:
 def _row_number(look: Look) -> Guess | None:
     """Numbers from the first row to the last, each once; or what nobody gave a name."""
     numbers = set(look.numbers)
+    each = len(numbers) == len(look.texts) == look.rows
+    if each and re.search(_INDEX, look.column):
+        return replace(look, hipaa=None).guess("drop", "row numbers")
     ends = max(numbers, default=Decimal(0)) - min(numbers, default=Decimal(0))
-    counted = len(numbers) == len(look.texts) == look.rows == ends + 1
+    counted = each and look.rows == ends + 1
     if look.column == UNNAMED or (look.rows >= 20 and counted):
         made = replace(look, hipaa=None).guess("drop", "row numbers")
         return replace(made, identifies="id" if counted else None)
@@ -257,7 +277,15 @@ def _age(look: Look) -> Guess | None:
     numbers = look.numbers
     if not numbers or not re.search(_AGE, look.simple) or len(numbers) < 3:
         return None
-    return look.by(ladders.ages()) if 0 <= min(numbers) <= max(numbers) <= 125 else None
+    odd = [x for x in numbers if not 0 <= x <= _OLDEST]
+    if not odd:
+        return look.by(ladders.ages())
+    few = len(odd) <= max(1, len(numbers) // 50) and len(numbers) >= 20
+    if not few:
+        return None
+    ladder = ladders.ages()
+    listed = ", ".join(canonical(x) or "" for x in sorted(odd))
+    return look.by(replace(ladder, reason=f"{ladder.reason}; no age: {listed}"))
 
 
 def _year(look: Look) -> Guess | None:
@@ -278,6 +306,14 @@ def _coordinate(look: Look) -> Guess | None:
     if fits and (named or identifiers.is_coordinate(look.texts)):
         return look.by(ladders.degrees(numbers), "geographic subdivisions")
     return None
+
+
+def _declared_order(look: Look) -> Guess | None:
+    """Values whose order the table declares; names of places and the like have none."""
+    values = look.order
+    if not 3 <= len(set(values)) == len(values) <= _MANY_TEXTS or not set(look.texts) <= {*values}:
+        return None
+    return None if re.search(_NOMINAL, look.simple) else look.by(ladders.listed_order(values))
 
 
 def _few(look: Look) -> Guess | None:
@@ -321,5 +357,5 @@ def _many(look: Look) -> Guess:
 
 _RULES: tuple[Callable[[Look], Guess | None], ...] = (
     _nothing, _row_number, _person_id, _identifier, _postcode, _public, _date, _coordinate, _age,
-    _year, _few, _number, _many,
+    _year, _declared_order, _few, _number, _many,
 )  # fmt: skip

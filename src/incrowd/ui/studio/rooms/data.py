@@ -79,7 +79,11 @@ def routes(studio: Studio) -> list[BaseRoute]:
 
     def unit(request: Request, form: Form) -> Response:
         work = studio.work(request)
-        work.change(edits.unit(form.get("unit", ""), without_id="without_id" in form))
+        chosen = form.get("unit", "")
+        changes = edits.unit(chosen, without_id="without_id" in form)
+        if chosen in work.file.spec.columns:  # the id of the unit is not published
+            changes = {**edits.role(work.file, work.guessed, chosen, "identifier"), **changes}
+        work.change(changes)
         return _again(work)
 
     return [
