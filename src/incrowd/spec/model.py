@@ -47,6 +47,7 @@ class Closeness(Model):
 class Column(Model):
     """One column: its role, and what its role needs.
 
+    ``allow`` names what a release refuses to publish unless the curator says that it may.
     ``written`` says how its values are written, where that is not the usual way. ``confirm`` names
     the entries that a draft took from the data. A safe release refuses to
     run until they are confirmed to be public knowledge, by removing them from the list.
@@ -61,6 +62,7 @@ class Column(Model):
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     diversity: Diversity | None = None
     closeness: Closeness | None = None
+    allow: tuple[Literal["free_text", "id"], ...] = ()
     confirm: tuple[Confirmable, ...] = ()
 
     model_config = ConfigDict(

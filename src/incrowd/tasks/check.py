@@ -25,6 +25,7 @@ from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import Column, PersonId, Spec
 from incrowd.spec.release import Budget, ReleaseSpec, SafeSpec
 from incrowd.tasks.expect import expect
+from incrowd.tasks.exposure import find_exposures
 from incrowd.tasks.person_id import describe_rows, find_ids
 
 _SHOWN = 5
@@ -91,6 +92,9 @@ def _findings(file: SpecFile, table: Table) -> Iterator[Finding]:
     if spec.confirm:
         yield Finding("doubtful", None, f"{_UNCONFIRMED}: {', '.join(spec.confirm)}")
     yield from _unit(spec, table)
+    for exposure in find_exposures(spec, table):
+        kind: Kind = "wrong" if exposure.refused else "doubtful"
+        yield Finding(kind, exposure.column, exposure.message)
     for message in weak_promises(spec.release):
         yield Finding("doubtful", None, f"release: {message}")
     for name, column in spec.columns.items():

@@ -45,6 +45,7 @@ from incrowd.tasks.budget import unit_of
 from incrowd.tasks.check import weak_promises
 from incrowd.tasks.classify import classified, prepared
 from incrowd.tasks.expect import expect, with_size
+from incrowd.tasks.exposure import refuse_exposures
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -218,6 +219,7 @@ def released(
     workers.submit(import_module, "incrowd.release.report")
     source = open_for(file, table, engine=engine)
     _refuse_unfit(file.spec, source)
+    exposed = refuse_exposures(file.spec, source)
     with (
         _Spend(output) as spent,
         fill_both(output, curator) as (draft, private),
@@ -234,7 +236,7 @@ def released(
         if ledger is not None:
             ledger.book(spend, unit=unit_of(file.spec))
             spent.booked = True
-        known = _seeded(bits) + _last(ledger, spend)
+        known = exposed + _seeded(bits) + _last(ledger, spend)
         if recognised is not None:
             known += recognised.warnings(accounted=bool(spend))
         if isinstance(file.spec.unit, PersonId):
