@@ -132,3 +132,23 @@ def test_values_outside_the_bounds_are_counted(
     else:
         with pytest.warns(IncrowdWarning, match="outside the bounds"):
             publish(frame, spec, output=tmp_path / "out")
+
+
+def test_noise_as_large_as_the_values_is_warned_of(tmp_path: Path) -> None:
+    """One large value makes a wide class, and noise as wide as that for everybody in it."""
+    gains = [1 + at % 7 if at else 20_000 for at in range(ROWS)]
+    frame = table(gain=gains)
+    spec: dict[str, Any] = {
+        "columns": {"sex": FLAT, "gain": {"role": "noisy"}},
+        "release": {"method": "k-epsilon", "k": 5, "epsilon": 1},
+    }
+
+    def doubts() -> list[str]:
+        found = check(spec, local_engine().open(frame))
+        return [one.message for one in found if one.column == "gain" and one.kind == "doubtful"]
+
+    assert any("expected relative error" in one for one in doubts())
+    with pytest.warns(IncrowdWarning, match=r"'gain': the expected relative error is [\d,]+%"):
+        publish(frame, spec, output=tmp_path / "out")
+    frame = table(gain=[1000 + at % 7 for at in range(ROWS)])
+    assert not any("expected relative error" in one for one in doubts())

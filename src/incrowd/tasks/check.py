@@ -19,17 +19,19 @@ from incrowd.engine.table import Engine, Table, TableError, Tally
 from incrowd.errors import IncrowdError
 from incrowd.measure.labels import ambiguous
 from incrowd.methods.registry import method_of
+from incrowd.privacy.randomness import SystemRandomness
 from incrowd.spec.base import quoted
 from incrowd.spec.build import build, is_open
 from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import Column, PersonId, Spec
-from incrowd.spec.release import Budget, ReleaseSpec, SafeSpec
+from incrowd.spec.release import Budget, KEpsilonSpec, ReleaseSpec, SafeSpec
 from incrowd.tasks.expect import expect
 from incrowd.tasks.exposure import find_exposures
 from incrowd.tasks.person_id import describe_rows, find_ids
 
 _SHOWN = 5
 _LARGE_DELTA = 1e-4
+_NOISY_ROWS = 20_000  # that the error of noise is expected by
 _UNCONFIRMED = "read from the data, not confirmed"
 
 
@@ -70,7 +72,7 @@ def check(
     file = taken(spec)
     table = open_for(file, table, engine=engine)
     order = {"wrong": 0, "doubtful": 1, "note": 2}
-    found = [*_findings(file, table), *_expected(file, table)]
+    found = [*_findings(file, table), *_expected(file, table), *_expected_noise(file, table)]
     return sorted(found, key=lambda finding: order[finding.kind])
 
 
@@ -84,6 +86,23 @@ def _expected(file: SpecFile, table: Table) -> Iterator[Finding]:
         return
     for one, line in zip_longest(expectation.each, expectation.lines()):
         yield Finding("doubtful" if one and one.doubtful else "note", None, f"expect: {line}")
+
+
+def _expected_noise(file: SpecFile, table: Table) -> Iterator[Finding]:
+    """Noise that is as large as the values, by the first rows; nothing if it would be refused."""
+    if not isinstance(file.spec.release, KEpsilonSpec):
+        return
+    from incrowd.methods.k_epsilon.loss import LARGE_ERROR, describe_error
+    from incrowd.methods.k_epsilon.method import KEpsilon
+
+    try:
+        method = KEpsilon(file.confirmed())
+        errors = method.expect_errors(method.tuples(table.head(_NOISY_ROWS)), SystemRandomness())
+    except IncrowdError:
+        return
+    for name, error in errors.items():
+        if error > LARGE_ERROR:
+            yield Finding("doubtful", name, describe_error(error))
 
 
 def _findings(file: SpecFile, table: Table) -> Iterator[Finding]:

@@ -90,14 +90,19 @@ def _find_published_ids(columns: dict[str, Column], table: Table) -> Iterator[Ex
         name
         for name, column in columns.items()
         if column.role in ("quasi", "sensitive", "noisy") and "id" not in column.allow
-        if kind_by_name(simplify_name(name)) or column.hierarchy is None or is_open(column)
+        if kind_by_name(simplify_name(name)) or _is_value_by_value(column)
     ]
-    for name, known in find_ids(table, published).items():
+    for name, known in find_ids(table, published, strict=True).items():
         message = (
             f"looks like an id ({known.describe()}) and would be published. Give it the role "
             "'identifier', or say 'allow: [id]' if it identifies nobody."
         )
         yield Exposure(name, message)
+
+
+def _is_value_by_value(column: Column) -> bool:
+    """Whether values that no spec lists may be published as they are."""
+    return column.role != "noisy" and (column.hierarchy is None or is_open(column))
 
 
 def _find_outside_bounds(

@@ -56,7 +56,7 @@ _NAMES: tuple[tuple[Kind | None, str], ...] = (  # the first that fits decides; 
 )  # fmt: skip
 _WORD = rf"^({_PERSON}|{_HOUSEHOLD})s?$"  # an id only if its values are codes
 _MEASURED = r"zip|post_?code|postal|plz|icd|diag|date|year|phone|salary|income|price|amount|cost"
-_CODE = re.compile(r"([A-Za-z]{1,6})[-_ ]?(\d{3,})(?:[-_]\d+)?")
+_CODE = re.compile(r"([A-Za-z]{1,6})[-_]?(\d{3,})(?:[-_]\d+)?")
 _ID_KINDS = ("e-mail addresses", "social security numbers", "any other unique number")
 
 
@@ -75,14 +75,17 @@ def kind_by_name(simple: str) -> Kind | None:
     return next((kind for kind, names in _NAMES if re.search(names, simple)), None)
 
 
-def kind_of(simple: str, texts: Sequence[str], rows: int) -> Kind | None:
+def kind_of(simple: str, texts: Sequence[str], rows: int, *, strict: bool = False) -> Kind | None:
     """Return what a column identifies, by its name and its different values; None if nothing.
 
-    ``rows`` is how many rows have one of the values.
+    ``rows`` is how many rows have one of the values. A ``strict`` judge takes codes under the name
+    of an id of people for ids, however few they are.
     """
     sample = texts[:: max(len(texts) // _SAMPLED, 1)][:_SAMPLED]
     coded = sum(map(_has_digit, sample)) >= _MOST * len(sample)
     named = kind_by_name(simple)
+    if strict and coded and named in ("person", "household"):
+        return named
     if named is None and coded and re.search(_WORD, simple):
         named = "household" if re.search(rf"^{_HOUSEHOLD}", simple) else "person"
     of_people = coded and named in ("person", "household") and len(texts) * _LONG_SERIES >= rows
@@ -162,10 +165,13 @@ def describe_rows(counts: RowsPerId, of: str) -> str:
     return f"rows per {of}: median {counts.median:g}, largest {counts.largest:,}"
 
 
-def find_ids(table: Table, columns: Sequence[str] | None = None) -> dict[str, PersonIds]:
+def find_ids(
+    table: Table, columns: Sequence[str] | None = None, *, strict: bool = False
+) -> dict[str, PersonIds]:
     """Find the columns that look like ids, with the counts of each over the whole table.
 
-    Names and the values of the first rows decide which are counted; ``columns`` limits the search.
+    Names and the values of the first rows decide which are counted; ``columns`` limits the search,
+    and ``strict`` is for :func:`kind_of`.
     """
     head, found = table.head(_HEAD), {}
     rows = head.rows()
@@ -174,7 +180,7 @@ def find_ids(table: Table, columns: Sequence[str] | None = None) -> dict[str, Pe
             values = head.values(name)
         except TableError:  # lists or bytes
             continue
-        kind = kind_of(simplify_name(name), texts_of(values), rows)
+        kind = kind_of(simplify_name(name), texts_of(values), rows, strict=strict)
         if kind is not None:
             found[name] = PersonIds(kind, table.count_rows_per_id(name), table.rows())
     return found

@@ -47,6 +47,8 @@ from incrowd.tasks.classify import classified, prepared
 from incrowd.tasks.expect import expect, with_size
 from incrowd.tasks.exposure import refuse_exposures
 
+NEARLY_NOTHING = 0.05  # of rows, or of pairs of columns
+
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -76,6 +78,11 @@ class Release:
     def empty(self) -> bool:
         """Whether not a single row is shown."""
         return not any(table.release.rows for table in self.certificate.tables)
+
+    @property
+    def nearly_empty(self) -> bool:
+        """Whether hardly anything is shown; see :func:`describe_emptiness`."""
+        return bool(describe_emptiness(self.certificate, self.evaluation))
 
     @property
     def data(self) -> Any:
@@ -254,6 +261,7 @@ def released(
         step("report")
         seen = examples(made.products, before.result())
         weak = weak_promises(asked, made.promise.epsilon, made.promise.delta)
+        weak += [words] if (words := describe_emptiness(certificate, evaluation)) else []
         weak += expect(file, source).doubts() if file.spec.size is not None else []
         write_curator(
             private, certificate, evaluation, made.reasons, (*known, *weak, *measured), seen,
@@ -273,6 +281,28 @@ def released(
         reasons=made.reasons,
         library=library,
         examples=seen,
+    )
+
+
+def describe_emptiness(certificate: Certificate, found: Evaluation) -> str:
+    """Say that hardly anything is shown: less than 5 % of rows, or of pairs of columns in slices.
+
+    Nothing of a release that shows more, or nothing at all. Of a sample, rows are those drawn.
+    """
+    if not any(table.release.rows for table in certificate.tables):
+        return ""
+    if certificate.slices is not None:
+        shown = sum(pair.slice is not None for pair in found.associations)
+        every, what = len(found.associations), "pairs of columns"
+    else:
+        drawn = certificate.parameters.get("beta", 1.0)
+        rate = float(drawn) if isinstance(drawn, float) else 1.0
+        shown, every, what = found.rows_released, round(found.rows_original * rate), "rows"
+    if shown >= NEARLY_NOTHING * every:
+        return ""
+    return (
+        f"Hardly anything is published: {shown:,} of {every:,} {what}, less than "
+        f"{NEARLY_NOTHING:.0%}. Publish fewer or coarser columns."
     )
 
 

@@ -38,7 +38,8 @@ def publish(
 ) -> int:
     """Publish a release: data, certificate, scheme; and, beside it, a private report.
 
-    Exit status 4 if nothing survived: the release is there, empty, and its budget is spent.
+    Exit status 4 if nothing survived, or less than 5 % of it: the release is there, and its budget
+    is spent.
     """
     from incrowd.engine.source import catalogue, open_for
     from incrowd.privacy.randomness import SeededRandomness
@@ -76,13 +77,20 @@ def publish(
     certificate = release.certificate
     if as_json:
         known = certificate.model_dump(exclude_none=True)
-        terminal.print_json({**known, "booked": release.booked, "empty": release.empty})
-        return EMPTY if release.empty else DONE
+        terminal.print_json(
+            {
+                **known,
+                "booked": release.booked,
+                "empty": release.empty,
+                "nearly_empty": release.nearly_empty,
+            }
+        )
+        return EMPTY if release.empty or release.nearly_empty else DONE
     for line in results.published(release):
         print(line)
     for name in saved:
         print(f"Saved as the table {name}.")
-    return EMPTY if release.empty else DONE
+    return EMPTY if release.empty or release.nearly_empty else DONE
 
 
 def _saved(release: Release, name: str) -> tuple[str, ...]:
