@@ -223,11 +223,11 @@ def test_a_name_is_a_name_and_no_pattern(tmp_path: Path, name: str, kind: str) -
     spec = {
         "unit": {"id": name},
         "columns": {
-            name: {"role": "quasi", "hierarchy": {"flat": {"values": ["ann"]}}},
+            name: {"role": "identifier"},
             "row": {"role": "drop"},
             "v": {"role": "quasi", "hierarchy": {"flat": {"values": ["x", "y"]}}},
         },
-        "release": {"k": 10, "beta": 0.5, "epsilon": 1, "levels": {name: 1, "v": 0}},
+        "release": {"k": 10, "beta": 0.5, "epsilon": 1, "levels": {"v": 0}},
     }
     release = publish(source, spec, output=tmp_path / "out")
     assert release.evaluation.rows_original == 120

@@ -118,6 +118,8 @@ def test_a_file_as_users_bring_it_on_a_phone(
         file = studio.folder / "Patienten 2025.yaml"
         assert load(file).spec.table == "Patienten 2025.csv"
         room(page, "data")
+        page.click("#confirm-unit")
+        page.wait_for_selector("#confirm-unit", state="detached")
         page.click("#confirm-all")
         page.wait_for_selector("#overview:has-text('guessed here is confirmed')")
         left = list(load(file).spec.unconfirmed)  # what is left are ladders

@@ -37,6 +37,7 @@ def test_a_table_that_takes_a_password(studio: RunningStudio, table: str) -> Non
     file = studio.folder / "people.yaml"
     assert load(file).spec.table == table
     browser.post(f"{work}/data/confirm")
+    browser.post(f"{work}/data/unit", unit="")
     for column in load(file).spec.unconfirmed:
         entries = ("hierarchy", "other")
         for entry in entries:

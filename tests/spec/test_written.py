@@ -224,7 +224,7 @@ def test_other_values_are_not_texts_to_be_read() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{}", "says nothing; give 'nulls', 'thousands', 'decimal', 'sign' or 'dates'"),
+        ("{}", "says nothing; give 'nulls', 'thousands', 'decimal', 'exponents', 'sign'"),
         ("{thousands: ',', decimal: ','}", "'thousands' and 'decimal' must differ"),
         ("{thousands: .}", "'decimal' is '.' if not given"),
         ("{dates: day-month-year, sign: '%'}", "a column holds numbers or dates"),

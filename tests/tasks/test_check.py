@@ -73,7 +73,7 @@ def test_check_counts_people() -> None:
     said = [str(finding) for finding in check(table, file)]
     assert said == [
         "id: 1 rows have no id. Give them one, or leave them out: unit: {id: id, without_id: drop}",
-        "id: 2 people in 4 rows",
+        "id: 2 people in 4 rows; rows per person: median 1.5, largest 2",
     ]
 
 

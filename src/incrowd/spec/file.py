@@ -23,7 +23,7 @@ from ruamel.yaml.tokens import CommentToken
 
 from incrowd.errors import IncrowdError, ParameterError
 from incrowd.spec.hierarchies import Hierarchies, kinds
-from incrowd.spec.model import NOISY_UNDER_SAFE, Column, Spec
+from incrowd.spec.model import NOISY_UNDER_SAFE, PUBLISHED_ID, UNPUBLISHED, Column, Spec
 from incrowd.spec.release import every_field
 
 Place = tuple[str | int, ...]
@@ -94,7 +94,7 @@ class SpecFile:
             name: column.model_copy(update={"confirm": ()})
             for name, column in self.spec.columns.items()
         }
-        return replace(self, spec=self.spec.model_copy(update={"columns": columns}))
+        return replace(self, spec=self.spec.model_copy(update={"columns": columns, "confirm": ()}))
 
     def text(self) -> str:
         """The document as YAML."""
@@ -295,7 +295,11 @@ def across(plain: Any) -> list[tuple[tuple[str, ...], str]]:
             found.append((place, f"names the column '{name}', which has no entry{hint}"))
 
     if isinstance(unit, dict) and "id" in unit:
-        missing(str(unit["id"]), "unit", "id")
+        named = str(unit["id"])
+        missing(named, "unit", "id")
+        column = columns.get(named)
+        if isinstance(column, dict) and column.get("role") not in UNPUBLISHED:
+            found.append((("columns", named, "role"), PUBLISHED_ID))
     if not isinstance(release, dict):
         return found
     if isinstance(release.get("levels"), dict):

@@ -12,7 +12,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 
@@ -24,8 +24,10 @@ from incrowd.errors import IncrowdError, ParameterError
 from incrowd.spec.build import build, is_open
 from incrowd.spec.file import Place, SpecFile, SpecSource, taken
 from incrowd.spec.hierarchies import Dates, Intervals
-from incrowd.spec.model import Column, Confirmable
+from incrowd.spec.model import Column, Confirmable, PersonId, Spec
+from incrowd.tasks.person_id import describe_rows, find_ids
 
+UNIT: Final = "unit"  # the place and the entry of the question about the unit
 FREE: tuple[Confirmable, ...] = ("role", "written")  # what tells nothing of anybody
 FEW = 10
 _SHOWN = 12
@@ -43,7 +45,7 @@ class Question:
     """One thing to confirm: what the spec says, why it matters, and what the data say of it."""
 
     column: str
-    entry: Confirmable
+    entry: Confirmable | Literal["unit"]
     says: str
     why: str
     seen: tuple[str, ...] = ()
@@ -51,7 +53,7 @@ class Question:
     @property
     def asks(self) -> str:
         """What is to be answered with yes or no."""
-        if self.entry in FREE:
+        if self.entry in FREE or self.entry == UNIT:
             return "Is that right?"
         return "Is all of it public knowledge, also to whoever has never seen this table?"
 
@@ -59,19 +61,46 @@ class Question:
 def questions(
     file: SpecFile, table: Table | None = None, *, columns: Collection[str] | None = None
 ) -> Iterator[Question]:
-    """Everything that is to be confirmed, column by column; of some columns, if they are named.
+    """Everything that is to be confirmed: the unit, then column by column.
 
-    The table is opened, unless it is given, to show what few people have; it is the curator's.
+    Of some columns, if they are named. The table is opened, unless it is given, to show what few
+    people have; it is the curator's.
     """
     waiting = file.spec.unconfirmed
-    if table is None and waiting:
+    if table is None and not file.spec.is_confirmed:
         table = open_for(file)
+    if file.spec.confirm and columns is None and table is not None:
+        yield _ask_unit(file.spec, table)
     for name, entries in waiting.items():
         if columns is not None and name not in columns:
             continue
         column = file.spec.columns[name]
         for entry in entries:
             yield _question(file, name, column, entry, table)
+
+
+def _ask_unit(spec: Spec, table: Table) -> Question:
+    """Ask whether a row or a person is protected, with the rows of each id."""
+    why = (
+        "The guarantee protects this unit. If a person has several rows and the unit is a row, the "
+        "rows of one person together are not protected."
+    )
+    ids = find_ids(table)
+    if isinstance(spec.unit, PersonId):
+        rows, chosen = table.rows(), spec.unit.id
+        says = f"one person, identified by '{chosen}'; one row of each person is used"
+        seen = []
+        if chosen in table.columns:
+            counts = table.count_rows_per_id(chosen)
+            people = f"{counts.ids:,} people in {rows:,} rows"
+            seen = [f"{people}; {describe_rows(counts, 'person')}."]
+        ids.pop(chosen, None)
+    else:
+        says, seen = f"one row per person ({table.rows():,} rows)", []
+    repeated = [f"'{name}': {known.describe()}." for name, known in ids.items() if known.is_unit]
+    if not isinstance(spec.unit, PersonId) and not repeated:
+        seen.append("No column looks like an id that several rows share.")
+    return Question(UNIT, UNIT, says, why, (*seen, *repeated))
 
 
 def _question(
@@ -175,6 +204,7 @@ def confirm(
     answers: Iterable[str | tuple[str, str]] | None = None,
     *,
     all: bool = False,  # noqa: A002 - the word that says it
+    unit: bool = False,
 ) -> SpecFile:
     """Confirm what a draft has read from the data, and return the spec, ready for ``publish``.
 
@@ -187,22 +217,30 @@ def confirm(
         answers: A column, for all of its entries, or a column and one entry, as
             ``("zip", "hierarchy")``. What is confirmed already stays confirmed.
         all: Whether to confirm every entry of every column, values and bounds included.
+        unit: Whether to confirm what one person is: a row, or the rows that share an id. The
+            whole guarantee rests on it, so ``all`` does not confirm it.
 
     Raises:
-        IncrowdError: If the spec has no such column or a column no such entry, or if neither
-            ``answers`` nor ``all`` says what to confirm.
+        IncrowdError: If the spec has no such column or a column no such entry, or if none of
+            ``answers``, ``all`` and ``unit`` says what to confirm.
 
     """
     file = taken(spec)
+    if isinstance(answers, str):
+        raise ParameterError("answers", "be a list of columns", answers)
     waiting = file.spec.unconfirmed
     left: dict[str, list[str]] = {name: list(entries) for name, entries in waiting.items()}
     if all:
         answers = list(waiting)
-    elif answers is None:
+    elif answers is None and not unit:
         listed = "; ".join(f"{name}: {', '.join(entries)}" for name, entries in waiting.items())
+        listed = "; ".join(filter(None, (*file.spec.confirm, listed)))
         raise IncrowdError(
-            f"Say what is confirmed: columns, or all=True. Left to confirm: {listed or 'nothing'}."
+            "Say what is confirmed: columns, all=True or unit=True. Left to confirm: "
+            f"{listed or 'nothing'}."
         )
+    answers = list(answers or ())
+    unit = unit or (UNIT, UNIT) in answers
     changed = set()
     for name, entry in _entries(file, answers):
         if entry in left.get(name, []):
@@ -211,15 +249,17 @@ def confirm(
     changes: dict[Place, list[str] | None] = {
         ("columns", name, "confirm"): left[name] or None for name in sorted(changed)
     }
+    if unit and file.spec.confirm:
+        changes["confirm",] = None
     return file.changed_at(changes) if changes else file
 
 
 def _entries(file: SpecFile, answers: Iterable[str | tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """Yield columns with single entries; refuse columns and entries that do not exist."""
-    if isinstance(answers, str):
-        raise ParameterError("answers", "be a list of columns", answers)
     columns, entries = file.spec.columns, get_args(Confirmable)
     for answer in answers:
+        if answer == (UNIT, UNIT):
+            continue
         name, entry = (answer, None) if isinstance(answer, str) else answer
         if name not in columns:
             close = difflib.get_close_matches(name, list(columns), n=1)

@@ -49,6 +49,9 @@ from incrowd.tasks.budget import (
 from incrowd.tasks.check import weak_promises
 from incrowd.tasks.classify import classified
 from incrowd.tasks.expect import expect
+from incrowd.tasks.exposure import refuse_exposures
+
+NEARLY_NOTHING = 0.05  # of rows, or of pairs of columns
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -84,6 +87,11 @@ class Release:
     def empty(self) -> bool:
         """Whether not a single row is shown."""
         return not any(table.release.rows for table in self.certificate.tables)
+
+    @property
+    def nearly_empty(self) -> bool:
+        """Whether hardly anything is shown; see :func:`describe_emptiness`."""
+        return bool(describe_emptiness(self.certificate, self.evaluation))
 
     @property
     def data(self) -> Any:
@@ -225,6 +233,7 @@ def released(
     engine = engine or engine_for(table)
     source = whole = open_for(file, table, engine=engine)
     _refuse_unfit(file.spec, source)
+    exposed = refuse_exposures(file.spec, source)
     with (
         _Spend(output) as spent,
         fill_both(output, curator) as (draft, private),
@@ -239,7 +248,7 @@ def released(
         step("book")
         if ledger is not None:
             spent.booking = book_release(file, method, ledger.book)
-        known = _seeded(bits) + _warn_of_last(ledger, spent.booking)
+        known = exposed + _seeded(bits) + _warn_of_last(ledger, spent.booking)
         if recognised is not None:
             known += recognised.warnings(accounted=bool(spend))
         if isinstance(file.spec.unit, PersonId):
@@ -257,6 +266,7 @@ def released(
         step("report")
         seen = examples(made.products, before.result())
         weak = weak_promises(asked, made.promise.epsilon, made.promise.delta)
+        weak += [words] if (words := describe_emptiness(certificate, evaluation)) else []
         weak += expect(whole, file).doubts() if file.spec.size is not None else []
         write_curator(
             private, certificate, evaluation, made.reasons, (*known, *weak, *measured), seen,
@@ -276,6 +286,28 @@ def released(
         reasons=made.reasons,
         library=library,
         examples=seen,
+    )
+
+
+def describe_emptiness(certificate: Certificate, found: Evaluation) -> str:
+    """Say that hardly anything is shown: less than 5 % of rows, or of pairs of columns in slices.
+
+    Nothing of a release that shows more, or nothing at all. Of a sample, rows are those drawn.
+    """
+    if not any(table.release.rows for table in certificate.tables):
+        return ""
+    if certificate.slices is not None:
+        shown = sum(pair.slice is not None for pair in found.associations)
+        every, what = len(found.associations), "pairs of columns"
+    else:
+        drawn = certificate.parameters.get("beta", 1.0)
+        rate = float(drawn) if isinstance(drawn, float) else 1.0
+        shown, every, what = found.rows_released, round(found.rows_original * rate), "rows"
+    if shown >= NEARLY_NOTHING * every:
+        return ""
+    return (
+        f"Hardly anything is published: {shown:,} of {every:,} {what}, less than "
+        f"{NEARLY_NOTHING:.0%}. Publish fewer or coarser columns."
     )
 
 

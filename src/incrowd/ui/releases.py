@@ -40,7 +40,8 @@ def publish(
 ) -> int:
     """Publish a release: data, certificate, scheme; and, beside it, a private report.
 
-    Exit status 4 if nothing survived: the release is there, empty, and its budget is spent.
+    Exit status 4 if nothing survived, or less than 5 % of it: the release is there, and its budget
+    is spent.
     """
     from incrowd.engine.source import catalogue, open_for
     from incrowd.privacy.randomness import SeededRandomness
@@ -78,14 +79,21 @@ def publish(
     if as_json:
         known = certificate.model_dump(exclude_none=True)
         booking = None if release.booking is None else release.booking.as_dict()
-        more = {"booked": release.booked, "booking": booking, "empty": release.empty}
-        terminal.print_json({**known, **more})
-        return EMPTY if release.empty else DONE
+        terminal.print_json(
+            {
+                **known,
+                "booked": release.booked,
+                "booking": booking,
+                "empty": release.empty,
+                "nearly_empty": release.nearly_empty,
+            }
+        )
+        return EMPTY if release.empty or release.nearly_empty else DONE
     for line in results.published(release):
         print(line)
     for name in saved:
         print(f"Saved as the table {name}.")
-    return EMPTY if release.empty else DONE
+    return EMPTY if release.empty or release.nearly_empty else DONE
 
 
 def _saved(release: Release, name: str) -> tuple[str, ...]:
@@ -135,6 +143,7 @@ def verify(
     signed = certificate.signature
     print("The release holds: hash, values, classes and guarantee are as certified.")
     print(f"It satisfies {results.promise(certificate)}")
+    print(results.protected(certificate))
     print(f"Signed by {signed.public_key}." if signed else "It is not signed.")
     if signed and key is None:
         print("Is that who you trust? --key names who must have signed.")

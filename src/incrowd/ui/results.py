@@ -36,6 +36,13 @@ def promise(certificate: Certificate) -> str:
     return f"({epsilon}, {delta})-differential privacy{also}."
 
 
+def protected(certificate: Certificate) -> str:
+    """Say whether a row or a person is protected."""
+    if certificate.guarantee.unit == "one row":
+        return "Protected: one row. A person with several rows is not protected as a whole."
+    return "Protected: one person, of whom one row was used."
+
+
 def chosen(certificate: Certificate) -> str:
     """What a search has chosen for the one table: how it is drawn, and levels if there are any."""
     known, words = certificate.parameters, ""
@@ -101,6 +108,7 @@ def published(release: Release) -> list[str]:
     lines.insert(1, f"Private, for you alone: {release.curator / 'report.html'}")
     if release.booking is not None:
         lines.insert(2, f"Booked in the ledger as {_article(release.booking)}{release.booking}.")
+    lines.insert(2, protected(certificate))
     return [line for line in [*lines, *release.reasons] if line]
 
 
@@ -397,7 +405,8 @@ def print_question(question: Question, at: int, all_: int) -> None:
     screen = console()
     if screen.is_terminal:
         screen.clear()
-    say(f"{at} of {all_}: {question.column}, {question.entry}")
+    place = dict.fromkeys((question.column, question.entry))  # the unit is of no column
+    say(f"{at} of {all_}: {', '.join(place)}")
     say(f"  {question.says}")
     for line in (*question.seen, question.why):
         say(f"  {line}")

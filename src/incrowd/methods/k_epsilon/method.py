@@ -23,10 +23,11 @@ from incrowd.methods.k_anonymity.apart import ApartRows, apart, looks_of
 from incrowd.methods.k_anonymity.classes import Classes, classes
 from incrowd.methods.k_anonymity.columns import Columns
 from incrowd.methods.k_epsilon.apart import NoisyWork, Part, grids, together
-from incrowd.methods.k_epsilon.loss import noisiness
+from incrowd.methods.k_epsilon.loss import expected_error, noisiness
 from incrowd.methods.k_epsilon.rows import NoisyRows, noisy_rows
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
+from incrowd.privacy.randomness import Randomness
 from incrowd.release.certificate import NoisyColumn, Promise
 from incrowd.release.product import Made, Product
 from incrowd.spec.file import SpecFile
@@ -61,6 +62,12 @@ class KEpsilon:
     def tuples(self, table: Table) -> Rows:
         """The tuples of generalised, kept and noisy columns, here."""
         return count_rows(table, self.columns.declared, (*self.columns.kept, *self.noisy))
+
+    def expect_errors(self, rows: Rows, bits: Randomness) -> dict[str, float]:
+        """Return the mean relative error to expect of each noisy column; no noise is drawn."""
+        found = classes(rows, self.every, self.release, bits=bits)
+        data = noisy_rows(rows, found, self.noisy, self.release)
+        return {column.name: expected_error(column, data.members) for column in data.columns}
 
     @property
     def every(self) -> dict[str, Column]:

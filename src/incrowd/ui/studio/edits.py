@@ -80,11 +80,12 @@ def confirmed(file: SpecFile, names: Iterable[str], entries: Collection[str]) ->
 def unit(column: str, *, without_id: bool = False) -> Changes:
     """Whose rows they are: one person each, or those of the id in a column.
 
-    ``without_id`` leaves out the rows that have no id.
+    ``without_id`` leaves out the rows that have no id. Whoever chooses the unit has confirmed it.
     """
     if not column:
-        return {("unit",): "one row per person"}
-    return {("unit",): {"id": column, **({"without_id": "drop"} if without_id else {})}}
+        return {("unit",): "one row per person", ("confirm",): None}
+    chosen = {"id": column, **({"without_id": "drop"} if without_id else {})}
+    return {("unit",): chosen, ("confirm",): None}
 
 
 def entry_of(file: SpecFile, name: str) -> Mapping[str, Any]:

@@ -55,6 +55,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         return studio.page(
             "data.html", room="data", work=work, rows=rows, roles=edits.ROLES,
             unit=unit.id if isinstance(unit, PersonId) else "",
+            unit_guessed=bool(work.file.spec.confirm),
             without_id=isinstance(unit, PersonId) and unit.without_id is not None,
             whole=[one for one in words.shown(found) if one.column is None],
             size=next((one.rows for one in described.values() if one is not None), None),
@@ -78,7 +79,11 @@ def routes(studio: Studio) -> list[BaseRoute]:
 
     def unit(request: Request, form: Form) -> Response:
         work = studio.work(request)
-        work.change(edits.unit(form.get("unit", ""), without_id="without_id" in form))
+        chosen = form.get("unit", "")
+        changes = edits.unit(chosen, without_id="without_id" in form)
+        if chosen in work.file.spec.columns:  # the id of the unit is not published
+            changes = {**edits.role(work.file, work.guessed, chosen, "identifier"), **changes}
+        work.change(changes)
         return _again(work)
 
     return [
