@@ -212,18 +212,11 @@ def confirm(
     bounds are published: by confirming them you assert that they are public knowledge, also to
     somebody who has never seen the table, and the guarantee relies on it.
 
-    Args:
-        spec: A draft, or a spec with entries to confirm; it stays as it is.
-        answers: A column, for all of its entries, or a column and one entry, as
-            ``("zip", "hierarchy")``. What is confirmed already stays confirmed.
-        all: Whether to confirm every entry of every column, values and bounds included.
-        unit: Whether to confirm what one person is: a row, or the rows that share an id. The
-            whole guarantee rests on it, so ``all`` does not confirm it.
-
-    Raises:
-        IncrowdError: If the spec has no such column or a column no such entry, or if none of
-            ``answers``, ``all`` and ``unit`` says what to confirm.
-
+    ``spec`` is a draft, or a spec with entries to confirm; it stays as it is. Each answer is a
+    column, for all of its entries, or a column and one entry, as ``("zip", "hierarchy")``. With
+    ``all``, every entry of every column is confirmed, values and bounds included. ``unit`` confirms
+    what one person is, a row or the rows that share an id; the whole guarantee rests on it, so
+    ``all`` does not. An unknown column or entry is refused, and so is a call that names nothing.
     """
     file = taken(spec)
     if isinstance(answers, str):
