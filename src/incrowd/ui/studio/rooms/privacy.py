@@ -25,10 +25,10 @@ from incrowd.tasks.promise import Promised
 from incrowd.ui.studio import edits
 from incrowd.ui.studio.answers import Refused, answers_of
 from incrowd.ui.studio.crowd import Crowd, crowd_of
-from incrowd.ui.studio.desk import Work
 from incrowd.ui.studio.hands import Subject
 from incrowd.ui.studio.rooms.data import subject
-from incrowd.ui.studio.server import Form, Studio, form_route
+from incrowd.ui.studio.server import Form, Studio, edit_route
+from incrowd.ui.studio.work import Work
 
 _BRIEF = 0.02  # seconds that the page waits for a figure, after it has waited for the promise
 
@@ -149,11 +149,11 @@ def routes(studio: Studio) -> list[BaseRoute]:
 
     return [
         Route("/desk/{work}/privacy", page),
-        form_route("/desk/{work}/privacy/method", method),
-        form_route("/desk/{work}/privacy/settings", settings),
-        form_route("/desk/{work}/privacy/noisy", noisy),
-        form_route("/desk/{work}/privacy/ledger", ledger),
-        form_route("/desk/{work}/privacy/ledger/new", new_ledger),
+        edit_route(studio, "/desk/{work}/privacy/method", method, page),
+        edit_route(studio, "/desk/{work}/privacy/settings", settings, page),
+        edit_route(studio, "/desk/{work}/privacy/noisy", noisy, page),
+        edit_route(studio, "/desk/{work}/privacy/ledger", ledger, page),
+        edit_route(studio, "/desk/{work}/privacy/ledger/new", new_ledger, page),
     ]
 
 
