@@ -12,12 +12,13 @@ from incrowd.measure import outcome, utility
 from incrowd.measure.estimate import Attacked
 from incrowd.measure.evaluation import useful
 from incrowd.methods.safe import budget
+from incrowd.privacy import filter as filter_
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Event
 from incrowd.privacy.plan import plan
 from incrowd.privacy.split import paired
 from incrowd.privacy.split_counts import counted
-from incrowd.release import certificate, ledger
+from incrowd.release import certificate
 from incrowd.tasks import publish as publish_task
 from incrowd.tasks.sample import sample
 
@@ -99,5 +100,5 @@ def settled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "plan", PLAN)
     monkeypatch.setattr(budget, "paired", PAIRED)
     monkeypatch.setattr(budget, "counted", COUNTED)
-    for module in (budget, certificate, ledger):
+    for module in (budget, certificate, filter_):
         monkeypatch.setattr(module, "Accountant", Remembering)

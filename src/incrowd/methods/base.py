@@ -15,6 +15,7 @@ from incrowd.codes.frequency import Frequencies, merged
 from incrowd.codes.values import reading_order
 from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import IncrowdError
+from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
 from incrowd.privacy.randomness import Randomness
 from incrowd.release.certificate import Promise
@@ -61,6 +62,11 @@ class Method(Protocol):
     @property
     def promise(self) -> Promise:
         """What is promised, in numbers; the certificate finds the words."""
+        ...
+
+    @property
+    def together(self) -> Guarantee | None:
+        """What all planned releases satisfy, where the spec says ``releases``."""
         ...
 
     @property

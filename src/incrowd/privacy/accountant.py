@@ -271,6 +271,11 @@ def _own_sum(counts: Counter[Event]) -> float:
     return _sum_up((_own_delta(event), count) for event, count in counts.items())
 
 
+def own_delta(event: Event) -> float:
+    """Return the delta that an event needs whatever epsilon it is given, rounded up."""
+    return _own_sum(_count(event))
+
+
 def _own_delta(event: Event) -> float:
     """The delta that an event needs whatever epsilon it is given, rounded up."""
     match event:

@@ -1,9 +1,14 @@
-"""The privacy budget of one table, and every event spent from it, in an SQLite file.
+"""The privacy budget of one table, and everything spent from it, in an SQLite file.
 
 A spend is booked, durably, before anything is drawn: after a crash the ledger may hold a
 spend that nobody has seen, but never misses one that somebody could have. Bookings are
 serialised by the database, so two publishers cannot both spend the last of a budget. All of
 them protect the same unit: what protects a row and what protects a person do not add up.
+
+A spend is an *unplanned release* or a *planned block*: a number of releases whose events are
+fixed before the first of them. The events of a block compose tightly. Blocks and unplanned
+releases add their epsilons and their deltas, which stays valid where parameters are chosen after
+earlier results; :mod:`incrowd.privacy.filter` has the proof.
 """
 
 from __future__ import annotations
@@ -15,13 +20,22 @@ import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from incrowd.errors import IncrowdError, Refusal, check_at_least_zero, check_fraction
-from incrowd.privacy.accountant import Accountant
+from incrowd.errors import IncrowdError, Refusal, check_at_least_zero, check_fraction, check_whole
+from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Composition, Event, Sampled, as_dict, from_dict
-from incrowd.privacy.rounded import rounded
+from incrowd.privacy.filter import (
+    Charge,
+    charge_guarantee,
+    charge_share,
+    charges_fit,
+    repeat_event,
+    separate_sampling,
+    sum_charges,
+)
+from incrowd.release.entries import Booking, Budget, Spend, write_pair
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -30,7 +44,17 @@ CREATE TABLE IF NOT EXISTS budgets
 CREATE TABLE IF NOT EXISTS spends
     (number INTEGER PRIMARY KEY, day TEXT NOT NULL, event TEXT NOT NULL);
 """
-
+# What a spend takes from the budget, and of how many releases a planned block is. Ledgers of an
+# earlier version lack these columns. One of them that reads the event of a block counts all of it.
+_COLUMNS = {
+    "epsilon": "REAL", "delta": "REAL", "inside_epsilon": "REAL", "inside_delta": "REAL",
+    "releases": "INTEGER",
+}  # fmt: skip
+_USES = """
+CREATE TABLE IF NOT EXISTS uses
+    (number INTEGER PRIMARY KEY, day TEXT NOT NULL, spend INTEGER NOT NULL)
+"""
+MOST_RELEASES = 1000  # of a planned block
 
 ONE_ROW = "one row"
 
@@ -42,24 +66,6 @@ def unit_of_id(column: str) -> str:
 
 class BudgetError(Refusal):
     """The budget does not allow what was asked: the answer is no."""
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What may be spent on a table in all, and the day that it was decided."""
-
-    epsilon: float
-    delta: float
-    day: str = ""
-
-
-@dataclass(frozen=True)
-class Spend:
-    """One event that was booked."""
-
-    number: int
-    day: str
-    event: Event
 
 
 class Ledger:
@@ -116,41 +122,129 @@ class Ledger:
         with self._open() as database:
             return self._spends(database)
 
-    def as_before(self, event: Event) -> Event:
-        """An event as the table's others are: sampled, where all of them are at one rate."""
-        rates = {
-            part.rate if isinstance(part, Sampled) else None
-            for spend in self.spends()
-            for part in _parts(spend.event)
-        }
+    def match_sampling(self, event: Event) -> Event:
+        """Return an event as the table's others are: sampled, where all of them are at one rate."""
+        rates = {spend.charge.rate for spend in self.spends()}
         rate = rates.pop() if len(rates) == 1 else None
         return event if rate is None else Sampled(event, rate)
 
-    def spent(self, more: Iterable[Event] = ()) -> float:
-        """The epsilon of all spends, and of some more events, at the budget's delta."""
-        events = [*(spend.event for spend in self.spends()), *more]
-        return _cost(events, self.budget().delta)
+    def total(self, more: Iterable[Charge] = ()) -> Guarantee:
+        """The (epsilon, delta) of everything booked, and of some more charges."""
+        return sum_charges([*(spend.charge for spend in self.spends()), *more])
 
-    def allow(self, events: Iterable[Event], *, unit: str = ONE_ROW) -> None:
-        """Raise :class:`BudgetError` if events would exceed the budget; book nothing."""
+    def remaining(self) -> Guarantee:
+        """What the budget leaves for further blocks and unplanned releases."""
         with self._open() as database:
-            self._refuse_unit(database, unit)
-            self._refuse(database, list(events))
+            budget = self._budget(database)
+            total = sum_charges([spend.charge for spend in self._spends(database)])
+        left = (max(all_ - spent, 0.0) for all_, spent in zip(
+            (budget.epsilon, budget.delta), (total.epsilon, total.delta), strict=True
+        ))  # fmt: skip
+        return Guarantee(*left)
 
-    def book(self, events: Iterable[Event], *, unit: str = ONE_ROW) -> None:
-        """Book events, or raise :class:`BudgetError` and book nothing.
+    def fits(self, more: Iterable[Charge]) -> bool:
+        """Return whether the budget allows charges besides everything booked."""
+        budget = self.budget()
+        charges = [*(spend.charge for spend in self.spends()), *more]
+        return charges_fit(charges, Guarantee(budget.epsilon, budget.delta))
 
-        ``unit`` is what they protect: :data:`ONE_ROW`, or what :func:`unit_of_id` says.
+    def charge_of(self, events: Iterable[Event], guarantee: Guarantee | None = None) -> Charge:
+        """Return what events would take from the budget as an unplanned release.
+
+        Without a ``guarantee`` that they are certified to satisfy, delta is what they need whatever
+        epsilon is, and besides it, where that lowers epsilon, the first budget's delta halved once
+        for each entry up to this one. That depends on nothing which a result could have influenced
+        after the entry was booked.
         """
-        asked = list(events)
+        with self._open() as database:
+            return self._charge(database, _as_one(list(events)), guarantee)
+
+    def allow(
+        self, events: Iterable[Event], *, unit: str = ONE_ROW, guarantee: Guarantee | None = None,
+        planned: bool = False,
+    ) -> Booking:  # fmt: skip
+        """Return how events would be booked, or raise :class:`BudgetError`; book nothing."""
+        with self._open() as database:
+            return self._allow(database, _as_one(list(events)), unit, guarantee, planned)
+
+    def book(
+        self, events: Iterable[Event], *, unit: str = ONE_ROW, guarantee: Guarantee | None = None,
+        planned: bool = False,
+    ) -> Booking:  # fmt: skip
+        """Book the events of one release, or raise :class:`BudgetError` and book nothing.
+
+        Where a planned block of exactly these events has a release left, that one is used;
+        otherwise the release is unplanned, which ``planned`` refuses. ``unit`` is what they
+        protect: :data:`ONE_ROW`, or what :func:`unit_of_id` says. ``guarantee`` is what they are
+        certified to satisfy; see :meth:`charge_of`.
+        """
+        event = _as_one(list(events))
+        with self._writing() as database:
+            booking = self._allow(database, event, unit, guarantee, planned)
+            if booking.planned:
+                database.execute(
+                    "INSERT INTO uses (day, spend) VALUES (?, ?)", (_today(), booking.number)
+                )
+            else:
+                self._insert(database, event, booking.charge, unit)
+        return booking
+
+    def plan(
+        self, event: Event, *, releases: int, guarantee: Guarantee, unit: str = ONE_ROW
+    ) -> Spend:
+        """Book a planned block: ``releases`` releases of one event, fixed in advance.
+
+        ``guarantee`` is what all of them satisfy together, composed tightly. The whole block is
+        spent at once. Raise :class:`BudgetError` where it does not fit.
+        """
+        number = int(check_whole("releases", releases))
+        if number > MOST_RELEASES:
+            raise IncrowdError(f"A planned block has at most {MOST_RELEASES:,} releases.")
+        charge = charge_guarantee(repeat_event(event, number), guarantee)
         with self._writing() as database:
             self._refuse_unit(database, unit)
-            self._refuse(database, asked)
-            database.execute("INSERT OR IGNORE INTO about VALUES ('unit', ?)", (unit,))
-            database.executemany(
-                "INSERT INTO spends (day, event) VALUES (?, ?)",
-                [(_today(), json.dumps(as_dict(event))) for event in asked],
-            )
+            self._refuse(database, charge, f"this block of {number} releases")
+            self._insert(database, event, charge, unit, number)
+            return self._spends(database)[-1]
+
+    def _allow(
+        self, database: sqlite3.Connection, event: Event, unit: str, guarantee: Guarantee | None,
+        planned: bool,
+    ) -> Booking:  # fmt: skip
+        self._refuse_unit(database, unit)
+        spends = self._spends(database)
+        for spend in spends:
+            if spend.left and spend.event == event:
+                return Booking(spend.number, spend.charge, spend.used + 1, spend.releases)
+        if planned:
+            self._refuse_unplanned(spends, event)
+        charge = self._charge(database, event, guarantee)
+        self._refuse(database, charge, "this release")
+        return Booking(len(spends) + 1, charge)
+
+    def _charge(
+        self, database: sqlite3.Connection, event: Event, guarantee: Guarantee | None
+    ) -> Charge:
+        if guarantee is not None:
+            return charge_guarantee(event, guarantee)
+        return charge_share(event, self._share(database, len(self._spends(database)) + 1))
+
+    def _share(self, database: sqlite3.Connection, number: int) -> float:
+        """The delta of an entry without a stated guarantee, by its number."""
+        self._budget(database)
+        return math.ldexp(self._budgets(database)[0].delta, -number)
+
+    def _insert(
+        self, database: sqlite3.Connection, event: Event, charge: Charge, unit: str,
+        releases: int | None = None,
+    ) -> None:  # fmt: skip
+        database.execute("INSERT OR IGNORE INTO about VALUES ('unit', ?)", (unit,))
+        whole = event if releases is None else Composition([event] * releases)
+        database.execute(
+            "INSERT INTO spends (day, event, epsilon, delta, inside_epsilon, inside_delta, "
+            "releases) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (_today(), json.dumps(as_dict(whole)), *_points(charge), releases),
+        )
 
     def _refuse_unit(self, database: sqlite3.Connection, unit: str, told: bool = False) -> None:
         known = self._about(database).get("unit")
@@ -167,26 +261,42 @@ class Ledger:
                 "was released."
             )
 
-    def _refuse(self, database: sqlite3.Connection, asked: list[Event]) -> None:
+    def _refuse_unplanned(self, spends: list[Spend], event: Event) -> None:
+        used = [spend for spend in spends if spend.releases is not None and spend.event == event]
+        why = "no planned block of such releases"
+        if used:
+            last = used[-1]
+            why = f"made all {last.releases} releases of planned block {last.number}"
+        raise BudgetError(
+            f"The spec says 'releases', and the ledger '{self.path.name}' has {why}. Plan "
+            f"{'another' if used else 'it first'}: incrowd ledger plan {self.path} --spec SPEC. "
+            "Nothing was released."
+        )
+
+    def _refuse(self, database: sqlite3.Connection, charge: Charge, what: str) -> None:
         budget = self._budget(database)
-        past = [spend.event for spend in self._spends(database)]
-        total = _cost([*past, *asked], budget.delta)
-        if not total <= budget.epsilon:
-            spent = _cost(past, budget.delta)
-            if math.isinf(total):
-                raise BudgetError(
-                    f"The budget of '{self.path.name}' does not allow it: at delta = "
-                    f"{budget.delta:g} no epsilon is enough for it together with what is booked "
-                    f"({len(past)} release(s)), since each uses up some of delta whatever epsilon "
-                    "is. Give the release a smaller 'delta'. Nothing was released."
-                )
+        past = [spend.charge for spend in self._spends(database)]
+        if charges_fit([*past, charge], Guarantee(budget.epsilon, budget.delta)):
+            return
+        total, spent = sum_charges([*past, charge]), sum_charges(past)
+        limits = f"the budget of '{self.path.name}' is ({budget.epsilon:g}, {budget.delta:g})"
+        if spent.delta >= budget.delta:
             raise BudgetError(
-                f"The budget of '{self.path.name}' does not allow it: with this release epsilon "
-                f"would be {rounded('epsilon', total, 4)} at delta = {budget.delta:g}, and "
-                f"{budget.epsilon:g} is allowed. {rounded('epsilon', spent, 4)} is spent by "
-                f"{len(past)} release(s), so {rounded('left', max(budget.epsilon - spent, 0), 4)} "
-                "is left. Nothing was released."
+                f"δ is used up: the ledger '{self.path.name}' does not allow it. Booked: (ε, δ) = "
+                f"{write_pair(spent)} by {_count(past)}, and {limits}. Nothing was released."
             )
+        if math.isinf(total.epsilon):
+            raise BudgetError(
+                f"The budget of '{self.path.name}' does not allow it: no ε is enough for {what} at "
+                f"the δ that it may have ({limits}). Give the release a smaller 'delta'. Nothing "
+                "was released."
+            )
+        raise BudgetError(
+            f"The budget of '{self.path.name}' does not allow it: with {what} the total would be "
+            f"(ε, δ) = {write_pair(total)}, and {limits}. Booked: {write_pair(spent)} by "
+            f"{_count(past)}. Unplanned releases and planned blocks add their ε's and their "
+            "δ's; use a smaller 'epsilon' or 'delta'. Nothing was released."
+        )
 
     def key(self) -> bytes:
         """The ledger's own secret, for fingerprints of tables."""
@@ -235,11 +345,29 @@ class Ledger:
                     database.execute(
                         "INSERT OR IGNORE INTO about VALUES ('key', ?)", (secrets.token_hex(32),)
                     )
+                self._add_columns(database)
                 yield database
             except BaseException:
                 database.execute("ROLLBACK")
                 raise
             database.execute("COMMIT")
+
+    def _add_columns(self, database: sqlite3.Connection) -> None:
+        """Bring a ledger of an earlier version up to date; keep what its spends are read as."""
+        known = _column_names(database)
+        for name, kind in _COLUMNS.items():
+            if name not in known:
+                database.execute(f"ALTER TABLE spends ADD COLUMN {name} {kind}")
+        database.execute(_USES)
+        rows = database.execute("SELECT number FROM spends WHERE epsilon IS NULL").fetchall()
+        numbers = {number for (number,) in rows}
+        for spend in self._spends(database) if numbers else ():
+            if spend.number in numbers:
+                database.execute(
+                    "UPDATE spends SET epsilon = ?, delta = ?, inside_epsilon = ?, "
+                    "inside_delta = ? WHERE number = ?",
+                    (*_points(spend.charge), spend.number),
+                )
 
     def _about(self, database: sqlite3.Connection) -> dict[str, str]:
         return dict(database.execute("SELECT name, value FROM about").fetchall())
@@ -255,34 +383,49 @@ class Ledger:
         return [Budget(*row) for row in rows]
 
     def _spends(self, database: sqlite3.Connection) -> list[Spend]:
-        rows = database.execute("SELECT number, day, event FROM spends ORDER BY number")
-        return [Spend(number, day, from_dict(json.loads(event))) for number, day, event in rows]
+        """All entries; what an earlier version booked is read as unplanned releases."""
+        known, uses = _column_names(database), {}
+        if set(_COLUMNS) <= known:
+            uses = dict(database.execute("SELECT spend, COUNT(*) FROM uses GROUP BY spend"))
+        columns = ", ".join(name if name in known else f"NULL AS {name}" for name in _COLUMNS)
+        rows = database.execute(
+            f"SELECT number, day, event, {columns} FROM spends ORDER BY number"  # noqa: S608
+        )
+        return [self._spend(database, row, uses.get(row[0], 0)) for row in rows.fetchall()]
+
+    def _spend(self, database: sqlite3.Connection, row: tuple[Any, ...], used: int) -> Spend:
+        number, day, text, epsilon, delta, inside_epsilon, inside_delta, releases = row
+        event = from_dict(json.loads(text))
+        if epsilon is None:
+            charge = charge_share(event, self._share(database, number))
+        else:
+            charge = Charge(
+                Guarantee(epsilon, delta), Guarantee(inside_epsilon, inside_delta),
+                separate_sampling(event)[1],
+            )  # fmt: skip
+        if releases is None:
+            return Spend(number, day, event, charge)
+        if not isinstance(event, Composition) or len(event.events) != releases:
+            raise IncrowdError(f"Cannot use '{self.path}' as a ledger: block {number} is broken.")
+        return Spend(number, day, event.events[0], charge, releases, used)
 
 
-def _cost(events: list[Event], delta: float) -> float:
-    """The epsilon of events on one and the same table.
-
-    Where the table is itself a sample, all of them see that one sample: amplification is for
-    the whole composition, not for each event. Events that disagree about the sampling are
-    counted without it. (Infinite where releases of exactly k rows alone, beta**k each and
-    amplified, take up more than delta.)
-    """
-    rates, inner = set(), []
-    for part in _parts(Composition(events)):
-        rates.add(part.rate if isinstance(part, Sampled) else None)
-        inner.append(part.event if isinstance(part, Sampled) else part)
-    rate = rates.pop() if len(rates) == 1 else None
-    whole: Event = Composition(inner) if rate is None else Sampled(Composition(inner), rate)
-    return Accountant(whole).epsilon(delta=delta)
+def _count(charges: list[Charge]) -> str:
+    return "1 entry" if len(charges) == 1 else f"{len(charges)} entries"
 
 
-def _parts(event: Event) -> Iterator[Event]:
-    """What an event is composed of, down to what was sampled."""
-    if isinstance(event, Composition):
-        for part in event.events:
-            yield from _parts(part)
-    else:
-        yield event
+def _as_one(events: list[Event]) -> Event:
+    """The events of one release as one entry."""
+    return events[0] if len(events) == 1 else Composition(events)
+
+
+def _points(charge: Charge) -> tuple[float, float, float, float]:
+    guarantee, inside = charge.guarantee, charge.inside
+    return guarantee.epsilon, guarantee.delta, inside.epsilon, inside.delta
+
+
+def _column_names(database: sqlite3.Connection) -> set[str]:
+    return {row[1] for row in database.execute("PRAGMA table_info(spends)")}
 
 
 def _today() -> str:

@@ -4,23 +4,38 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from incrowd.privacy.amplification import Guarantee
+from incrowd.release.entries import RULE, Booking
+
 _LONGEST = 100_000  # characters of a spec that are shown
 
 
 @dataclass(frozen=True)
 class Standing:
-    """What a ledger says after a release: its budget, and what is spent of it."""
+    """What a ledger says after a release: its budget, what is booked, and how this one was.
+
+    ``in_spec`` says whether the spec names the ledger.
+    """
 
     name: str
-    epsilon: float
-    delta: float
+    budget: Guarantee
+    total: Guarantee
+    booking: Booking
     releases: int
-    spent: float
+    in_spec: bool = False
 
     @property
-    def left(self) -> float:
+    def left(self) -> Guarantee:
         """What may still be spent."""
-        return max(self.epsilon - self.spent, 0.0)
+        return Guarantee(
+            max(self.budget.epsilon - self.total.epsilon, 0.0),
+            max(self.budget.delta - self.total.delta, 0.0),
+        )
+
+    @property
+    def rule(self) -> str:
+        """The rule of composition that holds."""
+        return RULE
 
 
 @dataclass(frozen=True)
@@ -42,7 +57,8 @@ class Origin:
     @property
     def command(self) -> str:
         """What makes such a release again."""
-        ledger = f" --ledger {self.standing.name}" if self.standing is not None else ""
+        named = self.standing is not None and not self.standing.in_spec
+        ledger = f" --ledger {self.standing.name}" if self.standing is not None and named else ""
         return (
             f"incrowd publish {self.name} -o FOLDER{ledger}{' --sign KEY' if self.signed else ''}"
         )

@@ -12,6 +12,7 @@ from incrowd.measure.estimate import Attacked, Estimate
 from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.subgroups import Burden, Subgroup, burden
 from incrowd.release.certificate import SEEDED, Certificate
+from incrowd.release.entries import write_left, write_pair
 from incrowd.release.origin import Standing
 from incrowd.release.statements.promises_5 import at_most, rightly, whole
 
@@ -154,8 +155,8 @@ def _watch(
         words.append(said)
     if standing is not None:
         words.append(
-            f"Budget: epsilon {standing.spent:.3g} of {standing.epsilon:g} is spent, "
-            f"{standing.left:.3g} is left."
+            f"Budget: (ε, δ) = {write_pair(standing.total)} is booked, "
+            f"{write_left(standing.left)} is left."
         )
     few = list(warnings)[:_MOST_WARNINGS]
     words += [_first(text) for text in few]

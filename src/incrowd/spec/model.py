@@ -106,12 +106,13 @@ class Spec(Model):
 
     ``sheet`` is that of a workbook; ``header`` the row, from 1, that names the columns. ``size`` is
     how many people the curator says there are, or that their true number is public; what to expect
-    is said from it.
+    is said from it. ``ledger`` is the file of the privacy budget, beside the spec.
     """
 
     table: Text | None = None
     sheet: Text | None = None
     header: Annotated[int, Field(ge=1)] | None = None
+    ledger: Text | None = None
     size: Annotated[int, Field(ge=1)] | Literal["public"] | None = None
     unit: PersonId | Literal["one row per person"] = "one row per person"
     columns: Annotated[dict[Text, Column], Field(min_length=1)]

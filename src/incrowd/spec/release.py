@@ -105,6 +105,11 @@ class CommonSpec(Model):
         return None
 
     @property
+    def planned(self) -> int | None:
+        """The number of releases that share what is asked for; None for one by itself."""
+        return None
+
+    @property
     def is_local(self) -> bool:
         """Whether labels of several levels may stand side by side in a column without levels."""
         return False
@@ -121,6 +126,8 @@ class SafeSpec(CommonSpec):
 
     Of a sample ``k`` is the least number of rows that are alike in it; of counts, of the table
     itself. ``slices`` lists the columns of each table, or says how many columns a table may have.
+    With ``releases`` epsilon and delta are those of so many releases together, a planned block of a
+    ledger.
     """
 
     method: Literal["safe"] = "safe"
@@ -135,6 +142,12 @@ class SafeSpec(CommonSpec):
     objective: Literal["rows", "balanced", "detail"] | None = None
     target: Text | None = None
     search_epsilon: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    releases: Annotated[int, Field(ge=2, le=1000)] | None = None
+
+    @property
+    def planned(self) -> int | None:
+        """The number of releases that share epsilon and delta."""
+        return self.releases
 
     @property
     def budget(self) -> Budget:

@@ -1,64 +1,240 @@
-"""What is left in the ledger of a table, and what a release by a spec would take of it."""
+"""The ledger of a spec: what it has left, and what a release by the spec would take of it."""
 
 from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
-from incrowd.errors import IncrowdError
+from incrowd.errors import IncrowdError, check_whole
+from incrowd.methods.base import Method
+from incrowd.methods.registry import method_of
+from incrowd.privacy.accountant import Accountant
+from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Composition, Event
+from incrowd.privacy.filter import repeat_event
+from incrowd.privacy.rounded import rounded
+from incrowd.release.certificate import Promise
+from incrowd.release.entries import Booking, Spend, write_left, write_pair
 from incrowd.release.ledger import ONE_ROW, BudgetError, Ledger, unit_of_id
+from incrowd.spec.file import SpecFile
 from incrowd.spec.model import PersonId, Spec
 
 _SQLITE = b"SQLite format 3\0"
+
+
+def ledger_of(file: SpecFile, given: Ledger | Path | str | None = None) -> Ledger | None:
+    """Return the ledger that a spec names, or the ``given`` one where it names none.
+
+    The path of the spec is relative to the spec. The file is not opened; whatever opens it says how
+    to make one that is missing. A given ledger that is another file than the spec's is refused: a
+    release that one ledger counts is one that the other misses.
+    """
+    chosen = Ledger(Path(given)) if isinstance(given, str | Path) else given
+    if file.spec.ledger is None:
+        return chosen
+    own = Ledger(file.folder / file.spec.ledger)
+    if chosen is not None and chosen.path.resolve() != own.path.resolve():
+        raise IncrowdError(
+            f"The spec names the ledger '{file.spec.ledger}', and '{chosen.path}' was given. Leave "
+            "out --ledger, or change 'ledger' in the spec: all releases of a table share one."
+        )
+    return own
+
+
+def refuse_without_events(method: str, events: Sequence[Event]) -> None:
+    """Refuse a ledger for a method that is not differentially private."""
+    if not events:
+        raise IncrowdError(
+            f"The method '{method}' is not differentially private, so a ledger cannot account for "
+            "it. Publish it without --ledger and without 'ledger' in the spec, knowing that it "
+            "adds to no budget."
+        )
 
 
 @dataclass(frozen=True)
 class Outlay:
     """A budget, what is spent of it, and what it comes to with one release more.
 
-    ``after`` is None where nothing more was asked for, infinite where no epsilon would do.
-    ``refused`` says why the ledger would not book it; nothing if it would.
+    Numbers are epsilons, and deltas where their name says so. ``after`` is None where nothing more
+    was asked for, infinite where no epsilon would do. ``booking`` says how the ledger would book
+    the release: as one of a planned block, or as an unplanned one. ``refused`` says why it would
+    not; nothing if it would. ``releases`` are those made so far.
     """
 
     epsilon: float
     delta: float
     releases: int
     spent: float
+    spent_delta: float
     after: float | None
+    after_delta: float | None
+    booking: Booking | None
     refused: str
 
     @property
     def left(self) -> float:
-        """What may still be spent."""
+        """The epsilon that may still be spent."""
         return max(self.epsilon - self.spent, 0.0)
 
     @property
+    def left_delta(self) -> float:
+        """The delta that may still be spent."""
+        return max(self.delta - self.spent_delta, 0.0)
+
+    @property
     def cost(self) -> float | None:
-        """What the release adds to what is spent; releases compose to less than their sum."""
+        """The epsilon that the release adds to what is spent; none if it is planned."""
         if self.after is None or math.isinf(self.after):
             return self.after
         return max(self.after - self.spent, 0.0)
 
+    def lines(self) -> list[str]:
+        """What the ledger has left and how the release fits, in sentences."""
+        left = write_left(Guarantee(self.left, self.left_delta))
+        spent = write_pair(Guarantee(self.spent, self.spent_delta))
+        several = "" if self.releases == 1 else "s"
+        budget = (
+            f"Privacy budget (ε, δ) = ({self.epsilon:g}, {self.delta:g}): {spent} is booked, "
+            f"{left} is left, {self.releases} release{several} made."
+        )
+        found = [budget]
+        if self.refused:
+            found.append(self.refused)
+        elif self.booking is not None and self.booking.planned:
+            found.append(f"This release is {self.booking}, which is booked already.")
+        elif self.booking is not None:
+            found.append(f"This release fits, as an {self.booking}.")
+        return found
 
-def outlay(path: Path, events: Sequence[Event], unit: str = ONE_ROW) -> Outlay:
-    """What events would take of a ledger's budget; nothing is booked."""
+
+def outlay(
+    path: Path,
+    events: Sequence[Event],
+    unit: str = ONE_ROW,
+    guarantee: Guarantee | None = None,
+    *,
+    planned: bool = False,
+) -> Outlay:
+    """Return what a release of ``events`` would take of a ledger's budget; nothing is booked.
+
+    ``guarantee`` is what they are certified to satisfy; without it see :meth:`Ledger.charge_of`.
+    With ``planned`` only a release of a planned block will do.
+    """
     ledger = Ledger(path)
-    allowed = ledger.budget()
-    spend: list[Event] = [Composition(list(events))] if len(events) > 1 else list(events)
-    refused = ""
-    if spend:
+    budget, spends, total = ledger.budget(), ledger.spends(), ledger.total()
+    refused, booking, after = "", None, None
+    if events:
         try:
-            ledger.allow(spend, unit=unit)
+            booking = ledger.allow(events, unit=unit, guarantee=guarantee, planned=planned)
         except BudgetError as error:
             refused = str(error)
+        paid = booking is not None and booking.planned
+        after = ledger.total([] if paid else [ledger.charge_of(events, guarantee)])
     return Outlay(
-        epsilon=allowed.epsilon, delta=allowed.delta, releases=len(ledger.spends()),
-        spent=ledger.spent(), after=ledger.spent(spend) if spend else None, refused=refused,
+        epsilon=budget.epsilon, delta=budget.delta, releases=sum(spend.used for spend in spends),
+        spent=total.epsilon, spent_delta=total.delta,
+        after=None if after is None else after.epsilon,
+        after_delta=None if after is None else after.delta, booking=booking, refused=refused,
     )  # fmt: skip
+
+
+def outlay_of(
+    file: SpecFile, ledger: Ledger | None = None, *, method: Method | None = None
+) -> Outlay | None:
+    """Return what a release by a spec would take of its ledger; None where it has no ledger.
+
+    ``ledger`` is used where the spec names none. Nothing is read from the table.
+    """
+    book = ledger_of(file, ledger)
+    release = file.spec.release
+    if release is None:
+        return None
+    if book is None:
+        refuse_without_ledger(file)
+        return None
+    method = method or method_of(file)
+    refuse_without_events(release.method, method.events)
+    return outlay(
+        book.path, method.events, unit_of(file.spec), guarantee_of(method.promise),
+        planned=release.planned is not None,
+    )  # fmt: skip
+
+
+def book_release(file: SpecFile, method: Method, book: Callable[..., Booking]) -> Booking:
+    """Book a release by a spec; ``book`` is :meth:`Ledger.book`, or ``allow`` to try it."""
+    release = file.spec.release
+    return book(
+        method.events, unit=unit_of(file.spec), guarantee=guarantee_of(method.promise),
+        planned=release is not None and release.planned is not None,
+    )  # fmt: skip
+
+
+def refuse_without_ledger(file: SpecFile) -> None:
+    """Refuse a spec of planned releases that has no ledger to count them."""
+    if file.spec.release is not None and file.spec.release.planned is not None:
+        raise IncrowdError(
+            f"The spec says 'releases: {file.spec.release.planned}', which takes a ledger to count "
+            "them. Name it in the spec, 'ledger: FILE', and plan: incrowd ledger plan FILE --spec "
+            "SPEC."
+        )
+
+
+def guarantee_of(promise: Promise) -> Guarantee:
+    """Return the (epsilon, delta) that a release will be certified with."""
+    assert promise.epsilon is not None
+    assert promise.delta is not None
+    return Guarantee(promise.epsilon, promise.delta)
+
+
+def plan_block(
+    file: SpecFile, ledger: Ledger, *, releases: int | None = None, delta: float | None = None
+) -> Spend:
+    """Book a planned block of releases by a spec, all with the same events.
+
+    Where the spec says ``releases``, its epsilon and delta are those of the whole block. Otherwise
+    each of ``releases`` costs what the spec says, and the block costs the tight composition of all
+    of them at ``delta``, by default the sum of their deltas.
+    """
+    book = ledger_of(file, ledger)
+    assert book is not None
+    method = method_of(file)
+    assert file.spec.release is not None
+    refuse_without_events(file.spec.release.method, method.events)
+    number, stated = releases, file.spec.release.planned
+    if stated is not None and (releases not in (None, stated) or delta is not None):
+        raise IncrowdError(
+            f"The spec says 'releases: {stated}', and its epsilon and delta are those of the whole "
+            "block. Leave out --releases and --delta, or change the spec."
+        )
+    if stated is None and number is None:
+        raise IncrowdError("Say how many releases to plan: --releases, or 'releases' in the spec.")
+    events = method.events
+    event = events[0] if len(events) == 1 else Composition(events)
+    number = stated if number is None else int(check_whole("releases", number))
+    assert number is not None
+    together = method.together
+    if together is None:
+        together = _compose(event, number, guarantee_of(method.promise), delta)
+    return book.plan(event, releases=number, guarantee=together, unit=unit_of(file.spec))
+
+
+def _compose(event: Event, number: int, each: Guarantee, delta: float | None) -> Guarantee:
+    """What releases of one event satisfy together, epsilon rounded up to six digits."""
+    if delta is None:
+        delta = float(Fraction(repr(each.delta)) * number)
+        if delta >= 1:
+            raise IncrowdError(f"{number} releases of delta = {each.delta:g} promise nothing.")
+    epsilon = Accountant(repeat_event(event, number)).epsilon(delta=delta)
+    if math.isinf(epsilon):
+        raise IncrowdError(
+            f"No epsilon is enough for {number} releases at delta = {delta:g}. Use a larger "
+            "--delta, or fewer releases."
+        )
+    return Guarantee(float(rounded("epsilon", epsilon, 6)), delta)
 
 
 def unit_of(spec: Spec) -> str:

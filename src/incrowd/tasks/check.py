@@ -18,11 +18,13 @@ from incrowd.engine.source import open_for
 from incrowd.engine.table import Engine, Table, TableError, Tally
 from incrowd.errors import IncrowdError
 from incrowd.measure.labels import ambiguous
+from incrowd.methods.base import Method
 from incrowd.methods.registry import method_of
 from incrowd.spec.build import build, is_open
 from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import Column, PersonId, Spec
 from incrowd.spec.release import Budget, ReleaseSpec, SafeSpec
+from incrowd.tasks.budget import outlay_of
 from incrowd.tasks.expect import expect
 
 _SHOWN = 5
@@ -111,12 +113,28 @@ def _findings(file: SpecFile, table: Table) -> Iterator[Finding]:
 def foreseen(file: SpecFile) -> list[Finding]:
     """What publishing would refuse or warn of, whatever the table; :func:`check` cannot know it."""
     try:
-        known = method_of(file).promise
+        method = method_of(file)
     except IncrowdError as error:
         return [Finding("wrong", None, f"release: {error}")]
+    known = method.promise
     said = weak_promises(file.spec.release)
     weak = weak_promises(file.spec.release, known.epsilon, known.delta)
-    return [Finding("doubtful", None, f"release: {one}") for one in weak if one not in said]
+    found = [Finding("doubtful", None, f"release: {one}") for one in weak if one not in said]
+    return [*found, *_check_ledger(file, method)]
+
+
+def _check_ledger(file: SpecFile, method: Method) -> list[Finding]:
+    """What the ledger of a spec has left, and whether it allows the release."""
+    try:
+        known = outlay_of(file, method=method)
+    except IncrowdError as error:
+        return [Finding("wrong", None, f"ledger: {error}")]
+    if known is None:
+        return []
+    *left, last = known.lines()
+    kind: Kind = "wrong" if known.refused else "note"
+    return [*(Finding("note", None, f"ledger: {one}") for one in left),
+            Finding(kind, None, f"ledger: {last}")]  # fmt: skip
 
 
 def weak_promises(

@@ -8,7 +8,6 @@ drafts; they appear.
 
 from __future__ import annotations
 
-import math
 import shutil
 import tempfile
 import warnings
@@ -25,13 +24,15 @@ from incrowd.arrays import Progress, Step
 from incrowd.attacks.own import attack_own
 from incrowd.engine.source import catalogue, engine_for, open_for
 from incrowd.engine.table import Engine, Table, TableError
-from incrowd.errors import IncrowdError, IncrowdWarning
+from incrowd.errors import IncrowdWarning
 from incrowd.measure.evaluation import Evaluation
 from incrowd.methods.base import Walk, refuse_outside
 from incrowd.methods.registry import method_of
-from incrowd.privacy.events import Composition, Event
+from incrowd.privacy.amplification import Guarantee
+from incrowd.privacy.events import Event
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.certificate import Certificate
+from incrowd.release.entries import Booking
 from incrowd.release.examples import Examples, examples, some_rows
 from incrowd.release.folder import fill_both
 from incrowd.release.history import Recognised
@@ -41,7 +42,12 @@ from incrowd.release.page import Page
 from incrowd.release.write import write, write_curator
 from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import PersonId, Spec
-from incrowd.tasks.budget import unit_of
+from incrowd.tasks.budget import (
+    book_release,
+    ledger_of,
+    refuse_without_events,
+    refuse_without_ledger,
+)
 from incrowd.tasks.check import weak_promises
 from incrowd.tasks.classify import classified, prepared
 from incrowd.tasks.expect import expect, with_size
@@ -55,9 +61,9 @@ class Release:
     """What was released, its certificate, and what only the curator may see.
 
     ``folder`` holds the files to be handed out, ``curator`` the private ones. Where none was
-    asked for, they are temporary and go when the release does; :meth:`save` keeps them. ``booked``
-    says whether a ledger has counted the release, ``library`` whose data frames it was given;
-    ``examples`` are some rows before and after, private as the report is.
+    asked for, they are temporary and go when the release does; :meth:`save` keeps them. ``booking``
+    says how a ledger has booked the release, if one has; ``library`` whose data frames it was
+    given; ``examples`` are some rows before and after, private as the report is.
     """
 
     certificate: Certificate
@@ -66,10 +72,15 @@ class Release:
     warnings: tuple[str, ...]
     folder: Path
     curator: Path
-    booked: bool
+    booking: Booking | None
     reasons: tuple[str, ...] = ()
     library: str = "polars"
     examples: Examples | None = None
+
+    @property
+    def booked(self) -> bool:
+        """Whether a ledger has counted the release."""
+        return self.booking is not None
 
     @property
     def empty(self) -> bool:
@@ -150,7 +161,8 @@ def publish(
     that the spec names; ``engine`` opens it, by default the one for tables of its kind. ``spec``
     is a file, its path, or its content. What only the curator may see goes into ``curator``, by
     default beside the release (NAME.curator). ``step`` hears of each step before it is taken,
-    ``progress`` how much of a long search is decided. Everything that can be refused is refused
+    ``progress`` how much of a long search is decided. ``ledger`` is the one that the spec names;
+    give it where the spec names none. Everything that can be refused is refused
     before the ledger is touched, and the ledger is booked before anything is drawn. What whoever
     publishes should know is warned of, and kept in ``Release.warnings``.
     """
@@ -197,7 +209,7 @@ def released(
         return release
     output, file = Path(output), taken(spec)
     curator = _beside(output) if curator is None else Path(curator)
-    ledger = Ledger(Path(ledger)) if isinstance(ledger, str | Path) else ledger
+    ledger = None if rehearsal else ledger_of(file, ledger)
     bits = bits or SystemRandomness()
 
     library = type(table).__module__.partition(".")[0]
@@ -207,11 +219,11 @@ def released(
     method, asked = method_of(file), file.spec.release
     assert asked is not None
     spend: list[Event] = method.events
-    if len(spend) > 1:
-        spend = [Composition(spend)]  # one release is one entry of the ledger
     if ledger is not None:  # before the table is so much as opened
-        _refuse_unaccountable(asked.method, spend)
-        ledger.allow(spend, unit=unit_of(file.spec))
+        refuse_without_events(asked.method, spend)
+        book_release(file, method, ledger.allow)
+    elif not rehearsal:
+        refuse_without_ledger(file)
     engine = engine or engine_for(table)
     # Loading what draws the report goes beside the reading, hashing the table beside the counting.
     workers = ThreadPoolExecutor(4)
@@ -232,9 +244,8 @@ def released(
             recognised.wait()
         step("book")
         if ledger is not None:
-            ledger.book(spend, unit=unit_of(file.spec))
-            spent.booked = True
-        known = _seeded(bits) + _last(ledger, spend)
+            spent.booking = book_release(file, method, ledger.book)
+        known = _seeded(bits) + _warn_of_last(ledger, spent.booking)
         if recognised is not None:
             known += recognised.warnings(accounted=bool(spend))
         if isinstance(file.spec.unit, PersonId):
@@ -255,7 +266,7 @@ def released(
         weak += expect(file, source).doubts() if file.spec.size is not None else []
         write_curator(
             private, certificate, evaluation, made.reasons, (*known, *weak, *measured), seen,
-            attacked, _origin(file, ledger, signed=key is not None),
+            attacked, _origin(file, ledger, spent.booking, signed=key is not None),
         )  # fmt: skip
         step("appear")
         if recognised is not None:
@@ -267,7 +278,7 @@ def released(
         warnings=(*known, *weak, *measured),
         folder=output,
         curator=curator,
-        booked=spent.booked,
+        booking=spent.booking,
         reasons=made.reasons,
         library=library,
         examples=seen,
@@ -284,13 +295,13 @@ class _Spend:
     """Whether the spend of a release is booked; whatever ends the release after that says so."""
 
     output: Path
-    booked: bool = False
+    booking: Booking | None = None
 
     def __enter__(self) -> _Spend:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is not None and self.booked:
+        if error is not None and self.booking is not None:
             what = "the release is there" if self.output.exists() else "nothing was released"
             error.add_note(f"The spend is booked and counts, and {what}.")
 
@@ -301,36 +312,34 @@ def _seeded(bits: Randomness) -> tuple[str, ...]:
     return ("The random numbers come from a seed: this release is NOT private.",)
 
 
-def _last(ledger: Ledger | None, spend: list[Event]) -> tuple[str, ...]:
-    """A warning where the ledger's delta, whatever epsilon is, bears no second such release."""
-    if ledger is None or math.isfinite(ledger.spent(spend)):
+def _warn_of_last(ledger: Ledger | None, booking: Booking | None) -> tuple[str, ...]:
+    """A warning where delta of the ledger does not suffice for a second release like this one."""
+    if ledger is None or booking is None or booking.planned:
+        return ()
+    charge, budget = booking.charge, ledger.budget()
+    if ledger.total([charge]).delta <= budget.delta:
         return ()
     words = (
-        f"No further release like this one fits under '{ledger.path.name}', whatever its epsilon: "
-        f"each uses up delta, of which the ledger has {ledger.budget().delta:g} in all. Give each "
-        "release a part of it."
+        f"No further release with δ = {charge.guarantee.delta:g} fits under '{ledger.path.name}', "
+        f"whatever its ε: unplanned releases add their δ's, and the budget has {budget.delta:g} in "
+        "all. Give each release a part of it, or plan several in advance: incrowd ledger plan."
     )
     return (words,)
 
 
-def _origin(file: SpecFile, ledger: Ledger | None, *, signed: bool) -> Origin:
+def _origin(
+    file: SpecFile, ledger: Ledger | None, booking: Booking | None, *, signed: bool
+) -> Origin:
     """What the report says of the spec, and of the ledger after this release."""
     standing = None
-    if ledger is not None:
-        budget = ledger.budget()
+    if ledger is not None and booking is not None:
+        budget, spends = ledger.budget(), ledger.spends()
         standing = Standing(
-            ledger.path.name, budget.epsilon, budget.delta, len(ledger.spends()), ledger.spent()
-        )
+            ledger.path.name, Guarantee(budget.epsilon, budget.delta), ledger.total(), booking,
+            releases=sum(spend.used for spend in spends), in_spec=file.spec.ledger is not None,
+        )  # fmt: skip
     name = file.path.name if file.path is not None else "spec.yaml"
     return Origin(file.text(), name, signed, standing)
-
-
-def _refuse_unaccountable(method: str, spend: list[Event]) -> None:
-    if not spend:
-        raise IncrowdError(
-            f"The method '{method}' is not differentially private, so a ledger cannot account for "
-            "it. Publish it without --ledger, knowing that it adds to no budget."
-        )
 
 
 def _refuse_unfit(spec: Spec, table: Table) -> None:

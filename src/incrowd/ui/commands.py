@@ -27,7 +27,7 @@ _COMMANDS = {  # by the module of this room that each is in, in the order in whi
     "reproduce": ("reproduce",),
     "releases": ("publish", "verify", "evaluate", "demo"),
 }
-_GROUPS = {"ledger": "ledgers", "hierarchy": "hierarchies"}
+_GROUPS = {"ledger": ("ledger", "ledgers"), "hierarchy": ("groups", "hierarchies")}
 
 
 def command_line(only: str | None = None) -> typer.Typer:
@@ -49,9 +49,9 @@ def command_line(only: str | None = None) -> typer.Typer:
         for name in commands:
             if name in known:
                 app.command(name)(getattr(import_module(f"incrowd.ui.{module}"), name))
-    for name, group in _GROUPS.items():
+    for name, (module, group) in _GROUPS.items():
         if name in known:
-            app.add_typer(getattr(import_module("incrowd.ui.groups"), group), name=name)
+            app.add_typer(getattr(import_module(f"incrowd.ui.{module}"), group), name=name)
     return app
 
 

@@ -24,7 +24,9 @@ def publish(
     curator: Annotated[
         Path | None, typer.Option(help="Where the private report goes; OUTPUT.curator by default.")
     ] = None,
-    ledger: Annotated[Path | None, typer.Option(help="The budget of the table.")] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="The ledger of the table; else 'ledger' of the spec.")
+    ] = None,
     sign: Annotated[Path | None, typer.Option(help="An Ed25519 private key (PEM).")] = None,
     seed: Annotated[str | None, number("For tests only: makes it NOT private.")] = None,
     engine: EngineName = None,
@@ -42,7 +44,6 @@ def publish(
     """
     from incrowd.engine.source import catalogue, open_for
     from incrowd.privacy.randomness import SeededRandomness
-    from incrowd.release.ledger import Ledger
     from incrowd.spec.file import load
     from incrowd.tasks.expect import expect
     from incrowd.tasks.publish import publish as make
@@ -61,7 +62,7 @@ def publish(
                 file,
                 output=output,
                 curator=curator,
-                ledger=Ledger(ledger) if ledger else None,
+                ledger=ledger,
                 key=_signing_key(sign),
                 bits=None if whole is None else SeededRandomness(whole),
                 engine=worker,
@@ -76,7 +77,9 @@ def publish(
     certificate = release.certificate
     if as_json:
         known = certificate.model_dump(exclude_none=True)
-        terminal.print_json({**known, "booked": release.booked, "empty": release.empty})
+        booking = None if release.booking is None else release.booking.as_dict()
+        more = {"booked": release.booked, "booking": booking, "empty": release.empty}
+        terminal.print_json({**known, **more})
         return EMPTY if release.empty else DONE
     for line in results.published(release):
         print(line)

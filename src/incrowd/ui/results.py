@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from incrowd.measure.evaluation import ByLabels, Evaluation
     from incrowd.measure.noise import NoiseLoss, Noisiness, Simulated
     from incrowd.release.certificate import Certificate
+    from incrowd.release.entries import Booking
     from incrowd.tasks.confirm import Question
     from incrowd.tasks.preview import Preview
     from incrowd.tasks.publish import Release
@@ -98,7 +99,13 @@ def published(release: Release) -> list[str]:
             lines.append(found.search.words)
         lines += [] if found.noise is None else noise_lines(found.noise)
     lines.insert(1, f"Private, for you alone: {release.curator / 'report.html'}")
+    if release.booking is not None:
+        lines.insert(2, f"Booked in the ledger as {_article(release.booking)}{release.booking}.")
     return [line for line in [*lines, *release.reasons] if line]
+
+
+def _article(booking: Booking) -> str:
+    return "" if booking.planned else "an "
 
 
 def _headline(release: Release) -> str:

@@ -18,6 +18,7 @@ from incrowd.methods.base import Settled, Walk, cells, protection, published
 from incrowd.methods.k_anonymity.apart import ApartRows, apart, keep, looks_of
 from incrowd.methods.k_anonymity.classes import Classes, classes
 from incrowd.methods.k_anonymity.columns import Columns
+from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
 from incrowd.release.certificate import Promise
 from incrowd.release.product import Made, Product
@@ -33,6 +34,7 @@ class KAnonymity:
         self._columns = Columns(file, file.spec.release)
         self._release = self._columns.release
         self.events: list[Event] = []
+        self.together: Guarantee | None = None
         self.promise = Promise(kind="k-anonymity", **protection(file.spec))
         noisy = published(file.spec, "noisy")
         if noisy:

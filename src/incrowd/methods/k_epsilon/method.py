@@ -25,6 +25,7 @@ from incrowd.methods.k_anonymity.columns import Columns
 from incrowd.methods.k_epsilon.apart import NoisyWork, Part, grids, together
 from incrowd.methods.k_epsilon.loss import noisiness
 from incrowd.methods.k_epsilon.rows import NoisyRows, noisy_rows
+from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
 from incrowd.release.certificate import NoisyColumn, Promise
 from incrowd.release.product import Made, Product
@@ -44,6 +45,7 @@ class KEpsilon:
         self.noisy = published(file.spec, "noisy")
         self._order = tuple(file.spec.columns)
         self.events: list[Event] = []
+        self.together: Guarantee | None = None
         self.promise = Promise(kind="(k,epsilon)-anonymity", **protection(file.spec))
         _refuse(self.release, self.noisy)
 

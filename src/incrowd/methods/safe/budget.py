@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from incrowd.errors import IncrowdError, UnsolvableError
@@ -96,6 +97,21 @@ def by_counts(
         tables=tables,
         population=release.already_sampled,
     )
+
+
+def split_one(split: Split, releases: int) -> tuple[Split, Guarantee]:
+    """Return one of several planned releases, and what all of them satisfy together.
+
+    One by itself is certified at the delta of all, with an epsilon that is rounded up to six
+    digits.
+    """
+    one = replace(
+        split, tables=split.tables // releases,
+        choices=split.choices[: len(split.choices) // releases],
+    )  # fmt: skip
+    epsilon = Accountant(one.events).epsilon(delta=split.delta)
+    one = replace(one, epsilon=min(float(rounded("epsilon", epsilon, 6)), split.epsilon))
+    return one, Guarantee(split.epsilon, split.delta)
 
 
 def _payable(epsilons: Sequence[float]) -> tuple[float, ...]:

@@ -10,10 +10,11 @@ from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.methods.base import Settled, Walk, protection, published
 from incrowd.methods.safe.auto import decided, drawn
-from incrowd.methods.safe.budget import by_counts, fixed, searched
+from incrowd.methods.safe.budget import by_counts, fixed, searched, split_one
 from incrowd.methods.safe.draw import possible
 from incrowd.methods.safe.slices import Slicer
 from incrowd.methods.safe.spread import SpreadCounted, counted
+from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Coin
 from incrowd.privacy.split import Split
 from incrowd.release.certificate import Promise
@@ -41,6 +42,9 @@ class Safe:
         self._scheme, scheme_reasons = decided(self._release, self._declared, size)
         self._reasons = (*scheme_reasons, *draw_reasons)
         self._split = self._settled()
+        self.together: Guarantee | None = None
+        if self._release.releases is not None:
+            self._split, self.together = split_one(self._split, self._release.releases)
         self.events = self._split.events
         self.promise = Promise(
             kind=BOTH if self._release.draw == "counts" else "differential privacy",
@@ -50,12 +54,13 @@ class Safe:
         )
 
     def _settled(self) -> Split:
-        """What is spent, on all tables together.
+        """What is spent, on all tables of all planned releases together.
 
         Choices of many tables, or many choices, compose better than they add up; so each may
         spend more than its part.
         """
-        release, tables, steps = self._release, self._slicing.tables, self._slicing.choices
+        release, planned = self._release, self._release.releases or 1
+        tables, steps = planned * self._slicing.tables, planned * self._slicing.choices
         epsilon = release.epsilon or 0.0
         chosen = [SLICES_SHARE * epsilon / math.sqrt(steps)] * steps if steps else []
         shares = self._scheme.shares()

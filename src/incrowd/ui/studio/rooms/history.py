@@ -13,7 +13,8 @@ from incrowd.errors import IncrowdError
 from incrowd.privacy.events import words
 from incrowd.privacy.rounded import rounded
 from incrowd.release.certificate import Certificate
-from incrowd.release.ledger import Budget, Ledger, Spend
+from incrowd.release.entries import Budget, Spend
+from incrowd.release.ledger import Ledger
 from incrowd.release.verify import read_certificate
 from incrowd.tasks.budget import ledgers
 from incrowd.ui.results import promise
@@ -84,9 +85,11 @@ def books(home: Path) -> list[Book]:
     found = []
     for path in ledgers(home):
         book = Ledger(path)
-        found.append(
-            Book(path.name, book.budget(), book.budgets(), book.unit(), book.spends(), book.spent())
-        )
+        one = Book(
+            path.name, book.budget(), book.budgets(), book.unit(), book.spends(),
+            book.total().epsilon,
+        )  # fmt: skip
+        found.append(one)
     return found
 
 

@@ -15,6 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from incrowd.errors import IncrowdError
+from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
 from incrowd.privacy.rounded import rounded
 from incrowd.release.ledger import Ledger
@@ -220,7 +221,7 @@ def _spending(
     unit = unit_of(work.file.spec)
     found = answers_of(work).ask(
         studio.hands, "outlay", (path, stamp, unit, repr(promise.events)), _outlay, path,
-        promise.events, unit, moment=_BRIEF,
+        promise.events, unit, (promise.epsilon, promise.delta), moment=_BRIEF,
     )  # fmt: skip
     if found is None:
         return None, True
@@ -271,5 +272,7 @@ def _expected(asked: Subject, draw: str) -> Expectation:
     return expect_by(draw, file, _table(asked, file))
 
 
-def _outlay(path: str, events: tuple[Event, ...], unit: str) -> Outlay:
-    return outlay(Path(path), events, unit)
+def _outlay(
+    path: str, events: tuple[Event, ...], unit: str, promise: tuple[float, float]
+) -> Outlay:
+    return outlay(Path(path), events, unit, Guarantee(*promise))
