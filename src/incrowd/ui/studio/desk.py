@@ -174,7 +174,9 @@ class Desk:
         return self._put(made, replaced=known)
 
     def _allow(self, file: SpecFile) -> None:
-        """Refuse a spec with a hierarchy that does not lie below the folder."""
+        """Refuse a spec with a hierarchy or a ledger that does not lie below the folder."""
+        if file.spec.ledger is not None:
+            self.inside(str(file.folder / file.spec.ledger))
         for column in file.spec.columns.values():
             if column.hierarchy is not None and column.hierarchy.csv is not None:
                 self.inside(str(file.folder / column.hierarchy.csv.file))

@@ -26,6 +26,7 @@ from incrowd.ui.studio.desk import Desk, Works
 from incrowd.ui.studio.hands import Hands, Job
 from incrowd.ui.studio.private import create_private
 from incrowd.ui.studio.safety import Guard, Sessions
+from incrowd.ui.studio.standing import find_standing
 from incrowd.ui.studio.work import StaleError, Work
 
 HERE = Path(__file__).parent
@@ -91,6 +92,7 @@ class Studio:
         shared = {
             "room": room, "rooms": ROOMS, "work": work, "home": self.home.name,
             "version": __version__, "problem": _problem.get(), **values,
+            "standing": find_standing(work) if work is not None else None,
             "shown_version": version.format(work.version) if work is not None else "",
         }  # fmt: skip
         html = render("incrowd.ui.studio", template, **shared)

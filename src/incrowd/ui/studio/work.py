@@ -161,17 +161,20 @@ class Work:
             self.notice = self.conflict = ""
 
     def change(
-        self, changes: Mapping[Place, Any], *, check: Callable[[SpecFile], object] | None = None
-    ) -> None:
+        self, changes: Mapping[Place, Any], *, check: Callable[[SpecFile], object] | None = None,
+        undo: bool = True,
+    ) -> None:  # fmt: skip
         """Change entries of the spec, and save it; refuses what is no spec, and changes nothing.
 
-        ``check`` may refuse more, by what it raises.
+        ``check`` may refuse more, by what it raises. Without ``undo`` the change is no step back.
         """
         with self.lock:
             file = self.file.changed_at(changes)
             if check is not None:
                 check(file)
+            past = self.past
             self._take(file)
+            self.past = self.past if undo else past
 
     def rewrite(self, text: str) -> None:
         """Take another text as the spec, and save it."""
@@ -179,10 +182,12 @@ class Work:
             self._take(parse(text, path=self.file.path))
 
     def go_back(self) -> None:
-        """Undo the last change."""
+        """Undo the last change; the ledger stays, or releases would go uncounted."""
         with self.lock:
             if self.past:
                 file = parse(self.past[-1], path=self.file.path)
+                if file.spec.ledger != self.file.spec.ledger:
+                    file = file.changed(("ledger",), self.file.spec.ledger)
                 self._save(file)
                 self.past.pop()
                 self.file = file

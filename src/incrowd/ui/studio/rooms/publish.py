@@ -46,13 +46,13 @@ def routes(studio: Studio) -> list[BaseRoute]:
             return studio.page(
             "published.html" if job.ended and not job.problem else "job.html",
                 room="publish", work=work, job=job, steps=STEPS, words=WORDS,
-                ledger=work.kept.get("ledger"), **_result(job),
+                **_result(job),
             )  # fmt: skip
         found = findings(studio, work)
         wrong, asked = _in_the_way(work, found)
         return studio.page(
             "publish.html", room="publish", work=work, waiting=found is None,
-            wrong=wrong, asked=asked, entries=ENTRIES, ledger=work.kept.get("ledger"),
+            wrong=wrong, asked=asked, entries=ENTRIES, ledger=work.file.spec.ledger,
             proposed=_proposed(studio.desk(request), work), summary=_summary(work),
             doubtful=[one for one in shown(found) if one.kind == "doubtful"],
         )  # fmt: skip
@@ -67,8 +67,12 @@ def routes(studio: Studio) -> list[BaseRoute]:
                 "Nothing was published: this page does not show the release that was made "
                 "meanwhile. Look at that first."
             )
-        made = Job(_output(desk, form.get("name", "")))
-        made.begin(subject(work), str(made.output), work.kept.get("ledger"))
+        wrong, asked = _in_the_way(work, findings(studio, work))
+        if wrong or asked:
+            first = wrong[0].message if wrong else "Confirm what is listed first."
+            raise IncrowdError(f"Nothing was published. {first}")
+        made = Job(_output(desk, form.get("name", "")), ledger=work.file.spec.ledger)
+        made.begin(subject(work), str(made.output))
         work.kept["job"] = made
         return _again(work)
 
