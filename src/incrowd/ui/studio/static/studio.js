@@ -10,6 +10,7 @@ function put(html, address, own = false) {
   const elsewhere = !own && fresh.body.dataset.version !== document.body.dataset.version;
   const focused = document.activeElement?.id;
   for (const part of document.querySelectorAll("[data-part]")) {
+    if (!part.isConnected) continue; // it went with the part that it was in
     const other = fresh.getElementById(part.id);
     if (!other) return location.reload(); // it is another page by now
     // What a hand is on stays, as long as it is about the same thing; its own parts are replaced.
