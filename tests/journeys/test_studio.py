@@ -264,13 +264,16 @@ def test_a_refused_change_goes_from_the_screen(studio: RunningStudio, chromium: 
         page.click("button[value=census]")
         page.wait_for_url("**/data")
         settled(page)
+        role = page.input_value("#role-1")
+        page.select_option("#role-1", "noisy")  # which a safe release cannot have
+        page.wait_for_selector("#problem:has-text('noisy')")
+        page.wait_for_function("role => document.getElementById('role-1').value == role", arg=role)
         room(page, "privacy")
         stored = page.input_value("#epsilon")
         page.fill("#epsilon", "-4")
-        page.press("#epsilon", "Tab")
+        page.press("#epsilon", "Enter")
         page.wait_for_selector("#problem:not(:empty)")
-        page.wait_for_function("value => document.getElementById('epsilon').value == value",
-                               arg=stored)  # fmt: skip
+        page.wait_for_function("it => document.getElementById('epsilon').value == it", arg=stored)
         page.select_option("#draw", "counts")
         page.wait_for_selector("#problem:empty", state="attached")
         settled(page)

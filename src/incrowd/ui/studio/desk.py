@@ -61,7 +61,7 @@ class Works:
         """Return the work of a spec file."""
         return self._by_name.get(self._names.get(path.resolve(), ""))
 
-    def every(self) -> list[Work]:
+    def list_works(self) -> list[Work]:
         """Return all works."""
         return list(self._by_name.values())
 

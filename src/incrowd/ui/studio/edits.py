@@ -201,8 +201,8 @@ def scheme(file: SpecFile, levels: Sequence[int]) -> Changes:
     return {("release", "levels"): dict(zip(names, levels, strict=True))}
 
 
-def ledger(file: SpecFile, path: Path | None) -> Changes:
-    """The ledger that counts releases by the spec, relative to it; None takes it out."""
+def choose_ledger(file: SpecFile, path: Path | None) -> Changes:
+    """Name the ledger that counts releases by the spec, relative to it; None takes it out."""
     if path is None:
         return {("ledger",): None}
     return {("ledger",): Path(os.path.relpath(path, file.folder)).as_posix()}

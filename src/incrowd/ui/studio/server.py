@@ -24,9 +24,9 @@ from incrowd.errors import IncrowdError
 from incrowd.release.render import render
 from incrowd.ui.studio.desk import Desk, Works
 from incrowd.ui.studio.hands import Hands, Job
+from incrowd.ui.studio.ledger import find_standing
 from incrowd.ui.studio.private import create_private
 from incrowd.ui.studio.safety import Guard, Sessions
-from incrowd.ui.studio.standing import find_standing
 from incrowd.ui.studio.work import StaleError, Work
 
 HERE = Path(__file__).parent
@@ -101,7 +101,7 @@ class Studio:
     def close(self) -> None:
         """Let go of everything: processes, and what was uploaded."""
         self.hands.close()
-        for work in self.works.every():
+        for work in self.works.list_works():
             job = work.kept.get("job")
             if isinstance(job, Job):
                 job.cancel()

@@ -47,7 +47,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
     """The page and what can be done there."""
 
     def page(request: Request) -> Response:
-        return show(studio, request)
+        return show_page(studio, request)
 
     def role(request: Request, form: Form) -> Response:
         work, name = studio.work(request), form.get("column", "")
@@ -75,7 +75,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
     ]
 
 
-def show(studio: Studio, request: Request) -> Response:
+def show_page(studio: Studio, request: Request) -> Response:
     """Show the page of a work."""
     work = studio.work(request)
     described = columns(studio, work)

@@ -134,7 +134,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         name = form.get("ledger", "")
         if name and desk.inside(name) not in ledgers(desk.home):
             raise IncrowdError(f"There is no ledger '{name}' in the folder.")
-        work.change(edits.ledger(work.file, desk.inside(name) if name else None), undo=False)
+        work.change(edits.choose_ledger(work.file, desk.inside(name) if name else None), undo=False)
         return _again(work)
 
     def new_ledger(request: Request, form: Form) -> Response:
@@ -146,7 +146,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         create_private(path).close()
         try:
             Ledger(path).set_budget(epsilon=epsilon, delta=delta)
-            work.change(edits.ledger(work.file, path), undo=False)
+            work.change(edits.choose_ledger(work.file, path), undo=False)
         except BaseException:
             path.unlink(missing_ok=True)
             raise

@@ -67,7 +67,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         return RedirectResponse(back_of(request, address_of(work)), status_code=303)
 
     def refused(request: Request) -> Response:
-        return data.show(studio, request)
+        return data.show_page(studio, request)
 
     def replace(request: Request, _form: Form) -> Response:
         work = studio.work(request)

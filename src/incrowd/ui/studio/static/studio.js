@@ -7,6 +7,7 @@ let busy = false;
 // made elsewhere, everything on the page is replaced by what is stored.
 function put(html, address, own = false) {
   const fresh = new DOMParser().parseFromString(html, "text/html");
+  if (fresh.getElementById("mistake")) own = "refused";
   const elsewhere = !own && fresh.body.dataset.version !== document.body.dataset.version;
   const focused = document.activeElement?.id;
   for (const part of document.querySelectorAll("[data-part]")) {
