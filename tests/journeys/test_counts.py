@@ -165,12 +165,12 @@ def test_a_ledger_books_counts_like_anything_else(voters: pl.DataFrame, tmp_path
     first = publish(small, spec(FIXED), ledger=path)
     assert not any("No further release" in warning for warning in first.warnings)
     told = command("ledger", "show", str(path), "--epsilon", "1", "--delta", "1e-6").stdout
-    assert "counts of epsilon = 1, delta = 1e-6 would bring it to 2, which fits" in told
+    assert "epsilon = 1, delta = 1e-06 would bring it to (2, 2e-06), which fits" in told
     second = publish(small, spec(FIXED), ledger=path)
-    assert any("No further release like this one fits" in warning for warning in second.warnings)
-    with pytest.raises(IncrowdError, match="since each uses up some of delta"):
+    assert any("No further release with δ = 1e-06 fits" in warning for warning in second.warnings)
+    with pytest.raises(IncrowdError, match="δ is used up"):
         publish(small, spec(FIXED), ledger=path)
-    assert Ledger(path).spent() == pytest.approx(2.0)
+    assert vars(Ledger(path).total()) == {"epsilon": 2.0, "delta": 2e-6}
 
 
 @pytest.fixture(scope="module")

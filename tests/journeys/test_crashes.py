@@ -38,19 +38,24 @@ def ledger(path: Path, epsilon: float = 1.5, delta: float = 1e-6) -> Ledger:
 
 
 def test_a_ledger_lets_through_what_the_budget_allows(voters: pl.DataFrame, tmp_path: Path) -> None:
-    book = ledger(tmp_path / "table.ledger", epsilon=1.05)
+    """What a release is certified with is what it takes; the sum is what the budget allows."""
+    book = ledger(tmp_path / "table.ledger", epsilon=1.2, delta=2e-6)
     usual = USUAL.replace("}}", "}, draw: sample}")
-    released(voters, tmp_path / "one", usual, ledger=book)
-    assert book.spent() == pytest.approx(1.0, abs=0.01)
-    with pytest.raises(BudgetError, match="1.05 is allowed. .* is spent by 1 release.s."):
+    one = released(voters, tmp_path / "one", usual, ledger=book)
+    assert vars(book.total()) == {"epsilon": 1.0, "delta": 1e-6}
+    with pytest.raises(BudgetError, match=r"total would be .* = \(2, 2e-06\).*is \(1.2, 2e-06\)"):
         released(voters, tmp_path / "two", usual, ledger=book)
     assert not (tmp_path / "two").exists()
     assert len(book.spends()) == 1
     small = "release: {k: 20, beta: 0.05, delta: 1.0e-6}"
-    released(voters, tmp_path / "small", small, ledger=book)
+    other = released(voters, tmp_path / "small", small, ledger=book)
     together = [ic.SafeRelease(14, 0.2537), ic.SafeRelease(20, 0.05)]
     assert [spend.event for spend in book.spends()] == together
-    assert book.spent() == ic.Accountant(together).epsilon(delta=1e-6) <= 1.05
+    certified = [release.certificate.guarantee.epsilon or 0.0 for release in (one, other)]
+    assert book.total().epsilon == pytest.approx(sum(certified), rel=1e-12)
+    assert book.total().epsilon > ic.Accountant(together).epsilon(delta=2e-6)
+    with pytest.raises(BudgetError, match="δ is used up"):
+        released(voters, tmp_path / "three", small, ledger=book)
 
 
 def test_releases_of_one_sample_are_amplified_together_not_each(tmp_path: Path) -> None:
@@ -61,12 +66,12 @@ def test_releases_of_one_sample_are_amplified_together_not_each(tmp_path: Path) 
         delta=1e-6
     )
     assert true > 0.04
-    assert book.spent([event] * 4) == pytest.approx(true, rel=1e-3)
+    assert book.total([book.charge_of([event])] * 4).epsilon >= true
     with pytest.raises(BudgetError):
         book.book([event] * 4)
     mixed: list[Event] = [ic.SafeRelease(20, 0.1), ic.Sampled(ic.SafeRelease(20, 0.1), 0.5)]
     plain = ic.Accountant([ic.SafeRelease(20, 0.1)] * 2).epsilon(delta=1e-6)
-    assert book.spent(mixed) == pytest.approx(plain, rel=1e-6)
+    assert book.total([book.charge_of([event]) for event in mixed]).epsilon >= plain
 
 
 def test_a_folder_that_appears_meanwhile_is_not_destroyed(tmp_path: Path) -> None:
@@ -244,11 +249,11 @@ def test_the_walk_at_the_command_line(on_disk: Path, tmp_path: Path) -> None:
     refused = run("publish", spec_file, "-o", str(tmp_path / "b"), "--ledger", str(book), status=1)
     assert "does not allow it" in refused
     shown = run("ledger", "show", str(book))
-    assert "by 1 release(s)" in shown
+    assert "Booked  (ε, δ) = (1, 1e-06) by 1 entry, 1 release made" in shown
     assert "does not fit" in shown
     figures = json.loads(run("ledger", "show", str(book), "--k", "50", "--beta", "0.01", "--json"))
-    assert figures["with_one_more"] < 1.05
-    assert math.isclose(figures["left"], 1.05 - figures["spent"])
+    assert figures["with_one_more"] is None  # no delta is left
+    assert math.isclose(figures["left"]["epsilon"], 1.05 - figures["booked"]["epsilon"])
     seeded = run("publish", spec_file, "-o", str(tmp_path / "s"), "--seed", "1")
     assert "NOT private" in seeded
     (out / "data.parquet").write_bytes(b"x")

@@ -289,7 +289,7 @@ def test_the_ledger_books_the_search_and_the_release(
     assert isinstance(booked, Composition)  # one release is one entry
     assert list(booked.events) == [from_dict(event) for event in made.certificate.events]
     assert [type(event) for event in booked.events] == [Selection, drawn]
-    assert 0.9 < book.spent() <= 1.0 + 1e-6
+    assert 0.9 < book.total().epsilon <= 1.0 + 1e-6
     with pytest.raises(BudgetError):
         published(people, tmp_path / "again", f"draw: {draw}", ledger=book)
     assert len(book.spends()) == 1

@@ -14,8 +14,9 @@ from support.exact import Pair, neighbours
 from support.releases import pairs_of
 
 from incrowd.errors import IncrowdError, UnsolvableError
-from incrowd.methods.safe.budget import fixed, searched
+from incrowd.methods.safe.budget import fixed, searched, split_one
 from incrowd.privacy.accountant import Accountant
+from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Composition, Event, SafeRelease, Sampled
 from incrowd.privacy.plan import plan
 from incrowd.privacy.randomness import realised
@@ -169,15 +170,26 @@ def test_a_search_of_a_sample_may_spend_what_amplification_leaves() -> None:
 
 @pytest.mark.parametrize("rate", [0.1, 0.5])
 def test_two_releases_of_a_sample_have_a_price(tmp_path: Path, rate: float) -> None:
-    (event,) = settled(epsilon=1.0, delta=1e-6, already_sampled=rate).events
+    split = settled(epsilon=1.0, delta=1e-6, already_sampled=rate)
+    (event,) = split.events
     book = Ledger(tmp_path / "table.ledger")
-    book.set_budget(epsilon=9.0, delta=1e-6)
-    one, two = book.spent([event]), book.spent([event] * 2)
+    book.set_budget(epsilon=9.0, delta=4e-6)
     assert isinstance(event, Sampled)
+    certified = Guarantee(split.epsilon, split.delta)
+    book.book([event], guarantee=certified)
+    assert book.total() == certified
+    book.book([Composition([event])], guarantee=certified)  # however it is written
     both: Event = Sampled(Composition([event.event] * 2), rate)
-    assert two == Accountant(both).epsilon(delta=1e-6)
-    assert one <= 1.0
-    assert one < two < 2.5
-    book.book([event])
-    book.book([Composition([event])])  # however it is written, it is the same sample
-    assert book.spent() == two
+    true = Accountant(both).epsilon(delta=book.total().delta)
+    assert true <= book.total().epsilon < 4.0  # more than the sum of what each satisfies
+    assert book.total().epsilon > 2.0
+
+
+def test_one_of_planned_releases_is_certified_by_itself_and_all_together() -> None:
+    one, together = split_one(fixed(SafeSpec(epsilon=1.0, delta=1e-6), tables=6), 3)
+    assert one.tables == 2
+    assert together == Guarantee(1.0, one.delta)
+    assert one.delta <= 1e-6
+    assert Accountant(one.events).delta(epsilon=one.epsilon) <= one.delta
+    assert Accountant(one.events * 3).delta(epsilon=1.0) <= 1e-6
+    assert one.epsilon < 1.0

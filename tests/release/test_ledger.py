@@ -15,6 +15,7 @@ from support.cli import command, run
 from support.seam import PinnedRandomness
 
 import incrowd as ic
+from incrowd.privacy.amplification import Guarantee
 from incrowd.release.history import History, name_of
 from incrowd.release.ledger import ONE_ROW, BudgetError, Ledger, unit_of_id
 from incrowd.tasks.publish import Release, publish
@@ -46,9 +47,9 @@ def made(
     return publish(people, spec, output=folder, ledger=ledger, bits=PinnedRandomness(1))
 
 
-def ledger(path: Path, epsilon: float = 5.0) -> Ledger:
+def ledger(path: Path, epsilon: float = 5.0, delta: float = 1e-4) -> Ledger:
     book = Ledger(path)
-    book.set_budget(epsilon=epsilon, delta=1e-6)
+    book.set_budget(epsilon=epsilon, delta=delta)
     return book
 
 
@@ -86,7 +87,7 @@ def test_an_old_ledger_refuses_until_it_is_told_its_unit(tmp_path: Path) -> None
 
 
 def test_a_raised_budget_is_confirmed_and_stays_on_record(tmp_path: Path) -> None:
-    book = ledger(tmp_path / "table.ledger", epsilon=1)
+    book = ledger(tmp_path / "table.ledger", epsilon=1, delta=1e-6)
     for epsilon, delta in ((1.1, 1e-6), (0.5, 1e-5)):
         with pytest.raises(BudgetError, match="confirm it with --raise"):
             book.set_budget(epsilon=epsilon, delta=delta)
@@ -107,11 +108,14 @@ def test_a_further_release_of_a_sample_is_asked_as_one(tmp_path: Path) -> None:
     book = ledger(tmp_path / "table.ledger")
     event = ic.Sampled(ic.SafeRelease(20, 0.1), 0.1)
     book.book([event])
-    assert book.as_before(ic.SafeRelease(20, 0.1)) == event
-    shown = run("ledger", "show", str(book.path), "--k", "20", "--beta", "0.1", "--json")
-    assert json.loads(shown)["with_one_more"] == book.spent([event])
+    assert book.match_sampling(ic.SafeRelease(20, 0.1)) == event
+    asked = ("--k", "20", "--beta", "0.1", "--delta", "1e-6", "--json")
+    shown = json.loads(run("ledger", "show", str(book.path), *asked))
+    certified = Guarantee(ic.Accountant(event).epsilon(delta=1e-6), 1e-6)
+    assert shown["with_one_more"] == vars(book.total([book.charge_of([event], certified)]))
     book.book([ic.SafeRelease(20, 0.1)])  # from here on nothing is amplified
-    assert book.as_before(ic.SafeRelease(20, 0.1)) == ic.SafeRelease(20, 0.1)
+    assert book.match_sampling(ic.SafeRelease(20, 0.1)) == ic.SafeRelease(20, 0.1)
+    assert "nothing is amplified" in run("ledger", "show", str(book.path))
 
 
 def test_a_table_is_recognised_however_it_was_released(tmp_path: Path) -> None:
@@ -150,6 +154,7 @@ def test_a_memory_that_cannot_be_kept_is_said(
 
 REMEMBER = """
 import sys
+from incrowd.privacy.amplification import Guarantee
 from incrowd.release.history import History
 for number in range(40):
     History().remember(f"{sys.argv[1]} {number}")

@@ -18,6 +18,8 @@ from support.readers import METHODS
 from support.readers import released as made_by
 from support.web import accessible
 
+from incrowd.privacy.amplification import Guarantee
+from incrowd.release.entries import RULE
 from incrowd.release.ledger import Ledger
 from incrowd.release.origin import Origin, Standing
 from incrowd.release.report import report
@@ -128,12 +130,17 @@ def test_the_budget_and_the_way_back(tmp_path: Path) -> None:
     ledger.set_budget(epsilon=3, delta=1e-5)
     release = made_by(tmp_path / "out", "counts", ledger=ledger)
     text = outline(page_of(release)).text
-    spent = ledger.spent()
-    assert f"spent epsilon = {spent:.4g} of 3, at delta = 1e-05. {3 - spent:.4g} is left." in text
+    spent = ledger.total()
+    assert f"({spent.epsilon:.4g}, {spent.delta:.3g}) of the budget (3, 1e-05) is booked" in text
+    assert f"({3 - spent.epsilon:.4g}, {1e-5 - spent.delta:.3g}) is left" in text
+    assert "as an unplanned release" in text
+    assert RULE in text
     assert "incrowd publish spec.yaml -o FOLDER --ledger book" in text
     assert f'pip install "incrowd=={release.certificate.incrowd}"' in text
     assert "levels: {code: 0, n: 0" in text  # the spec itself
-    assert Standing("x", 1.0, 1e-6, 1, 1.5).left == 0.0
+    assert release.booking is not None
+    over = Standing("x", Guarantee(1.0, 1e-6), Guarantee(1.5, 1e-7), release.booking, 1)
+    assert over.left == Guarantee(0.0, 1e-6 - 1e-7)
     long = Origin("x" * 200_000)
     assert len(long.shown) < 101_000
     assert long.shown.endswith("100,000 more characters")

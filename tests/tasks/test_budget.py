@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from incrowd.errors import IncrowdError
-from incrowd.privacy.events import GeometricCounts, SafeRelease
+from incrowd.privacy.amplification import Guarantee
+from incrowd.privacy.events import Composition, GeometricCounts, SafeRelease
 from incrowd.release.ledger import ONE_ROW, Ledger, unit_of_id
 from incrowd.spec.file import parse
 from incrowd.tasks.budget import ledgers, outlay, unit_of
@@ -25,18 +26,25 @@ def made(path: Path, epsilon: float = 3.0) -> Ledger:
 
 def test_what_is_spent_and_left_before_and_after_a_release(tmp_path: Path) -> None:
     ledger = made(tmp_path / "book")
-    before = outlay(ledger.path, [EVENT])
-    assert (before.releases, before.spent, before.left) == (0, 0.0, 3.0)
-    assert before.cost == before.after == ledger.spent([EVENT])
+    certified = Guarantee(0.5, 2e-5)
+    before = outlay(ledger.path, [EVENT], guarantee=certified)
+    assert (before.releases, before.spent, before.left, before.left_delta) == (0, 0.0, 3.0, 1e-4)
+    assert (before.cost, before.after, before.after_delta) == (0.5, 0.5, 2e-5)
     assert not before.refused
+    assert "fits, as an unplanned release" in before.lines()[-1]
     assert ledger.spends() == []
-    ledger.book([EVENT])
-    after = outlay(ledger.path, [EVENT])
-    assert after.releases == 1
-    assert after.spent == before.after
-    assert after.left == pytest.approx(3.0 - after.spent)
-    assert after.cost is not None
-    assert 0 < after.cost <= 1.01 * before.after
+    ledger.book([EVENT], guarantee=certified)
+    after = outlay(ledger.path, [EVENT], guarantee=certified)
+    assert (after.releases, after.spent, after.left, after.cost) == (1, 0.5, 2.5, 0.5)
+    assert (after.spent_delta, after.after_delta) == (2e-5, 4e-5)
+
+
+def test_a_planned_release_costs_nothing_more(tmp_path: Path) -> None:
+    ledger = made(tmp_path / "book")
+    ledger.plan(EVENT, releases=2, guarantee=Guarantee(3.0, 1e-4))
+    known = outlay(ledger.path, [EVENT], guarantee=Guarantee(0.5, 1e-5), planned=True)
+    assert (known.cost, known.left, known.releases) == (0.0, 0.0, 0)
+    assert "release 1 of 2 of planned block 1" in known.lines()[-1]
 
 
 def test_what_does_not_fit_says_so(tmp_path: Path) -> None:
@@ -72,7 +80,8 @@ def test_without_events_nothing_is_asked(tmp_path: Path) -> None:
 def test_several_events_are_one_release(tmp_path: Path) -> None:
     several = [GeometricCounts(20, 0.5), GeometricCounts(20, 0.5)]
     found = outlay(made(tmp_path / "book").path, several)
-    assert found.after == pytest.approx(made(tmp_path / "other").spent(several))
+    other = made(tmp_path / "other")
+    assert found.after == other.total([other.charge_of([Composition(several)])]).epsilon
 
 
 def test_the_unit_is_that_of_the_spec() -> None:

@@ -38,6 +38,8 @@ def budget(
         epsilon=parsed("epsilon", epsilon), delta=parsed("delta", delta), raising=raising
     )
     print(f"The budget of {file} is epsilon = {epsilon}, delta = {delta}.")
+    print(RULE)
+    print(f"Name it in the spec: ledger: {file.name}")
 
 
 @ledgers.command()
@@ -146,7 +148,9 @@ def show(
     if book.unit() is not None:
         print(f"Unit    {book.unit()}")
     made = sum(spend.used for spend in spends)
-    print(f"Booked  (ε, δ) = {write_pair(total)} by {len(spends)} entries, {made} releases made")
+    entries = "1 entry" if len(spends) == 1 else f"{len(spends)} entries"
+    releases = "1 release" if made == 1 else f"{made} releases"
+    print(f"Booked  (ε, δ) = {write_pair(total)} by {entries}, {releases} made")
     print(f"Left    (ε, δ) = {write_left(left)}")
     rates = {spend.charge.rate for spend in spends}
     if len(rates) > 1:
