@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -198,6 +200,13 @@ def scheme(file: SpecFile, levels: Sequence[int]) -> Changes:
     if len(names) != len(levels):
         raise IncrowdError("This scheme is of other columns. Look at the page again.")
     return {("release", "levels"): dict(zip(names, levels, strict=True))}
+
+
+def choose_ledger(file: SpecFile, path: Path | None) -> Changes:
+    """Name the ledger that counts releases by the spec, relative to it; None takes it out."""
+    if path is None:
+        return {("ledger",): None}
+    return {("ledger",): Path(os.path.relpath(path, file.folder)).as_posix()}
 
 
 def open_scheme() -> Changes:
