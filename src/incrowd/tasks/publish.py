@@ -45,6 +45,7 @@ from incrowd.tasks.budget import unit_of
 from incrowd.tasks.check import weak_promises
 from incrowd.tasks.classify import classified, prepared
 from incrowd.tasks.expect import expect, with_size
+from incrowd.tasks.people import choose_key, draw_rows, write_key
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -98,7 +99,7 @@ class Release:
         What only the curator may see goes beside it (NAME.curator), or where ``curator`` says.
         """
         public = Path(folder)
-        private = _beside(public) if curator is None else Path(curator)
+        private = curator_folder(public) if curator is None else Path(curator)
         with fill_both(public, private) as (draft, hidden):
             shutil.copytree(self.folder, draft, dirs_exist_ok=True)
             shutil.copytree(self.curator, hidden, dirs_exist_ok=True)
@@ -196,7 +197,7 @@ def released(
         weakref.finalize(release, shutil.rmtree, home, ignore_errors=True)
         return release
     output, file = Path(output), taken(spec)
-    curator = _beside(output) if curator is None else Path(curator)
+    curator = curator_folder(output) if curator is None else Path(curator)
     ledger = Ledger(Path(ledger)) if isinstance(ledger, str | Path) else ledger
     bits = bits or SystemRandomness()
 
@@ -237,8 +238,10 @@ def released(
         known = _seeded(bits) + _last(ledger, spend)
         if recognised is not None:
             known += recognised.warnings(accounted=bool(spend))
+        rows_key = None
         if isinstance(file.spec.unit, PersonId):
-            source = source.one_row_each(file.spec.unit.id, bits)
+            rows_key = choose_key(file.spec, bits)
+            source = draw_rows(source, file.spec, bits, rows_key)
             counted = method.count(source)
         made = method.make(counted, Walk(bits, source.engine, step, progress))
         before = workers.submit(some_rows, source, made.products[0].original.names)
@@ -253,6 +256,8 @@ def released(
         seen = examples(made.products, before.result())
         weak = weak_promises(asked, made.promise.epsilon, made.promise.delta)
         weak += expect(file, source).doubts() if file.spec.size is not None else []
+        if rows_key is not None:
+            write_key(private, certificate, rows_key)
         write_curator(
             private, certificate, evaluation, made.reasons, (*known, *weak, *measured), seen,
             attacked, _origin(file, ledger, signed=key is not None),
@@ -274,8 +279,8 @@ def released(
     )
 
 
-def _beside(folder: Path) -> Path:
-    """Where the private part of a release lies."""
+def curator_folder(folder: Path) -> Path:
+    """Return where the private part of a release lies, unless somebody chose another place."""
     return folder.resolve().with_name(f"{folder.resolve().name}.curator")
 
 
