@@ -24,7 +24,7 @@ LEAST_ROWS = 20  # of a value that is compared
 LOST = 0.25  # of the rows that it should have kept: a value that lost more is named
 _CHANCE = 2.5  # standard deviations of a random choice of rows, which it must exceed
 _STORED = 100
-_NAMED = 4
+_NAMED_VALUES, _NAMED_PAIRS, _NAMED_COLUMNS = 8, 4, 12
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class LostValue:
     def _shift(self) -> str:
         if len(self.columns) > 1 or not self.released:
             return ""
-        return f"; {100 * self.share_before:.1f} % of the table, {100 * self.share_after:.1f} % now"
+        return f", share {100 * self.share_before:.1f} % → {100 * self.share_after:.1f} %"
 
 
 @dataclass(frozen=True)
@@ -79,21 +79,21 @@ class LostValues:
     def lines(self) -> list[str]:
         """At most three lines: values, pairs, columns; each names a few and counts the others."""
         found = []
-        for what, listed, more in (
-            ("values", self.values, self.more_values),
-            ("pairs of values", self.pairs, self.more_pairs),
+        for what, listed, more, most in (
+            ("Values", self.values, self.more_values, _NAMED_VALUES),
+            ("Pairs of values", self.pairs, self.more_pairs, _NAMED_PAIRS),
         ):
             if listed:
-                names = _some([one.words for one in listed], more)
-                found.append(f"Lost far more rows than the rest, {what}: {names}.")
+                names = _some([one.words for one in listed], most, more)
+                found.append(f"{what} that lost far more rows than the rest: {names}.")
         if self.nothing_shown:
-            found.append(f"Nothing is shown of {_some(self.nothing_shown)}.")
+            found.append(f"Nothing is shown of {_some(self.nothing_shown, _NAMED_COLUMNS)}.")
         return found
 
 
-def _some(names: Sequence[str], more: int = 0) -> str:
-    rest = len(names) + more - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
+def _some(names: Sequence[str], most: int, more: int = 0) -> str:
+    rest = len(names) + more - most
+    return ", ".join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from itertools import zip_longest
 import numpy as np
 
 from incrowd.codes.counted import Counted, CountNoise, Rest, Shown
-from incrowd.codes.frequency import Frequencies, between, compared
+from incrowd.codes.frequency import Frequencies, between, compared, merged
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.codes.values import canonical
 from incrowd.measure.evaluation import Advice, ByLabels, Evaluation, Shift, useful
@@ -45,6 +45,9 @@ def outcome(
     rows = counted.frequencies.total + apart.rows
     kept, missing, surplus = compared(counted.frequencies, released)
     missing += apart.rows
+    lost = (
+        LostValues() if rest is not None else lost_by_labels(counted, shown_at(counted, released))
+    )
     inner, losses = {}, {}
     for at, (name, hierarchy, level) in enumerate(
         zip(counted.names, counted.hierarchies, counted.levels, strict=True)
@@ -69,9 +72,11 @@ def outcome(
         sizes_original=_together(_histogram(counted.frequencies), apart.sizes),
         sizes_released=_histogram(released),
         advice=_advice(counted, crowd) if rest is None else [],
-        lost=lost_by_labels(counted, shown_at(counted, released)) if rest is None else LostValues(),
+        lost=lost,
         subgroups=by_levels(counted, released) if rest is None else [],
-        utility=useful(pair_at(counted, released, noise)) if rest is None else None,
+        utility=None
+        if rest is not None or len(lost.nothing_shown) == len(counted.names)
+        else useful(without_columns(pair_at(counted, released, noise), lost.nothing_shown)),
         target=target,
         shifts=[] if target is None else _shifts(counted, released, target, before),
     )
@@ -107,13 +112,13 @@ def measure_at_levels(
     own = outcome(
         table, shown.frequencies.rolled(maps), crowd=crowd, target=target, noise=shown.noise
     )
-    assert own.utility is not None
+    useful_ = found.utility if own.utility is None else own.utility
     names = {one.name for one in fields(Evaluation)} - _BY_LABELS
     return replace(
         found,
         **{name: getattr(own, name) for name in names},
-        utility=replace(own.utility, accuracy=found.utility.accuracy),
-        utility_of_values=found.utility,
+        utility=replace(useful_, accuracy=found.utility.accuracy),
+        utility_of_values=None if own.utility is None else found.utility,
     )
 
 
@@ -142,6 +147,24 @@ def pair_at(counted: Counted, released: Frequencies, noise: CountNoise | None) -
         shares.append(np.eye(max(bins, 1)))
     before, after = counted.frequencies.rolled(maps), released.rolled(maps)
     return Pair(counted.names, before, after, tuple(shares), tuple(ordered), noise)
+
+
+def without_columns(pair: Pair, names: Sequence[str]) -> Pair:
+    """Return a table and its release without some columns.
+
+    A column that shows nothing has one label: by it alone, it would look as if nothing was lost.
+    """
+    if not names:
+        return pair
+    places = [at for at, name in enumerate(pair.names) if name not in names]
+    return Pair(
+        tuple(pair.names[at] for at in places),
+        merged(pair.original.codes[:, places], pair.original.counts),
+        merged(pair.released.codes[:, places], pair.released.counts),
+        tuple(pair.shares[at] for at in places),
+        tuple(pair.ordered[at] for at in places),
+        pair.noise,
+    )
 
 
 def _together(one: Sequence[int], other: Sequence[int]) -> list[int]:

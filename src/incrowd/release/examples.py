@@ -10,6 +10,7 @@ import numpy as np
 
 from incrowd.codes.values import canonical, reading_order
 from incrowd.engine.table import Table
+from incrowd.measure.lost_values import shows_nothing
 from incrowd.release.product import Product, Recoded
 
 ROWS, _LOOKED_AT = 6, 1000
@@ -71,7 +72,9 @@ def in_words(recoded: Recoded) -> str:
     hierarchy, level = recoded.hierarchy, recoded.level
     if level is None:
         return "intervals or groups, class by class"
-    if level == hierarchy.height - 1 and hierarchy.rooted:
+    if (level == hierarchy.height - 1 and hierarchy.rooted) or shows_nothing(
+        hierarchy, hierarchy.labels[level][:-2], level
+    ):
         return "nothing"
     if level == 0:
         return "each value"

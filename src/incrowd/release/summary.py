@@ -81,7 +81,7 @@ def _promised(certificate: Certificate) -> list[str]:
             )
         ]
         if certificate.noisy:
-            words.append(f"Random noise in {_some(list(certificate.noisy))}.")
+            words.append(_noise_words(certificate))
         return [*words, "Not differential privacy."]
     words = [
         f"Differential privacy of one {who}: epsilon = {known.epsilon:g}, delta = {known.delta:g}.",
@@ -94,6 +94,14 @@ def _promised(certificate: Certificate) -> list[str]:
     if certificate.by_counts:
         words.append(f"At least {k} rows of the table stand behind every kind that is shown.")
     return words
+
+
+def _noise_words(certificate: Certificate) -> str:
+    """Which columns have noise, and how much: by epsilon, and delta if there is one."""
+    known = certificate.parameters
+    much = [f"{name} = {known[name]:g}" for name in ("epsilon", "delta") if name in known]
+    words = f"Random noise in {_some(list(certificate.noisy))}"
+    return f"{words}, as wide as {' and '.join(much)} asks for." if much else f"{words}."
 
 
 def _lost(certificate: Certificate, found: Evaluation) -> list[str]:
@@ -110,17 +118,7 @@ def _lost(certificate: Certificate, found: Evaluation) -> list[str]:
         gone = found.suppressed / max(found.rows_original, 1)
         drawn = certificate.method == "safe" and not certificate.by_counts
         words.append(f"{_pct(gone)} of the rows are {'not drawn or ' if drawn else ''}not shown.")
-    hidden = [
-        name
-        for name in dict.fromkeys(name for table in certificate.tables for name in table.scheme)
-        if all(
-            table.scheme[name].labels == "nothing"
-            for table in certificate.tables
-            if name in table.scheme
-        )
-    ]
-    if hidden:
-        words.append(f"Nothing is shown of {_some(hidden)}.")
+    words += found.lost.lines()
     if found.utility is not None:
         words.append(
             f"Shares of rows in random ranges are off by {_pct(found.utility.query_error)} "

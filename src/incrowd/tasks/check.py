@@ -24,6 +24,7 @@ from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import Column, PersonId, Spec
 from incrowd.spec.release import Budget, ReleaseSpec, SafeSpec
 from incrowd.tasks.expect import expect
+from incrowd.tasks.expect_losses import describe_losses
 
 _SHOWN = 5
 _LARGE_DELTA = 1e-4
@@ -81,6 +82,12 @@ def _expected(file: SpecFile, table: Table) -> Iterator[Finding]:
         return
     for one, line in zip_longest(expectation.each, expectation.lines()):
         yield Finding("doubtful" if one and one.doubtful else "note", None, f"expect: {line}")
+    try:
+        lost = describe_losses(file, table)
+    except IncrowdError:
+        return
+    if lost:
+        yield Finding("doubtful", None, lost)
 
 
 def _findings(file: SpecFile, table: Table) -> Iterator[Finding]:

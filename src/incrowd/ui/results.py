@@ -204,9 +204,9 @@ def print_evaluation(found: ByLabels) -> None:
     for name in ("column", "loss", "precision lost", "distance"):
         table.add_column(name, justify="left" if name == "column" else "right")
     for name, loss in found.loss_by_column.items():
-        distance = f"{found.utility.distance_by_column[name]:.4f}"
-        if name in found.lost.nothing_shown:
-            distance = "nothing shown"
+        distance = "nothing shown"
+        if name not in found.lost.nothing_shown:
+            distance = f"{found.utility.distance_by_column[name]:.4f}"
         table.add_row(name, f"{loss:.4f}", f"{found.precision_by_column[name]:.4f}", distance)
     terminal.print(table, markup=False)
     for line in _measure_lines(found):
