@@ -32,7 +32,7 @@ from incrowd.methods.registry import method_of
 from incrowd.privacy.events import Composition, Event
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.certificate import Certificate
-from incrowd.release.examples import Examples, examples, some_rows
+from incrowd.release.examples import Examples, example_columns, examples, some_rows
 from incrowd.release.folder import fill_both
 from incrowd.release.history import Recognised
 from incrowd.release.ledger import Ledger
@@ -240,11 +240,11 @@ def released(
             known += recognised.warnings(accounted=bool(spend))
         rows_key = None
         if isinstance(file.spec.unit, PersonId):
-            rows_key = choose_key(file.spec, bits)
+            rows_key = choose_key(file.spec, bits, rehearsal=rehearsal)
             source = draw_rows(source, file.spec, bits, rows_key)
             counted = method.count(source)
         made = method.make(counted, Walk(bits, source.engine, step, progress))
-        before = workers.submit(some_rows, source, made.products[0].original.names)
+        before = workers.submit(some_rows, source, example_columns(made.products[0]))
         step("measure")
         evaluation, measured = made.measured()
         evaluation = evaluation.with_accuracy(classified(made, counted))
