@@ -79,6 +79,8 @@ def test_evaluating_a_release_again_gives_the_figures_of_its_publication(
     assert filled - {name for name, value in again.items() if value is not None} <= OWN
     words = outline((release.curator / "report.html").read_text()).text
     assert f"{100 * again['loss']:.1f} %" in words
+    people = f"from one row of each of {again['rows_original']:,} people"
+    assert (people in words) is (unit == UNITS[1])
     assert f"are off by {100 * again['utility']['query_error']:.1f} % (median" in words
 
 

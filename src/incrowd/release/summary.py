@@ -54,7 +54,7 @@ def _went_out(certificate: Certificate, found: Evaluation) -> list[str]:
     names = dict.fromkeys(name for table in tables for name in table.scheme)
     columns = [*names, *certificate.kept, *certificate.noisy]
     words = [
-        f"{what}, from a table of {found.rows_original:,} rows.",
+        f"{what}, from {_source_words(certificate, found)}.",
         f"Columns: {_some(columns)}.",
     ]
     if certificate.by_counts:
@@ -64,6 +64,13 @@ def _went_out(certificate: Certificate, found: Evaluation) -> list[str]:
     else:
         words.append("Rows of the table, made coarser until they look alike in groups.")
     return words
+
+
+def _source_words(certificate: Certificate, found: Evaluation) -> str:
+    """What a release was made from: the rows of a table, or one row of each person."""
+    if certificate.guarantee.unit == "one person":
+        return f"one row of each of {found.rows_original:,} people"
+    return f"a table of {found.rows_original:,} rows"
 
 
 def _promised(certificate: Certificate) -> list[str]:
