@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.cli import run
-from support.releases import files
 
 from incrowd.codes.hierarchy import HierarchyError
 from incrowd.codes.values import BLANKS, canonical
@@ -25,7 +24,6 @@ from incrowd.spec.model import Column
 from incrowd.tasks.check import check
 from incrowd.tasks.publish import publish
 
-OLD = Path(__file__).parents[1] / "old_booleans"
 WRITTEN = {"True": ("True", "TRUE", "true", " True\t"), "False": ("False", "FALSE", "false")}
 
 
@@ -135,15 +133,3 @@ def test_a_boolean_in_a_spec_meets_one_in_text() -> None:
     file = parse("columns: {x: {role: quasi, hierarchy: {flat: {values: [true, false]}}}}")
     for values in (["True", "False"], [True, False], ["TRUE", "false"]):
         assert check(file, local_engine().from_columns({"x": values})) == []
-
-
-@pytest.mark.parametrize("name", [folder.name for folder in sorted(OLD.iterdir())])
-def test_a_release_from_before_still_holds(name: str) -> None:
-    """Made when the capitals of True and TRUE were kept, in the data and in the scheme.
-
-    'both' lists True as well as true; 'open' has no list of values.
-    """
-    folder = OLD / name
-    assert verify(folder) == []
-    assert b"True" in (folder / "data.csv").read_bytes()
-    assert "scheme/age.csv" in files(folder)

@@ -16,7 +16,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 from support.forged import Pages, Structure, decoded, encoded, field, with_footer, with_pages
-from support.releases import as_format_1, forge
 from support.seam import PinnedRandomness
 from support.sliced import certificate_of, recertified
 
@@ -225,13 +224,12 @@ def test_a_small_file_that_claims_to_be_large(folder: Path) -> None:
     assert int(done.stdout) < 100_000, done.stderr  # kilobytes
 
 
-def test_an_old_format_does_not_let_a_large_one_pass(folder: Path) -> None:
+def test_a_file_that_grows_far_beyond_its_size_is_refused(folder: Path) -> None:
     long = pa.array(["x" * 200_000_000])
     pq.write_table(pa.table({"a": long, "b": ["0-9"]}), folder / "data.parquet", **PLAIN)
     data = certificate_of(folder).table.release
     release = data.model_copy(update={"sha256": sha256_of(folder / "data.parquet")})
-    old = as_format_1(certificate_of(folder).model_copy(update={"release": release}))
-    forge(folder, old)
+    recertified(folder, release=release)
     (problem,) = verify(folder)
     assert "would take far more memory than its size tells" in problem
 
@@ -395,13 +393,6 @@ def test_a_scheme_is_written_in_one_way(folder: Path, change: Callable[[str], st
     column = known["a"].model_copy(update={"sha256": sha256_of(path)})
     recertified(folder, scheme={**known, "a": column})
     assert any("the scheme of 'a' is not written" in problem for problem in verify(folder))
-
-
-def test_an_old_format_can_be_refused(folder: Path) -> None:
-    old = as_format_1(certificate_of(folder))
-    forge(folder, old)
-    assert verify(folder) == []
-    assert verify(folder, least_format=2) == ["The certificate is of format 1, not 2."]
 
 
 def test_a_certificate_with_very_many_choices_is_refused_at_once(folder: Path) -> None:

@@ -56,7 +56,7 @@ def test_the_sample_table_by_clicks(studio: RunningStudio, chromium: Browser) ->
         room(page, "privacy")
         page.fill("#epsilon", "2")
         page.press("#epsilon", "Tab")
-        page.wait_for_selector("#statement:has-text('epsilon = 2.0')")
+        page.wait_for_selector("#statement:has-text('ε = 2.0')")
         settled(page)
         for name in ROOMS[2:]:
             room(page, name)

@@ -13,10 +13,10 @@ from typing import Protocol
 
 from incrowd.engine.local.engine import ENGINE
 from incrowd.engine.local.parquet import chunks
-from incrowd.engine.local.parquet_bytes import claims, refuse_heavy
+from incrowd.engine.local.parquet_bytes import claims
 from incrowd.engine.table import Coder, Table
 
-__all__ = ["ReleasedTable", "hidden", "open_released", "refuse_heavy"]
+__all__ = ["ReleasedTable", "hidden", "open_released"]
 
 
 class ReleasedTable(Table, Protocol):

@@ -6,7 +6,6 @@ shown twice. What was not measured, as where cells are on other machines, is lef
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -34,8 +33,8 @@ from incrowd.release.figures import (
     scatter,
 )
 from incrowd.release.origin import Origin
+from incrowd.release.pages import protected_people, success_rates
 from incrowd.release.render import render
-from incrowd.release.statements.promises_5 import WRONGLY, at_most, rightly, whole
 from incrowd.release.summary import summary, whom
 
 _MOST_COLUMNS = 40  # whose distributions are drawn
@@ -58,7 +57,8 @@ def report(
         "incrowd.release", "report.html",
         certificate=certificate, found=found, reasons=reasons, warnings=warnings_,
         examples=examples, attacked=attacked, origin=origin, summary=said,
-        crowd=_crowd(certificate), chances=_chances(certificate), whole=whole(certificate),
+        crowd=_crowd(certificate), chances=success_rates(certificate),
+        people=protected_people(certificate),
         tables=list(_tables(certificate, found, examples)),
         attacks=_drawn(lambda: _attacks(attacked)), **_figures(found),
     )  # fmt: skip
@@ -108,14 +108,6 @@ def _crowd(certificate: Certificate) -> _Crowd:
     one = crowd_of(number)
     title = f"A crowd of {one.words}"
     return _Crowd(one.people, one.each, _drawn(lambda: people(one, title=title)))
-
-
-def _chances(certificate: Certificate) -> list[tuple[str, str]]:
-    """How often somebody is rightly said to be in the table, at most, for one wrongly said so."""
-    known = certificate.guarantee
-    if known.epsilon is None or known.delta is None or not math.isfinite(known.epsilon):
-        return []
-    return [(at_most(one), at_most(rightly(one, known.epsilon, known.delta))) for one in WRONGLY]
 
 
 # What was lost --------------------------------------------------------------------------------

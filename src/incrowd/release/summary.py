@@ -13,7 +13,7 @@ from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.subgroups import Burden, Subgroup, burden
 from incrowd.release.certificate import SEEDED, Certificate
 from incrowd.release.origin import Standing
-from incrowd.release.statements.promises_5 import at_most, rightly, whole
+from incrowd.release.pages import describe_success
 
 _MOST_WARNINGS = 3
 
@@ -92,11 +92,7 @@ def _promised(certificate: Certificate) -> list[str]:
         return [*words, "Not differential privacy."]
     words = [
         f"Differential privacy of one {who}: epsilon = {known.epsilon:g}, delta = {known.delta:g}.",
-        (
-            f"Whoever says of a {who} that it is in {whole(certificate)}, and is wrong about 1 in "
-            "100 that are not, is right about at most "
-            f"{at_most(rightly(0.01, known.epsilon, known.delta))} that are."
-        ),
+        describe_success(certificate),
     ]
     if certificate.by_counts:
         words.append(f"At least {k} rows of the table stand behind every kind that is shown.")

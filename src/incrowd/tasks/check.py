@@ -19,6 +19,7 @@ from incrowd.engine.table import Engine, Table, TableError, Tally
 from incrowd.errors import IncrowdError
 from incrowd.measure.labels import ambiguous
 from incrowd.methods.registry import method_of
+from incrowd.privacy.protection import LARGE_DELTA
 from incrowd.spec.build import build, is_open
 from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import Column, PersonId, Spec
@@ -27,7 +28,6 @@ from incrowd.tasks.expect import expect
 from incrowd.tasks.expect_losses import describe_losses
 
 _SHOWN = 5
-_LARGE_DELTA = 1e-4
 _UNCONFIRMED = "read from the data, not confirmed"
 
 
@@ -153,7 +153,7 @@ def _weak_budget(budget: Budget, epsilon: float | None, delta: float | None) -> 
     if epsilon is not None and epsilon > budget.most:
         what = budget.beyond.format(epsilon)
         found.append(f"epsilon = {epsilon:g} protects hardly anybody: {what}.")
-    if delta is not None and delta > _LARGE_DELTA:
+    if delta is not None and delta > LARGE_DELTA:
         found.append(
             f"delta = {delta:.3g} is far too large: by so much any probability may change, "
             "whatever epsilon is. It should be far below one in the number of people, such as 1e-6."

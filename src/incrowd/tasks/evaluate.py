@@ -22,7 +22,7 @@ from incrowd.measure.outcome import measure_at_levels
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.certificate import FILE, Certificate, Slice, sha256_of
 from incrowd.release.formulas import unescaped
-from incrowd.release.statements.format_3 import noise_in
+from incrowd.release.parameters import count_noise
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, taken
 from incrowd.spec.model import KEPT, Column, PersonId, Spec
@@ -274,7 +274,7 @@ def opened(
     return plain, Known(
         True,
         known,
-        noise_in(found.parameters),
+        count_noise(found.parameters),
         found.parameters,
         None if epsilon is None else (epsilon, delta or 0.0),
         tuple(certificate.events),

@@ -129,7 +129,9 @@ class Release:
 
     def _repr_html_(self) -> str:
         rows = " + ".join(f"{table.release.rows:,}" for table in self.certificate.tables)
-        return f"<p>{rows} rows. {escape(self.certificate.guarantee.statement)}</p>"
+        sentences = (escape(one.text) for one in self.certificate.guarantee.statement)
+        items = "".join(f"<li>{text}</li>" for text in sentences)
+        return f"<p>{rows} rows.</p><ol>{items}</ol>"
 
 
 def publish(

@@ -108,23 +108,19 @@ def verify(
         str | None,
         typer.Option(help="Who must have signed: a public key in hexadecimal, or a PEM file."),
     ] = None,
-    least_format: Annotated[
-        str, number("Say no to certificates of an older format, which are checked less closely.")
-    ] = "1",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """Check a release from its folder alone; exit status 1 if anything does not hold."""
     from incrowd.release.verify import read_certificate
     from incrowd.release.verify import verify as check_release
 
-    least = int(check_whole("least-format", parsed("least-format", least_format)))
-    problems = check_release(folder, key=key, least_format=least)
+    problems = check_release(folder, key=key)
     if as_json:
         known: dict[str, Any] = {"ok": not problems, "problems": problems}
         if not problems:
             sealed = read_certificate(folder)
             known["randomness"] = sealed.randomness
-            known["format"] = sealed.format or 1
+            known["format"] = sealed.format
             known["signed_by"] = sealed.signature.public_key if sealed.signature else None
         terminal.print_json(known)
         return int(bool(problems))
@@ -136,8 +132,6 @@ def verify(
     signed = certificate.signature
     print("The release holds: hash, values, classes and guarantee are as certified.")
     print(f"It satisfies {results.promise(certificate)}")
-    if certificate.format is None:
-        print("It is of format 1: hidden bytes and the order of rows were not checked.")
     print(f"Signed by {signed.public_key}." if signed else "It is not signed.")
     if signed and key is None:
         print("Is that who you trust? --key names who must have signed.")

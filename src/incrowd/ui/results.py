@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from incrowd.privacy.counts import law_of
 from incrowd.privacy.rounded import rounded
-from incrowd.release.statements.format_3 import noise_of
+from incrowd.release.parameters import noise_event
 from incrowd.ui.terminal import console, say
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _off(certificate: Certificate, found: Evaluation) -> list[str]:
     """How far off counts are; nothing of a sample."""
     if not certificate.by_counts:
         return []
-    law = law_of(noise_of(certificate.parameters))
+    law = law_of(noise_event(certificate.parameters))
     words = (
         f"The noise in the number of rows of a cell is at most {law.within(0.95)} with probability "
         f"0.95, and {law.reach} at worst; classes just above {certificate.least} rows tend to be "

@@ -92,29 +92,6 @@ def claims(path: Path) -> list[Claim]:
         raise BytesError(message) from error
 
 
-def refuse_heavy(path: Path) -> None:
-    """Refuse a Parquet file, whatever else it holds, that would take far more than its size."""
-    content = path.read_bytes()
-    try:
-        file, start = _footer(content)
-        _bound(file, len(content))
-        for group in file[4]:
-            for chunk in group[1]:
-                at, end = _begin(chunk[3]), _begin(chunk[3]) + chunk[3][7]
-                read = 0
-                while at < min(end, start):
-                    reader = Reader(content, at, start)
-                    page = reader.structure()
-                    read += page[2]
-                    at = reader.at + page[3]
-                if read > max(_LARGEST, _RATIO * len(content)):
-                    raise _FoundError("would take far more memory than its size tells")
-    except _FoundError as problem:
-        raise BytesError(f"The file '{path.name}' {problem}.") from problem
-    except (IndexError, KeyError, TypeError, ValueError, OverflowError) as error:
-        raise BytesError(f"The file '{path.name}' is no Parquet file.") from error
-
-
 def _footer(content: bytes) -> tuple[Fields, int]:
     """What a file says of itself, and where it begins to."""
     if content[:4] != _MAGIC or content[-4:] != _MAGIC or len(content) < 12:

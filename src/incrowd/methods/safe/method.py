@@ -17,8 +17,8 @@ from incrowd.methods.safe.spread import SpreadCounted, counted
 from incrowd.privacy.events import Coin
 from incrowd.privacy.split import Split
 from incrowd.release.certificate import Promise
+from incrowd.release.parameters import BOTH, DIFFERENTIAL_PRIVACY
 from incrowd.release.product import Made
-from incrowd.release.statements.format_3 import BOTH
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Column, Spec
@@ -43,7 +43,7 @@ class Safe:
         self._split = self._settled()
         self.events = self._split.events
         self.promise = Promise(
-            kind=BOTH if self._release.draw == "counts" else "differential privacy",
+            kind=BOTH if self._release.draw == "counts" else DIFFERENTIAL_PRIVACY,
             epsilon=self._split.epsilon,
             delta=self._split.delta,
             **protection(file.spec),

@@ -32,7 +32,7 @@ class Verdict:
 
     problems: tuple[str, ...]
     promise: str = ""
-    statement: str = ""
+    statement: tuple[str, ...] = ()
     signed: str | None = None
     rows: int = 0
     seeded: bool = False
@@ -120,7 +120,7 @@ def judged(folder: str, key: str | None) -> Verdict:
     certificate = read_certificate(Path(folder))
     signed = certificate.signature
     return Verdict(
-        (), promise(certificate), certificate.guarantee.statement,
+        (), promise(certificate), tuple(one.text for one in certificate.guarantee.statement),
         signed.public_key if signed else None,
         sum(table.release.rows for table in certificate.tables),
         certificate.randomness != "system",
