@@ -83,11 +83,11 @@ class Explored:
     schemes: tuple[Scheme, ...]
     size: int
     rows: int
-    one_row_each: bool
     k: int
     limit: int
     loss: LossName
     chosen: Node | None
+    one_row_each: bool = False
 
     @property
     def whole(self) -> bool:
