@@ -78,7 +78,7 @@ def _figures(found: Evaluation) -> dict[str, Any]:
         "silent": [pair for pair in pairs if pair.silent is not None],
         "survival": _drawn(lambda: _survival(found)) if pairs else None,
         "distributions": [
-            (name, _drawn(partial(_distribution, name, groups, rows)))
+            (name, _drawn(partial(_distribution, name, groups, rows)) if groups else None)
             for name, groups, rows in _groups(found)
         ],
     }
@@ -123,6 +123,7 @@ class _Column:
     detail: float | None = None
     loss: float | None = None
     distance: float | None = None
+    silent: bool = False
 
 
 @dataclass(frozen=True)
@@ -163,11 +164,12 @@ def _columns_of(
     detail = _detail(own)
     distances = own.utility.distance_by_column if own.utility is not None else {}
     for name, column in certificate.tables[number].scheme.items():
+        silent = name in own.lost.nothing_shown or column.labels == _NOTHING
         yield _Column(
             name,
             "any" if column.level is None else str(column.level),
-            _NOTHING if column.labels == _NOTHING else words.get(name, str(column.labels)),
-            detail.get(name), own.loss_by_column.get(name), distances.get(name),
+            _NOTHING if silent else words.get(name, str(column.labels)),
+            detail.get(name), own.loss_by_column.get(name), distances.get(name), silent,
         )  # fmt: skip
     for name in certificate.kept:
         yield _Column(name, "", "each value, as it was", 1.0)
@@ -214,7 +216,10 @@ def _columns(found: Evaluation) -> str:
 
 
 def _groups(found: Evaluation) -> Iterator[tuple[str, list[Subgroup], tuple[int, int]]]:
-    """The groups of each column, with all rows before and after; of slices, the largest's."""
+    """The groups of each column, with all rows before and after; of slices, the largest's.
+
+    A column that shows nothing has none: shares of its one label say nothing.
+    """
     best: dict[str, tuple[int, Evaluation]] = {}
     for own in found.slices or (found,):
         for name in dict.fromkeys(one.column for one in own.subgroups):
@@ -223,7 +228,8 @@ def _groups(found: Evaluation) -> Iterator[tuple[str, list[Subgroup], tuple[int,
             if weight > best.get(name, (-2, own))[0]:
                 best[name] = weight, own
     for name, (_, own) in list(best.items())[:_MOST_COLUMNS]:
-        groups = [one for one in own.subgroups if one.column == name]
+        silent = name in own.lost.nothing_shown
+        groups = [] if silent else [one for one in own.subgroups if one.column == name]
         yield name, groups, (own.rows_original, own.rows_released)
 
 

@@ -55,7 +55,7 @@ def _went_out(certificate: Certificate, found: Evaluation) -> list[str]:
     names = dict.fromkeys(name for table in tables for name in table.scheme)
     columns = [*names, *certificate.kept, *certificate.noisy]
     words = [
-        f"{what}, from a table of {found.rows_original:,} rows.",
+        f"{what}, from {_source_words(certificate, found)}.",
         f"Columns: {_some(columns)}.",
     ]
     if certificate.by_counts:
@@ -65,6 +65,13 @@ def _went_out(certificate: Certificate, found: Evaluation) -> list[str]:
     else:
         words.append("Rows of the table, made coarser until they look alike in groups.")
     return words
+
+
+def _source_words(certificate: Certificate, found: Evaluation) -> str:
+    """What a release was made from: the rows of a table, or one row of each person."""
+    if certificate.guarantee.unit == "one person":
+        return f"one row of each of {found.rows_original:,} people"
+    return f"a table of {found.rows_original:,} rows"
 
 
 def _promised(certificate: Certificate) -> list[str]:
@@ -82,7 +89,7 @@ def _promised(certificate: Certificate) -> list[str]:
             )
         ]
         if certificate.noisy:
-            words.append(f"Random noise in {_some(list(certificate.noisy))}.")
+            words.append(_noise_words(certificate))
         return [*words, "Not differential privacy."]
     words = [
         f"Differential privacy of one {who}: epsilon = {known.epsilon:g}, delta = {known.delta:g}.",
@@ -91,6 +98,14 @@ def _promised(certificate: Certificate) -> list[str]:
     if certificate.by_counts:
         words.append(f"At least {k} rows of the table stand behind every kind that is shown.")
     return words
+
+
+def _noise_words(certificate: Certificate) -> str:
+    """Which columns have noise, and how much: by epsilon, and delta if there is one."""
+    known = certificate.parameters
+    much = [f"{name} = {known[name]:g}" for name in ("epsilon", "delta") if name in known]
+    words = f"Random noise in {_some(list(certificate.noisy))}"
+    return f"{words}, as wide as {' and '.join(much)} asks for." if much else f"{words}."
 
 
 def _lost(certificate: Certificate, found: Evaluation) -> list[str]:
@@ -107,17 +122,7 @@ def _lost(certificate: Certificate, found: Evaluation) -> list[str]:
         gone = found.suppressed / max(found.rows_original, 1)
         drawn = certificate.method == "safe" and not certificate.by_counts
         words.append(f"{_pct(gone)} of the rows are {'not drawn or ' if drawn else ''}not shown.")
-    hidden = [
-        name
-        for name in dict.fromkeys(name for table in certificate.tables for name in table.scheme)
-        if all(
-            table.scheme[name].labels == "nothing"
-            for table in certificate.tables
-            if name in table.scheme
-        )
-    ]
-    if hidden:
-        words.append(f"Nothing is shown of {_some(hidden)}.")
+    words += found.lost.lines()
     if found.utility is not None:
         words.append(
             f"Shares of rows in random ranges are off by {_pct(found.utility.query_error)} "

@@ -30,6 +30,7 @@ from incrowd.spec.file import SpecFile, SpecSource, taken
 from incrowd.spec.model import KEPT, PersonId, Spec
 from incrowd.tasks.evaluate import Known, opened, quasi_columns
 from incrowd.tasks.evaluate_noise import relinked, simulated
+from incrowd.tasks.people import draw_rows
 from incrowd.tasks.shadows import shadow_attack
 
 
@@ -91,7 +92,8 @@ def attack(
     )  # fmt: skip
     estimates = list(found.estimates)
     if "linkage" in only and noisy:
-        estimates.insert(0, _by_noise(file, before, after, identity, found))
+        used = draw_rows(before, file.spec, SystemRandomness(), told.rows_key)
+        estimates.insert(0, _by_noise(file, used, after, identity, found))
     if also:
         others = [_other(file, before, scene, one) for one in also]
         estimates += intersected([scene, *others], tries, confidence, np.random.default_rng(start))
@@ -153,8 +155,7 @@ def _scene(
         missing = [name for name in columns if table is not None and name not in table.columns]
         if missing:
             raise TableError(f"The {which} table has no column '{missing[0]}'.")
-    if isinstance(spec.unit, PersonId):
-        original = original.one_row_each(spec.unit.id, SystemRandomness())
+    original = draw_rows(original, spec, SystemRandomness(), told.rows_key)
     counted = count(original, Declared(columns, file.folder))
     weighted = COUNT in released.columns and COUNT not in spec.columns
     shown = read_shown(released, tuple(columns), weighted=weighted)

@@ -28,6 +28,7 @@ from incrowd.spec.model import Column, PersonId, Spec
 from incrowd.spec.release import Budget, KEpsilonSpec, ReleaseSpec, SafeSpec
 from incrowd.tasks.budget import outlay_of
 from incrowd.tasks.expect import expect
+from incrowd.tasks.expect_losses import describe_losses
 from incrowd.tasks.exposure import find_exposures
 from incrowd.tasks.person_id import describe_rows, find_ids
 
@@ -83,6 +84,12 @@ def _expected(file: SpecFile, table: Table) -> Iterator[Finding]:
         return
     for one, line in zip_longest(expectation.each, expectation.lines()):
         yield Finding("doubtful" if one and one.doubtful else "note", None, f"expect: {line}")
+    try:
+        lost = describe_losses(file, table)
+    except IncrowdError:
+        return
+    if lost:
+        yield Finding("doubtful", None, lost)
 
 
 def _expected_noise(file: SpecFile, table: Table) -> Iterator[Finding]:

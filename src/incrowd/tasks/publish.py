@@ -31,7 +31,7 @@ from incrowd.privacy.events import Event
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.certificate import Certificate
 from incrowd.release.entries import Booking
-from incrowd.release.examples import Examples, examples, some_rows
+from incrowd.release.examples import Examples, example_columns, examples, some_rows
 from incrowd.release.folder import fill_both
 from incrowd.release.history import Recognised
 from incrowd.release.ledger import Ledger
@@ -50,6 +50,7 @@ from incrowd.tasks.check import weak_promises
 from incrowd.tasks.classify import classified
 from incrowd.tasks.expect import expect
 from incrowd.tasks.exposure import refuse_exposures
+from incrowd.tasks.people import choose_key, draw_rows, write_key
 
 NEARLY_NOTHING = 0.05  # of rows, or of pairs of columns
 
@@ -115,7 +116,7 @@ class Release:
         What only the curator may see goes beside it (NAME.curator), or where ``curator`` says.
         """
         public = Path(folder)
-        private = _beside(public) if curator is None else Path(curator)
+        private = curator_folder(public) if curator is None else Path(curator)
         with fill_both(public, private) as (draft, hidden):
             shutil.copytree(self.folder, draft, dirs_exist_ok=True)
             shutil.copytree(self.curator, hidden, dirs_exist_ok=True)
@@ -217,7 +218,7 @@ def released(
         weakref.finalize(release, shutil.rmtree, home, ignore_errors=True)
         return release
     output, file = Path(output), taken(spec)
-    curator = _beside(output) if curator is None else Path(curator)
+    curator = curator_folder(output) if curator is None else Path(curator)
     ledger = None if rehearsal else ledger_of(file, ledger)
     bits = bits or SystemRandomness()
 
@@ -251,11 +252,13 @@ def released(
         known = exposed + _seeded(bits) + _warn_of_last(ledger, spent.booking)
         if recognised is not None:
             known += recognised.warnings(accounted=bool(spend))
+        rows_key = None
         if isinstance(file.spec.unit, PersonId):
-            source = source.one_row_each(file.spec.unit.id, bits)
+            rows_key = choose_key(file.spec, bits, rehearsal=rehearsal)
+            source = draw_rows(source, file.spec, bits, rows_key)
             counted = method.count(source)
         made = method.make(counted, Walk(bits, source.engine, step, progress))
-        before = workers.submit(some_rows, source, made.products[0].original.names)
+        before = workers.submit(some_rows, source, example_columns(made.products[0]))
         step("measure")
         evaluation, measured = made.measured()
         evaluation = evaluation.with_accuracy(classified(made, counted))
@@ -268,6 +271,8 @@ def released(
         weak = weak_promises(asked, made.promise.epsilon, made.promise.delta)
         weak += [words] if (words := describe_emptiness(certificate, evaluation)) else []
         weak += expect(whole, file).doubts() if file.spec.size is not None else []
+        if rows_key is not None:
+            write_key(private, certificate, rows_key)
         write_curator(
             private, certificate, evaluation, made.reasons, (*known, *weak, *measured), seen,
             attacked, _origin(file, ledger, spent.booking, signed=key is not None),
@@ -311,8 +316,8 @@ def describe_emptiness(certificate: Certificate, found: Evaluation) -> str:
     )
 
 
-def _beside(folder: Path) -> Path:
-    """Where the private part of a release lies."""
+def curator_folder(folder: Path) -> Path:
+    """Return where the private part of a release lies, unless somebody chose another place."""
     return folder.resolve().with_name(f"{folder.resolve().name}.curator")
 
 

@@ -163,6 +163,10 @@ def evaluate(
     identity: Annotated[
         str | None, typer.Option("--id", help="A column that names the same row in both tables.")
     ] = None,
+    curator: Annotated[
+        Path | None,
+        typer.Option(help="The private folder of the release; beside it by default."),
+    ] = None,
     engine: EngineName = None,
     master: Master = None,
     conf: Settings = None,
@@ -173,6 +177,7 @@ def evaluate(
 
     found = compare(
         original, released, spec, target=target, holdout=holdout, identity=identity,
+        curator=curator,
         engine=engine_of(engine, master, conf),
     )  # fmt: skip
     terminal.print_json(found.as_dict()) if as_json else results.print_evaluation(found)

@@ -105,6 +105,7 @@ def published(release: Release) -> list[str]:
         if found.search is not None and found.search.optimum:  # or else it is warned of
             lines.append(found.search.words)
         lines += [] if found.noise is None else noise_lines(found.noise)
+    lines += [f"For you only: {line}" for line in found.lost.lines()]
     lines.insert(1, f"Private, for you alone: {release.curator / 'report.html'}")
     if release.booking is not None:
         lines.insert(2, f"Booked in the ledger as {_article(release.booking)}{release.booking}.")
@@ -228,27 +229,44 @@ def _print_by_labels(found: ByLabels) -> None:
     from rich.table import Table
 
     terminal = console()
-    terminal.print(
-        f"{found.rows_released:,} of {found.rows_original:,} rows are shown, {found.suppressed:,} "
-        f"are not; {found.classes:,} classes, the smallest of {found.smallest_class:,}."
-    )
-    if found.surplus:
-        terminal.print(f"{found.surplus:,} rows are shown that the table does not have.")
-    for name in found.missing_columns:
-        terminal.print(f"It has no column '{name}', which counts as lost.", markup=False)
-    for text in (*found.readings, *(found.noise.warnings if found.noise else ())):
-        terminal.print(f"WARNING: {text}", markup=False, soft_wrap=True)
+    for line in evaluation_lines(found):
+        terminal.print(line, markup=False, soft_wrap=True)
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("column", "loss", "precision lost", "distance"):
         table.add_column(name, justify="left" if name == "column" else "right")
     for name, loss in found.loss_by_column.items():
-        figures = (loss, found.precision_by_column[name], found.utility.distance_by_column[name])
-        table.add_row(name, *(f"{value:.4f}" for value in figures))
+        distance = "nothing shown"
+        if name not in found.lost.nothing_shown:
+            distance = f"{found.utility.distance_by_column[name]:.4f}"
+        table.add_row(name, f"{loss:.4f}", f"{found.precision_by_column[name]:.4f}", distance)
     terminal.print(table, markup=False)
+    for line in _measure_lines(found):
+        terminal.print(line, markup=False, soft_wrap=True)
+
+
+def evaluation_lines(found: ByLabels) -> list[str]:
+    """What an evaluation says of rows, of values that were lost, and of how it was read."""
+    lines = [
+        (
+            f"{found.rows_released:,} of {found.rows_original:,} rows are shown, "
+            f"{found.suppressed:,} are not; {found.classes:,} classes, the smallest of "
+            f"{found.smallest_class:,}."
+        )
+    ]
+    if found.surplus:
+        lines.append(f"{found.surplus:,} rows are shown that the table does not have.")
+    lines += [f"It has no column '{name}', which counts as lost." for name in found.missing_columns]
+    warnings = (*found.readings, *(found.noise.warnings if found.noise else ()))
+    return [*lines, *found.lost.lines(), *(f"WARNING: {text}" for text in warnings)]
+
+
+def _measure_lines(found: ByLabels) -> list[str]:
+    """Loss, risk and utility, a few lines each."""
     losses, risk, useful = found.losses, found.risk, found.utility
     size = losses.average_class_size
     average = "none" if size is None else f"{size:.1f}"
     some = f" (of {risk.compared:,} random classes)" if risk.compared < found.classes else ""
+    at_levels = "" if found.utility_of_values is None else " at the levels of the release"
     lines = [
         f"loss      {found.loss:.4f} normalised (a row missing or too many counts 1)",
         f"          {losses.precision:.4f} precision lost, {losses.entropy:.4f} entropy",
@@ -256,9 +274,14 @@ def _print_by_labels(found: ByLabels) -> None:
         f"risk      {risk.highest:.4f} highest, {risk.mean:.4f} mean (prosecutor)",
         f"          {risk.journalist:.4f} journalist, {risk.marketer:.4f} marketer{some}",
         f"          {risk.uniques:.2%} unique, of the original {risk.uniques_original:.2%}",
-        f"utility   {useful.association_error:.4f} mean error of associations",
-        f"          {useful.query_error:.1%} median error of range counts",
+        f"utility   {useful.association_error:.4f} mean error of associations{at_levels}",
+        f"          {useful.query_error:.1%} median error of range counts{at_levels}",
     ]
+    if found.utility_of_values is not None:
+        lines.append(
+            f"          {found.utility_of_values.association_error:.4f} and "
+            f"{found.utility_of_values.query_error:.1%} by the values of the table"
+        )
     if found.noise is not None:
         lines += noise_lines(found.noise)
     if useful.accuracy is not None:
@@ -272,8 +295,7 @@ def _print_by_labels(found: ByLabels) -> None:
                 f"          {known.auc_released:.4f} area under the curve (AUC), "
                 f"{known.auc_original:.4f} from the original"
             )
-    for line in lines:
-        terminal.print(line, markup=False, soft_wrap=True)
+    return lines
 
 
 def print_attacks(found: Attacked) -> None:

@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from incrowd.arrays import Bools, Codes, Places, Steps
 from incrowd.codes.counted import Counted, Rows, Shown
-from incrowd.codes.frequency import Frequencies, merged, packed
+from incrowd.codes.frequency import merged, packed
 from incrowd.codes.grid import Grid
 from incrowd.engine.count import count_rows
 from incrowd.engine.table import Engine, Table
 from incrowd.errors import IncrowdError
+from incrowd.measure.lost_values import KeptRows
 from incrowd.measure.noise import Noisiness
 from incrowd.measure.searched import Searched
-from incrowd.measure.subgroups import Subgroup, kept_groups
 from incrowd.methods.base import Settled, Walk, in_reading_order, protection, published
 from incrowd.methods.k_anonymity.apart import ApartRows, apart, looks_of
 from incrowd.methods.k_anonymity.classes import Classes, classes
@@ -93,15 +93,16 @@ class KEpsilon:
             partial(noisiness, data, released, kept, walk.bits),
             found.search,
             self.columns.warnings(rows.kept, rows.frequencies.total),
-            self._kept_groups(rows, data.tuples[kept]),
+            self._beside(rows, found, data.tuples[kept]),
         )
 
-    def _kept_groups(self, rows: Rows, shown: Places) -> tuple[Subgroup, ...]:
-        """How many rows have which value of the columns that are kept, and are shown."""
+    def _beside(self, rows: Rows, found: Classes, shown: Places) -> KeptRows:
+        """Return both tables with the columns that are kept as they are."""
         kept = {name: rows.kept[name] for name in self.columns.kept}
-        counts = np.bincount(shown, minlength=len(rows.frequencies)).astype(np.int64)
-        after = Frequencies(rows.frequencies.codes, counts)
-        return kept_groups(kept, rows.frequencies, after, len(rows.counted.names))
+        codes = rows.frequencies.codes[:, : len(rows.counted.names) + len(kept)]
+        looks = np.column_stack([found.codes[rows.owner], codes[:, len(rows.counted.names) :]])
+        after = merged(looks[shown].astype(np.int32), np.ones(len(shown), np.int64))
+        return KeptRows(kept, merged(codes, rows.frequencies.counts), after)
 
     def _make_apart(self, counted: ApartRows, walk: Walk) -> Made:
         """The same where the rows are: classes from counts, noise there, what is shown here."""
@@ -145,7 +146,7 @@ class KEpsilon:
         noise: Callable[[], Noisiness],
         search: Searched | None,
         warnings: tuple[str, ...],
-        groups: tuple[Subgroup, ...] = (),
+        beside: KeptRows | None = None,
     ) -> Made:
         product = Product(
             data=data,
@@ -164,7 +165,7 @@ class KEpsilon:
             noise=noise,
             search=search,
             warnings=warnings,
-            kept_groups=groups,
+            beside=beside,
         )
         return Made((product,), self.promise, self.events, original, reasons=self.columns.reasons)
 

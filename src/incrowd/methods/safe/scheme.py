@@ -268,7 +268,7 @@ class Cut(Searched):
                 weighted=self._release.rows == "weighted", engine=walk.engine,
             ),
             original=whole,
-            shown=Shown(labels, drawn, tuple(levels)),
+            shown=Shown(labels, drawn, tuple(levels), draw.noise),
             columns=self._declared.columns,
             axes=tuple(axes.get(at, axis) for at, axis in enumerate(whole.axes)),
             parameters=draw.parameters,

@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from incrowd.errors import IncrowdError
-from incrowd.release.beside import pages
 from incrowd.release.certificate import FILE, Certificate
+from incrowd.release.pages import make_pages
 from incrowd.release.verify import read_certificate
 from incrowd.ui.studio.private import create_private, make_private_folders
 
@@ -44,7 +44,7 @@ def pack_release(folder: Path, target: Path) -> None:
 def _list_files(folder: Path, certificate: Certificate) -> Iterator[tuple[str, str]]:
     """Yield the name of each file of a release, and its digest."""
     yield FILE, hashlib.sha256((folder / FILE).read_bytes()).hexdigest()
-    for name, text in pages(certificate).items():
+    for name, text in make_pages(certificate).items():
         yield name, hashlib.sha256(text).hexdigest()
     for table in certificate.tables:
         yield table.release.file, table.release.sha256
