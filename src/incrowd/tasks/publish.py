@@ -57,7 +57,8 @@ class Release:
     ``folder`` holds the files to be handed out, ``curator`` the private ones. Where none was
     asked for, they are temporary and go when the release does; :meth:`save` keeps them. ``booked``
     says whether a ledger has counted the release, ``library`` whose data frames it was given;
-    ``examples`` are some rows before and after, private as the report is.
+    ``examples`` are some rows before and after, and ``unused`` how many rows were not used because
+    the unit is a person; both are private as the report is.
     """
 
     certificate: Certificate
@@ -70,6 +71,7 @@ class Release:
     reasons: tuple[str, ...] = ()
     library: str = "polars"
     examples: Examples | None = None
+    unused: int = 0
 
     @property
     def empty(self) -> bool:
@@ -237,11 +239,14 @@ def released(
             ledger.book(spend, unit=unit_of(file.spec))
             spent.booked = True
         known = _seeded(bits) + _last(ledger, spend)
+        unused = 0
         if recognised is not None:
             known += recognised.warnings(accounted=bool(spend))
         if isinstance(file.spec.unit, PersonId):
+            unused = source.rows()
             source = source.one_row_each(file.spec.unit.id, bits)
             counted = method.count(source)
+            unused -= source.rows()
         made = method.make(counted, Walk(bits, source.engine, step, progress))
         before = workers.submit(some_rows, source, made.products[0].original.names)
         step("measure")
@@ -257,7 +262,7 @@ def released(
         weak += expect(file, source).doubts() if file.spec.size is not None else []
         write_curator(
             private, certificate, evaluation, made.reasons, (*known, *weak, *measured), seen,
-            attacked, _origin(file, ledger, signed=key is not None),
+            attacked, _origin(file, ledger, signed=key is not None, unused=unused),
         )  # fmt: skip
         step("appear")
         if recognised is not None:
@@ -273,6 +278,7 @@ def released(
         reasons=made.reasons,
         library=library,
         examples=seen,
+        unused=unused,
     )
 
 
@@ -315,7 +321,7 @@ def _last(ledger: Ledger | None, spend: list[Event]) -> tuple[str, ...]:
     return (words,)
 
 
-def _origin(file: SpecFile, ledger: Ledger | None, *, signed: bool) -> Origin:
+def _origin(file: SpecFile, ledger: Ledger | None, *, signed: bool, unused: int) -> Origin:
     """What the report says of the spec, and of the ledger after this release."""
     standing = None
     if ledger is not None:
@@ -324,7 +330,7 @@ def _origin(file: SpecFile, ledger: Ledger | None, *, signed: bool) -> Origin:
             ledger.path.name, budget.epsilon, budget.delta, len(ledger.spends()), ledger.spent()
         )
     name = file.path.name if file.path is not None else "spec.yaml"
-    return Origin(file.text(), name, signed, standing)
+    return Origin(file.text(), name, signed, standing, unused)
 
 
 def _refuse_unaccountable(method: str, spend: list[Event]) -> None:
