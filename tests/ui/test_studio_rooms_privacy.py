@@ -92,7 +92,7 @@ def test_methods_are_switched_by_their_cards(browser: Browser, tmp_path: Path) -
     assert "needs a column with the role" in page
     browser.post(f"{browser.room}/data/role", column="height", role="noisy")
     page = browser.get(f"{browser.room}/privacy")
-    assert "(k,epsilon)-anonymous" in page
+    assert "(k, ε)-anonymous" in page
     page = browser.post(f"{browser.room}/privacy/method", 422, method="safe")
     assert "on the Data page" in page
     assert spec(tmp_path).spec.release.method == "k-epsilon"  # type: ignore[union-attr]
