@@ -33,7 +33,7 @@ from incrowd.release.figures import (
     scatter,
 )
 from incrowd.release.origin import Origin
-from incrowd.release.pages import protected_people, success_rates
+from incrowd.release.pages import describe_strength, protected_people, success_rates
 from incrowd.release.render import render
 from incrowd.release.summary import summary, whom
 
@@ -52,13 +52,16 @@ def report(
 ) -> str:
     """The report as one HTML page without links to anything else."""
     standing = None if origin is None else origin.standing
-    said = summary(certificate, found, attacked=attacked, warnings=warnings_, standing=standing)
+    unused = 0 if origin is None else origin.unused
+    said = summary(
+        certificate, found, attacked=attacked, warnings=warnings_, standing=standing, unused=unused
+    )
     return render(
         "incrowd.release", "report.html",
         certificate=certificate, found=found, reasons=reasons, warnings=warnings_,
         examples=examples, attacked=attacked, origin=origin, summary=said,
         crowd=_crowd(certificate), chances=success_rates(certificate),
-        people=protected_people(certificate),
+        strength=describe_strength(certificate), people=protected_people(certificate),
         tables=list(_tables(certificate, found, examples)),
         attacks=_drawn(lambda: _attacks(attacked)), **_figures(found),
     )  # fmt: skip

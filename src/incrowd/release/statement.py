@@ -229,7 +229,7 @@ def _unit(facts: Facts) -> Iterator[Sentence]:
         yield _sentence(
             "unit",
             "The unit of the guarantee is a person: one row per person was used, chosen at random. "
-            "Counts are numbers of people, each counted in the group of the chosen row.",
+            "Numbers of rows are numbers of people, each in the group of the chosen row.",
         )
     else:
         yield _sentence(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from incrowd.measure.estimate import Attacked, Estimate
 from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.subgroups import Burden, Subgroup, burden
+from incrowd.privacy.protection import classify_guarantee
 from incrowd.release.certificate import SEEDED, Certificate
 from incrowd.release.entries import write_left, write_pair
 from incrowd.release.origin import Standing
@@ -36,17 +37,18 @@ def summary(
     attacked: Attacked | None = None,
     warnings: Sequence[str] = (),
     standing: Standing | None = None,
+    unused: int = 0,
 ) -> Summary:
     """The whole in sentences."""
     return Summary(
-        _went_out(certificate, found),
+        _went_out(certificate, found, unused),
         _promised(certificate),
         _lost(certificate, found),
         _watch(certificate, found, attacked, warnings, standing),
     )
 
 
-def _went_out(certificate: Certificate, found: Evaluation) -> list[str]:
+def _went_out(certificate: Certificate, found: Evaluation, unused: int) -> list[str]:
     tables = certificate.tables
     rows = sum(table.release.rows for table in tables)
     what = (
@@ -54,12 +56,19 @@ def _went_out(certificate: Certificate, found: Evaluation) -> list[str]:
     )
     names = dict.fromkeys(name for table in tables for name in table.scheme)
     columns = [*names, *certificate.kept, *certificate.noisy]
+    by_person = certificate.guarantee.unit == "one person"
     words = [
         f"{what}, from {_source_words(certificate, found)}.",
         f"Columns: {_some(columns)}.",
     ]
+    if by_person:
+        words.append(
+            f"The row of each person was chosen at random; {unused:,} of the table's "
+            f"{found.rows_original + unused:,} rows were not used."
+        )
     if certificate.by_counts:
-        words.append("How many rows of each kind there are, with noise; nobody's record.")
+        unit = "people" if by_person else "rows"
+        words.append(f"Noisy numbers of {unit} by group; no row is a record of a person.")
     elif certificate.method == "safe":
         words.append("A random sample of the rows, made coarser.")
     else:
@@ -93,6 +102,7 @@ def _promised(certificate: Certificate) -> list[str]:
         return [*words, "Not differential privacy."]
     words = [
         f"Differential privacy of one {who}: epsilon = {known.epsilon:g}, delta = {known.delta:g}.",
+        classify_guarantee(known.epsilon, known.delta).text,
         describe_success(certificate),
     ]
     if certificate.by_counts:

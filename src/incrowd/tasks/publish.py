@@ -65,7 +65,8 @@ class Release:
     ``folder`` holds the files to be handed out, ``curator`` the private ones. Where none was
     asked for, they are temporary and go when the release does; :meth:`save` keeps them. ``booking``
     says how a ledger has booked the release, if one has; ``library`` whose data frames it was
-    given; ``examples`` are some rows before and after, private as the report is.
+    given; ``examples`` are some rows before and after, and ``unused`` how many rows were not used
+    because the unit is a person; both are private as the report is.
     """
 
     certificate: Certificate
@@ -78,6 +79,7 @@ class Release:
     reasons: tuple[str, ...] = ()
     library: str = "polars"
     examples: Examples | None = None
+    unused: int = 0
 
     @property
     def booked(self) -> bool:
@@ -252,11 +254,13 @@ def released(
         known = exposed + _seeded(bits) + _warn_of_last(ledger, spent.booking)
         if recognised is not None:
             known += recognised.warnings(accounted=bool(spend))
-        rows_key = None
+        rows_key, unused = None, 0
         if isinstance(file.spec.unit, PersonId):
+            unused = source.rows()
             rows_key = choose_key(file.spec, bits, rehearsal=rehearsal)
             source = draw_rows(source, file.spec, bits, rows_key)
             counted = method.count(source)
+            unused -= source.rows()
         made = method.make(counted, Walk(bits, source.engine, step, progress))
         before = workers.submit(some_rows, source, example_columns(made.products[0]))
         step("measure")
@@ -275,7 +279,8 @@ def released(
             write_key(private, certificate, rows_key)
         write_curator(
             private, certificate, evaluation, made.reasons, (*known, *weak, *measured), seen,
-            attacked, _origin(file, ledger, spent.booking, signed=key is not None),
+            attacked,
+            _origin(file, ledger, spent.booking, signed=key is not None, unused=unused),
         )  # fmt: skip
         step("appear")
         if recognised is not None:
@@ -291,6 +296,7 @@ def released(
         reasons=made.reasons,
         library=library,
         examples=seen,
+        unused=unused,
     )
 
 
@@ -359,7 +365,7 @@ def _warn_of_last(ledger: Ledger | None, booking: Booking | None) -> tuple[str, 
 
 
 def _origin(
-    file: SpecFile, ledger: Ledger | None, booking: Booking | None, *, signed: bool
+    file: SpecFile, ledger: Ledger | None, booking: Booking | None, *, signed: bool, unused: int
 ) -> Origin:
     """What the report says of the spec, and of the ledger after this release."""
     standing = None
@@ -370,7 +376,7 @@ def _origin(
             releases=sum(spend.used for spend in spends), in_spec=file.spec.ledger is not None,
         )  # fmt: skip
     name = file.path.name if file.path is not None else "spec.yaml"
-    return Origin(file.text(), name, signed, standing)
+    return Origin(file.text(), name, signed, standing, unused)
 
 
 def _refuse_unfit(spec: Spec, table: Table) -> None:

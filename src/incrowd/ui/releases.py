@@ -91,6 +91,7 @@ def publish(
         return EMPTY if release.empty or release.nearly_empty else DONE
     for line in results.published(release):
         print(line)
+    results.print_protection(certificate)
     for name in saved:
         print(f"Saved as the table {name}.")
     return EMPTY if release.empty or release.nearly_empty else DONE
@@ -144,6 +145,7 @@ def verify(
     print("The release holds: hash, values, classes and guarantee are as certified.")
     print(f"It satisfies {results.promise(certificate)}")
     print(results.protected(certificate))
+    results.print_protection(certificate)
     print(f"Signed by {signed.public_key}." if signed else "It is not signed.")
     if signed and key is None:
         print("Is that who you trust? --key names who must have signed.")

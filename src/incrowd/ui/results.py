@@ -43,6 +43,44 @@ def protected(certificate: Certificate) -> str:
     return "Protected: one person, of whom one row was used."
 
 
+def print_strength(epsilon: float | None, delta: float | None, members: str = "") -> None:
+    """Print how much a guarantee protects, in the color of a warning where that is little."""
+    from incrowd.privacy.protection import classify_guarantee, describe_attacker
+
+    if epsilon is None or delta is None:
+        return
+    strength = classify_guarantee(epsilon, delta)
+    success = describe_attacker(epsilon, delta, members=members) if members else ""
+    style = "bold red" if strength.is_warning else None
+    text = f"{strength.text} {success}".strip()
+    console().print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def print_protection(certificate: Certificate) -> None:
+    """Print how much a release protects; nothing where nothing is guaranteed."""
+    from incrowd.release.pages import protected_people
+
+    known = certificate.guarantee
+    if certificate.is_private:
+        print_strength(known.epsilon, known.delta, protected_people(certificate))
+
+
+def strength_text(certificate: Certificate) -> str:
+    """Return how much a release protects, in words; empty where nothing can be said."""
+    from incrowd.release.pages import describe_strength, describe_success
+
+    strength = describe_strength(certificate)
+    return "" if strength is None else f"{strength.text} {describe_success(certificate)}"
+
+
+def is_reassuring(certificate: Certificate) -> bool:
+    """Return whether a guarantee may be shown in the color of success."""
+    from incrowd.release.pages import describe_strength
+
+    strength = describe_strength(certificate)
+    return strength is not None and not strength.is_warning
+
+
 def chosen(certificate: Certificate) -> str:
     """What a search has chosen for the one table: how it is drawn, and levels if there are any."""
     known, words = certificate.parameters, ""
@@ -110,6 +148,10 @@ def published(release: Release) -> list[str]:
     if release.booking is not None:
         lines.insert(2, f"Booked in the ledger as {_article(release.booking)}{release.booking}.")
     lines.insert(2, protected(certificate))
+    if release.unused:
+        lines.append(
+            f"For you alone: one row per person was used; {release.unused:,} other rows were not."
+        )
     return [line for line in [*lines, *release.reasons] if line]
 
 
@@ -149,8 +191,8 @@ def _off(certificate: Certificate, found: Evaluation) -> list[str]:
     law = law_of(noise_event(certificate.parameters))
     words = (
         f"The noise in the number of rows of a cell is at most {law.within(0.95)} with probability "
-        f"0.95, and {law.reach} at worst; classes just above {certificate.least} rows tend to be "
-        f"shown too large. Private: {found.suppressed:,} rows are missing, {found.surplus:,} too "
+        f"0.95, and {law.reach} at worst. Counts near the threshold of {certificate.least} are "
+        f"biased upward. Private: {found.suppressed:,} rows are missing, {found.surplus:,} too "
         "many."
     )
     return [words]

@@ -15,6 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from incrowd.errors import IncrowdError
+from incrowd.privacy.protection import Strength, classify_guarantee
 from incrowd.privacy.rounded import rounded
 from incrowd.release.ledger import Ledger
 from incrowd.spec.release import SafeSpec, Slicing
@@ -100,7 +101,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         slices = getattr(release, "slices", ())
         return studio.page(
             "privacy.html", room="privacy", work=work, cards=CARDS, release=release,
-            promise=promise if isinstance(promise, Promised) else None,
+            promise=promise if isinstance(promise, Promised) else None, strength=_strength(promise),
             refused=promise.words if isinstance(promise, Refused) else "",
             waiting=waiting, crowd=_crowd(promise), draws=draws, drawing=drawing,
             books=books, book=_chosen_ledger(work), spending=spending, booking=booking,
@@ -251,6 +252,12 @@ def _digits(value: float | None) -> str:
     if value is None:
         return ""
     return "without bounds" if math.isinf(value) else rounded("epsilon", value, 4)
+
+
+def _strength(promise: Promised | Refused | None) -> Strength | None:
+    if not isinstance(promise, Promised) or promise.epsilon is None or promise.delta is None:
+        return None
+    return classify_guarantee(promise.epsilon, promise.delta)
 
 
 def _crowd(promise: Promised | Refused | None) -> Crowd | None:

@@ -17,7 +17,7 @@ from incrowd.privacy.events import from_dict, words
 from incrowd.release.verify import read_certificate
 from incrowd.spec.model import Confirmable, PersonId
 from incrowd.tasks.check import Finding, foreseen
-from incrowd.ui.results import promise
+from incrowd.ui.results import is_reassuring, promise, strength_text
 from incrowd.ui.studio.archive import pack_release
 from incrowd.ui.studio.desk import Desk
 from incrowd.ui.studio.hands import Job
@@ -186,6 +186,7 @@ def _result(job: Job) -> dict[str, Any]:
     certificate = read_certificate(job.output)
     return {
         "certificate": certificate, "promise": promise(certificate),
+        "reassuring": is_reassuring(certificate), "strength": strength_text(certificate),
         "lines": [plain(line) for line in job.result["lines"][2:]],
         "warnings": [plain(line) for line in job.result["warnings"]],
         "entries": [words(from_dict(event)) for event in certificate.events] if job.booked else [],

@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Route
 from incrowd.errors import IncrowdError
 from incrowd.release.certificate import FILE
 from incrowd.release.verify import read_certificate, verify
-from incrowd.ui.results import promise
+from incrowd.ui.results import is_reassuring, promise, strength_text
 from incrowd.ui.studio.archive import place_below, unpack_release
 from incrowd.ui.studio.desk import Desk
 from incrowd.ui.studio.rooms.data import answer
@@ -32,6 +32,8 @@ class Verdict:
     signed: str | None = None
     rows: int = 0
     seeded: bool = False
+    reassuring: bool = False
+    strength: str = ""
 
 
 def routes(studio: Studio) -> list[BaseRoute]:
@@ -132,6 +134,8 @@ def judged(folder: str, key: str | None) -> Verdict:
         signed.public_key if signed else None,
         sum(table.release.rows for table in certificate.tables),
         certificate.randomness != "system",
+        is_reassuring(certificate),
+        strength_text(certificate),
     )  # fmt: skip
 
 
