@@ -105,7 +105,7 @@ def test_a_raised_budget_is_confirmed_and_stays_on_record(tmp_path: Path) -> Non
 
 
 def test_a_further_release_of_a_sample_is_asked_as_one(tmp_path: Path) -> None:
-    book = ledger(tmp_path / "table.ledger")
+    book = ledger(tmp_path / "table.ledger", delta=1e-2)
     event = ic.Sampled(ic.SafeRelease(20, 0.1), 0.1)
     book.book([event])
     assert book.match_sampling(ic.SafeRelease(20, 0.1)) == event
