@@ -107,11 +107,11 @@ def test_a_raised_budget_is_confirmed_and_stays_on_record(tmp_path: Path) -> Non
 def test_a_further_release_of_a_sample_is_asked_as_one(tmp_path: Path) -> None:
     book = ledger(tmp_path / "table.ledger")
     event = ic.Sampled(ic.SafeRelease(20, 0.1), 0.1)
-    book.book([event])
+    certified = Guarantee(ic.Accountant(event).epsilon(delta=1e-6), 1e-6)
+    book.book([event], guarantee=certified)
     assert book.match_sampling(ic.SafeRelease(20, 0.1)) == event
     asked = ("--k", "20", "--beta", "0.1", "--delta", "1e-6", "--json")
     shown = json.loads(run("ledger", "show", str(book.path), *asked))
-    certified = Guarantee(ic.Accountant(event).epsilon(delta=1e-6), 1e-6)
     assert shown["with_one_more"] == vars(book.total([book.charge_of([event], certified)]))
     book.book([ic.SafeRelease(20, 0.1)])  # from here on nothing is amplified
     assert book.match_sampling(ic.SafeRelease(20, 0.1)) == ic.SafeRelease(20, 0.1)

@@ -2,8 +2,9 @@
 
 Every event of a composition works on the whole table with randomness of its own: each safe
 release draws a fresh sample. (Two releases from one sample do not compose; the first
-version of the paper claimed it, the second took it back.) An event may depend on the
-results of earlier ones.
+version of the paper claimed it, the second took it back.) What an event asks of the table may
+depend on the results of earlier ones; the event itself, its parameters, may not, except as
+:mod:`incrowd.privacy.filter` allows.
 """
 
 from __future__ import annotations
