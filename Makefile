@@ -30,7 +30,7 @@ studio: $(VENV)/.studio ## Set up, and open the studio on a sample table
 	@mkdir -p build/studio
 	@$(BIN)/incrowd studio --folder build/studio --sample voters
 
-papers: $(VENV)/.run ## Compute the tables and figures of both papers again (two minutes)
+papers: $(VENV)/.papers ## Compute the tables and figures of both papers again (two minutes)
 	@$(BIN)/incrowd reproduce all -o build/papers
 
 docs: $(VENV)/.docs ## Set up, and build the site into build/docs/html (a minute): its snippets are run
@@ -112,17 +112,22 @@ $(VENV)/.studio: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[studio]'
 	@touch $@ $(VENV)/.run
 
+$(VENV)/.papers: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "== Installing incrowd with what draws figures"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[papers]'
+	@touch $@ $(VENV)/.run
+
 $(VENV)/.docs: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "== Installing incrowd with what its site needs"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs,pandas,studio,utility]'
-	@touch $@ $(VENV)/.run $(VENV)/.studio
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs,pandas,papers,studio,utility]'
+	@touch $@ $(VENV)/.run $(VENV)/.studio $(VENV)/.papers
 
 $(VENV)/.test: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "== Installing incrowd with what its tests need"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '.[test]'
 	@# pycanon pins old versions of everything; it runs with ours
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps pycanon==1.3.6
-	@touch $@ $(VENV)/.run $(VENV)/.studio $(VENV)/.docs
+	@touch $@ $(VENV)/.run $(VENV)/.studio $(VENV)/.papers $(VENV)/.docs
 
 # Tests of Spark need Java 17 or later, where Spark itself looks for it
 java:

@@ -108,14 +108,13 @@ def side_by_side(
     return best
 
 
-def show(best: dict[str, tuple[float, float, int]], unit: str) -> None:
-    """Print the ways side by side, the last one's time over the first one's below."""
+def show(best: dict[str, tuple[float, float, int]], unit: str, base: str, ours: str) -> None:
+    """Print the ways side by side, and below the time of ``ours`` over that of ``base``."""
     for way, (seconds, memory, answer) in best.items():
         print(f"{way:24}{seconds:8.2f} s{memory:8.2f} GB{answer:14,} {unit}")
-    first, *_, last = best.values()
-    print(f"ratio {last[0] / first[0]:.2f}")
+    print(f"{ours} / {base}: {best[ours][0] / best[base][0]:.2f}")
 
 
 if __name__ == "__main__":
     ways: dict[str, Way] = {"bare Polars group-by": bare, "Incrowd count": ours}
-    show(side_by_side(__file__, ways, 100_000_000), "distinct tuples")
+    show(side_by_side(__file__, ways, 100_000_000), "distinct tuples", *ways)

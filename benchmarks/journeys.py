@@ -221,6 +221,8 @@ class Walk:
         if knows(self.program, "confirm"):
             # Its status is 1 where lists of values are left, which is no failure.
             command("confirm", [self.program, "confirm", "spec.yaml", "--all"], self.folder)
+            if self.load("spec.yaml").get("confirm"):  # the unit, which older versions do not ask
+                command("confirm", [self.program, "confirm", "spec.yaml", "--unit"], self.folder)
             left = [n for n, c in self.load("spec.yaml")["columns"].items() if c.get("confirm")]
             values = [part for name in left for part in ("--values-are-public", str(name))]
             if values:

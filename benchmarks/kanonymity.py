@@ -5,7 +5,8 @@
 
 DATA is a folder with the Adult table in ARX's form: a ``;``-separated table with a header, and
 ``<table>_hierarchy_<column>.csv`` for each column. Each peer has an environment of its own under
-FOLDER, kept for the next run. Every way runs in a process of its own, in turn.
+FOLDER, kept for the next run. Every way runs in a process of its own, in turn; those
+of the peers have no Incrowd, so that this file imports it where it is used.
 The seconds are those of reading the file and anonymizing it. ``incrowd publish`` also measures,
 certifies and writes a whole release; the peers write nothing. Importing is timed apart. Memory is
 the peak of the largest process of the way. The loss is the mean of (a - 1) / (m - 1) over rows and
@@ -35,8 +36,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
-
-from incrowd.spec.build import Declared
 
 ENVS = Path(__file__).resolve().parent.parent / "build" / "bench-envs"
 FOUR = ["sex", "age", "race", "marital-status"]
@@ -85,6 +84,7 @@ def anonymize(job: Job, api: Any) -> Answer:
     from incrowd.engine.source import open_table
     from incrowd.measure.evaluation import by_labels
     from incrowd.privacy.randomness import SystemRandomness
+    from incrowd.spec.build import Declared
     from incrowd.spec.model import Column
     from incrowd.spec.release import KAnonymitySpec
 

@@ -145,7 +145,9 @@ def heat(census: Subject) -> Figure:
     spec = census.spec.changed(("columns", census.left_out), {"role": "drop"})
     wide = publish(census.table, spec)
     narrow = publish(census.table, spec.changed(("release", "slices"), 3))
-    one: Any = evaluate(census.table, wide.folder / "data.parquet", spec).utility.associations
+    useful = evaluate(census.table, wide, spec).utility
+    assert useful is not None  # of one table
+    one: Any = useful.associations
     many: Any = narrow.evaluation.associations
     names = list(dict.fromkeys(name for pair in many for name in (pair.first, pair.second)))
     error = [np.mean([abs(p.original - p.released) for p in pairs]) for pairs in (one, many)]

@@ -99,11 +99,8 @@ def kept(subject: Subject, setting: str, epsilon: float, number: int) -> None:
         f"{rows:10,.0f}"
     )
     if subject.target is not None:
-        found = [
-            evaluate(subject.table, one.data, spec, target=subject.target).utility.accuracy
-            for one in made[:5]
-        ]
-        told = [one for one in found if one is not None]
+        found = [evaluate(subject.table, x.data, spec, target=subject.target) for x in made[:5]]
+        told = [x.utility.accuracy for x in found if x.utility and x.utility.accuracy]
         line += f"{np.mean([one.released for one in told]):8.1%}"
         line += f" (original {told[0].original:.1%}, guessing {told[0].majority:.1%})"
     print(line, flush=True)
@@ -116,11 +113,8 @@ def associations(subject: Subject, name: str, number: int, **changes: Any) -> No
     errors, strong, largest = [], [], []
     for _ in range(number):
         made = publish(narrow.table, spec)
-        pairs: Any = (
-            made.evaluation.associations
-            if made.certificate.slices is not None
-            else evaluate(narrow.table, made.folder / "data.parquet", spec).utility.associations
-        )
+        found = evaluate(narrow.table, made, spec)
+        pairs: Any = found.utility.associations if found.utility else found.associations
         off = {pair: abs(pair.original - pair.released) for pair in pairs}
         errors.append(np.mean(list(off.values())))
         strong.append(np.mean([error for pair, error in off.items() if pair.original > STRONG]))

@@ -51,7 +51,7 @@ autodoc_type_aliases = {
     name: name.rsplit(".", 1)[-1]
     for name in (
         "npt.ArrayLike", "Floats", "Steps", "Members", "Step", "Progress", "Event", "CountsEvent",
-        "Definition", "Ed25519PrivateKey",
+        "Definition", "Ed25519PrivateKey", "SpecSource",
     )
 }  # fmt: skip
 autodoc_preserve_defaults = True

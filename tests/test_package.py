@@ -126,6 +126,7 @@ def test_each_extra_that_is_missing_is_named(environment: Environment, tmp_path:
         "postgres": ["init", "postgresql://user@localhost/base#people", "-o", "new.yaml"],
         "statistics": ["init", "t.sav", "-o", "new.yaml"],
         "utility": ["evaluate", *compared, "--target", "y"],
+        "papers": ["reproduce", "all", "-o", "papers"],
     }
     assert set(commands) | {"pandas"} | FOR_DEVELOPERS >= set(EXTRAS)  # who gives pandas has it
     asked = json.dumps(list(commands.values()))
@@ -134,6 +135,7 @@ def test_each_extra_that_is_missing_is_named(environment: Environment, tmp_path:
     for (extra, _), (status, said) in zip(commands.items(), ends, strict=True):
         assert status == 2, (extra, said)
         assert re.fullmatch(rf"incrowd: .*: pip install 'incrowd\[{extra}\]'\.\n", said), said
+    assert not (tmp_path / "papers").exists()
     seen = environment.run("incrowd", "doctor", "--json", cwd=tmp_path)
     found = json.loads(seen.stdout)
     assert (seen.returncode, found["works"], found["problems"]) == (0, True, [])

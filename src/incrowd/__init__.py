@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from incrowd.tasks.attack import attack
     from incrowd.tasks.audit import audit
     from incrowd.tasks.check import check
+    from incrowd.tasks.confirm import confirm
     from incrowd.tasks.draft.draft import draft
     from incrowd.tasks.evaluate import evaluate, information_loss
     from incrowd.tasks.expect import expect
@@ -58,6 +59,7 @@ _HOMES = {
     "tasks.attack": ("attack",),
     "tasks.audit": ("audit",),
     "tasks.check": ("check",),
+    "tasks.confirm": ("confirm",),
     "tasks.draft.draft": ("draft",),
     "tasks.evaluate": ("evaluate", "information_loss"),
     "tasks.expect": ("expect",),
@@ -107,6 +109,7 @@ __all__ = [
     "audit",
     "beta",
     "check",
+    "confirm",
     "crowd_size",
     "delta",
     "delta_sampling",

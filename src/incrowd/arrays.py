@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ Places: TypeAlias = npt.NDArray[np.int64]  # where in another array
 Members: TypeAlias = npt.NDArray[np.int64]  # the class of each row or tuple
 Steps: TypeAlias = npt.NDArray[np.int64]  # values on a grid
 Words: TypeAlias = npt.NDArray[np.uint64]  # random bits
-Units: TypeAlias = npt.NDArray[np.unsignedinteger[Any]]  # the bytes or halves of a text
 
 Step: TypeAlias = Callable[[str], None]  # hears of each step before it is taken
 Progress: TypeAlias = Callable[[int, int], None]  # hears how much is done, of how much

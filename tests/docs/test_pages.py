@@ -6,6 +6,9 @@ import json
 import re
 from pathlib import Path
 
+import polars as pl
+import pytest
+
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -29,3 +32,30 @@ def test_notebooks_are_kept_without_outputs() -> None:
         code = [cell for cell in cells if cell["cell_type"] == "code"]
         assert code
         assert not any(cell["outputs"] or cell["execution_count"] for cell in code), file.name
+
+
+def test_the_code_for_test_data_takes_numbers_dates_and_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release shows numbers as numbers, and one of counted rows has a column of counts."""
+    page = (DOCS / "howto" / "testdata.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```\{python\}\n(.*?)```", page, re.S)
+    labels = {
+        "age": [61, 44, None],
+        "weight": ["[20.5, 60)", "[60, 100]", "*"],
+        "seen": ["2021-03", "2021", None],
+        "zip": ["48***", "4****", "*"],
+        "count": [2, 1, 3],
+    }
+    (tmp_path / "release").mkdir()
+    pl.DataFrame(labels).write_parquet(tmp_path / "release" / "data.parquet")
+    monkeypatch.chdir(tmp_path)
+    known: dict[str, object] = {}
+    exec(code, known)
+    made = known["made"]
+    assert isinstance(made, pl.DataFrame)
+    assert made["age"].to_list() == [61, 61, 44, None, None, None]
+    assert "count" not in made.columns
+    assert all(re.fullmatch(r"48\d{3}", text) for text in made["zip"][:2])
+    assert all(20.5 <= float(text) <= 60 for text in made["weight"][:2])
+    assert made["seen"].to_list()[:3] == ["2021-03", "2021-03", "2021"]

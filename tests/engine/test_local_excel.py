@@ -73,7 +73,7 @@ def test_mixed_columns_are_text_and_lose_nothing(tmp_path: Path) -> None:
     table = open_table(workbook(tmp_path, Data=[head, *rows]))
     assert values(table) == {
         "a": ["2.5", "39", "x"],
-        "b": ["2020-02-29", "2020-02-29 12:30:00", "unknown"],
+        "b": ["2020-02-29", "2020-02-29T12:30:00", "unknown"],
         "c": ["1", "2.5", "true"],
         "d": ["2020-02-29", "7", "x"],
     }

@@ -237,3 +237,13 @@ def test_a_missing_column_is_named(make_table: MakeTable) -> None:
     table = make_table({"a": ["x"]})
     with pytest.raises(TableError, match="has no column 'b'"):
         list(table.tallies(["b"]))
+
+
+def test_rows_per_id_are_counted_over_the_whole_table(make_table: MakeTable) -> None:
+    """Of ids however they are written; rows without one do not count."""
+    table = make_table({"id": ["7", "7.0", " 7", "a", "b", "b", "", None, "c", "d"]})
+    found = table.count_rows_per_id("id")
+    assert (found.ids, found.median, found.largest, found.repeats) == (5, 1, 3, True)
+    one_each = make_table({"id": [1, 2, 3]}).count_rows_per_id("id")
+    assert (one_each.ids, one_each.largest, one_each.repeats) == (3, 1, False)
+    assert make_table({"id": [None, "x"]}).head(0).count_rows_per_id("id").ids == 0

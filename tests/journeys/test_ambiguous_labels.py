@@ -164,11 +164,11 @@ def test_check_names_them_and_who_could_be_misled(
     tmp_path: Path, release: str, kind: str, words: str
 ) -> None:
     file = written(tmp_path, release)
-    (found,) = _about_labels(check(file, open_table(people())))
+    (found,) = _about_labels(check(open_table(people()), file))
     assert found.kind == kind
     assert "'11' is 3 values at level 1 and all 12 at level 2" in found.message
     assert words in found.message
-    assert not _about_labels(check(written(tmp_path, release, PLAIN), open_table(people())))
+    assert not _about_labels(check(open_table(people()), written(tmp_path, release, PLAIN)))
 
 
 def _about_labels(found: list[Finding]) -> list[Finding]:

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.cli import run
-from support.releases import files
 
 from incrowd.codes.hierarchy import HierarchyError
 from incrowd.codes.values import BLANKS, canonical
@@ -25,7 +24,6 @@ from incrowd.spec.model import Column
 from incrowd.tasks.check import check
 from incrowd.tasks.publish import publish
 
-OLD = Path(__file__).parents[1] / "old_booleans"
 WRITTEN = {"True": ("True", "TRUE", "true", " True\t"), "False": ("False", "FALSE", "false")}
 
 
@@ -121,7 +119,7 @@ def test_one_draft_publishes_csv_parquet_and_pandas_alike(tmp_path: Path) -> Non
         "shouted": frame.select(pl.all().cast(pl.String).str.to_uppercase()),
     }.items():
         file = load(tmp_path / "spec.yaml")
-        found = check(file, open_table(table))
+        found = check(open_table(table), file)
         assert all(one.kind == "note" and one.message.startswith("expect: ") for one in found)
         release = publish(table, file, output=tmp_path / name)
         assert verify(tmp_path / name) == []
@@ -134,16 +132,4 @@ def test_one_draft_publishes_csv_parquet_and_pandas_alike(tmp_path: Path) -> Non
 def test_a_boolean_in_a_spec_meets_one_in_text() -> None:
     file = parse("columns: {x: {role: quasi, hierarchy: {flat: {values: [true, false]}}}}")
     for values in (["True", "False"], [True, False], ["TRUE", "false"]):
-        assert check(file, local_engine().from_columns({"x": values})) == []
-
-
-@pytest.mark.parametrize("name", [folder.name for folder in sorted(OLD.iterdir())])
-def test_a_release_from_before_still_holds(name: str) -> None:
-    """Made when the capitals of True and TRUE were kept, in the data and in the scheme.
-
-    'both' lists True as well as true; 'open' has no list of values.
-    """
-    folder = OLD / name
-    assert verify(folder) == []
-    assert b"True" in (folder / "data.csv").read_bytes()
-    assert "scheme/age.csv" in files(folder)
+        assert check(local_engine().from_columns({"x": values}), file) == []

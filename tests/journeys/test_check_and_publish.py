@@ -46,7 +46,7 @@ def test_weak_promises_are_called_so(
         return
     table = pl.DataFrame({"x": ["a", "b"] * 400})
     file = taken({"columns": {"x": FLAT}, "release": release})
-    said = [finding.message for finding in check(file, open_table(table))]
+    said = [finding.message for finding in check(open_table(table), file)]
     warned = publish(table, file, output=tmp_path / "out").warnings
     for part in words:
         assert any(part in message for message in said)
@@ -106,7 +106,7 @@ def test_what_check_calls_wrong_is_refused_and_not_booked(
     TABLE.write_parquet(tmp_path / "t.parquet")
     (tmp_path / "spec.json").write_text(json.dumps(spec))
     file = load(tmp_path / "spec.json")
-    assert any(finding.kind == "wrong" for finding in check(file))
+    assert any(finding.kind == "wrong" for finding in check(None, file))
     book = Ledger(tmp_path / "ledger")
     book.set_budget(epsilon=2, delta=1e-6)
     with pytest.raises(IncrowdError) as refused:
@@ -122,7 +122,7 @@ def test_what_publishing_does_not_mind_is_not_called_wrong(tmp_path: Path) -> No
     odd = {"role": "sensitive", "hierarchy": {"flat": {"values": ["P"]}}}
     columns = {"x": FLAT, "gone": {"role": "drop"}, "s": odd}
     file = taken({"columns": columns, "release": {"method": "k-anonymity", "k": 5}})
-    findings = check(file, open_table(table))
+    findings = check(open_table(table), file)
     assert [finding for finding in findings if finding.kind == "wrong"] == []
     assert {finding.column for finding in findings if finding.kind == "doubtful"} == {"s"}
     publish(table, file, output=tmp_path / "out")

@@ -9,15 +9,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
-from support.fuzzed import case
+from support.fuzzed import IDS, case
 
 from incrowd.errors import IncrowdError
 from incrowd.methods.safe import method as safely
 from incrowd.privacy.events import Coin, Event, GeometricCounts, OneOf, SafeRelease
 from incrowd.privacy.split import Split
 from incrowd.release.ledger import Ledger
-from incrowd.release.verify import verify
+from incrowd.release.verify import read_certificate, verify
 from incrowd.spec.release import SafeSpec
 from incrowd.tasks.publish import publish
 
@@ -52,11 +53,29 @@ def ends_well(number: int, folder: Path) -> bool:
         assert {path.name for path in folder.iterdir()} <= {"ledger"}
         return False
     assert verify(folder / "out") == [], f"case {number}"
+    assert_no_ids(number, folder / "out")
     assert spends == (ledger is not None)
     page = (folder / "out.curator" / "report.html").read_text(encoding="utf-8")
     assert "could not be drawn" not in page, f"case {number}"
     assert "attacks could not be made" not in page, f"case {number}"
     return True
+
+
+def assert_no_ids(number: int, out: Path) -> None:
+    """No column of ids is published, and no scheme or certificate holds one of enough letters."""
+    frame, _ = case(number)
+    for name in set(IDS) & set(frame.columns):
+        held = {str(value) for value in frame.get_column(name)}
+        if name in ("patient", "respondent") and len(held) < 20:
+            continue  # which may be categories
+        for table in read_certificate(out).tables:
+            assert name not in table.scheme, f"case {number}: '{name}' is published"
+        for path in out.glob("*.json"):
+            text = path.read_text(encoding="utf-8")
+            assert not any(len(one) > 5 and f'"{one}"' in text for one in held), f"case {number}"
+        for path in (*out.glob("*.parquet"), *out.glob("*.csv")):
+            data = pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path)
+            assert name not in data.columns, f"case {number}: '{name}' is published"
 
 
 @pytest.mark.parametrize("start", range(0, WHOLE, BATCH))
@@ -96,5 +115,7 @@ def test_many_more_without_the_accountant(
         folder.mkdir()
         refused = refusal(number, folder, None)
         assert bool(refused) != (folder / "out").exists(), f"case {number}"
+        if not refused:
+            assert_no_ids(number, folder / "out")
         made += not refused
     assert made > BATCH

@@ -45,7 +45,7 @@ def test_markup_in_names_and_values_is_text(tmp_path: Path) -> None:
     table = pl.DataFrame({EVIL: ["p", "q"] * 10, "x": [EVIL] * 10 + ["b"] * 10})
     release = {"method": "k-anonymity", "k": 2}
     done = publish(table, {"columns": columns, "release": release}, output=tmp_path / "out")
-    assert EVIL in done.certificate.guarantee.statement
+    assert EVIL in done.certificate.guarantee.text
     shown = done._repr_html_()
     assert "<img" not in shown
     assert "&lt;img src=x" in shown

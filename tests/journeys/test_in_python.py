@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 from support.releases import files, spec
 
 import incrowd as ic
+from incrowd.engine.source import open_table
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.tasks.publish import publish
 
@@ -82,3 +85,60 @@ def test_errors_name_the_column(hierarchy: dict[str, object]) -> None:
     }
     with pytest.raises(ic.IncrowdError, match="the one"):
         ic.publish(table, {"columns": columns, "release": {"epsilon": 1, "delta": 1e-6}})
+
+
+@pytest.mark.parametrize("task", [ic.check, ic.expect, ic.publish])
+def test_the_table_comes_before_the_spec(
+    voters: pl.DataFrame, tmp_path: Path, task: Callable[..., Any]
+) -> None:
+    """Swapped, they are refused by a message that says so, whatever either is given as."""
+    file = spec()
+    task(voters.head(50), file)
+    voters.head(50).write_csv(tmp_path / "voters.csv")
+    (tmp_path / "spec.yaml").write_text(file.text(), encoding="utf-8")
+    tables = [voters.head(50), voters.to_pandas(), tmp_path / "voters.csv", open_table(voters)]
+    specs = [file, tmp_path / "spec.yaml", str(tmp_path / "spec.yaml"), ic.draft(voters.head(50))]
+    for table in tables:
+        for wrong in specs:
+            with pytest.raises(ic.ParameterError, match=r"'spec'.*table comes first"):
+                task(wrong, table)
+    with pytest.raises(ic.ParameterError, match=r"'spec'.*table comes first"):
+        task("spec.yaml", None)
+
+
+@pytest.mark.parametrize("task", [ic.evaluate, ic.attack])
+def test_the_spec_comes_last(voters: pl.DataFrame, task: Callable[..., Any]) -> None:
+    with pytest.raises(ic.ParameterError, match=r"'spec'.*table comes first"):
+        task(spec(), voters, voters)
+
+
+def test_a_draft_is_published_once_it_is_confirmed(voters: pl.DataFrame) -> None:
+    table = voters.select("sex", "race", "birth_year")
+    draft = ic.draft(table)
+    for unconfirmed in (draft, ic.confirm(draft, ["sex", ("race", "role")])):
+        with pytest.raises(ic.IncrowdError, match="confirm"):
+            ic.publish(table, unconfirmed)
+    step = ic.confirm(draft, ["sex", ("race", "role")])
+    assert "sex" not in step.spec.unconfirmed
+    assert "role" not in step.spec.unconfirmed["race"]
+    assert set(step.spec.unconfirmed["race"]) | {"role"} == set(
+        ic.confirm(draft, []).spec.unconfirmed["race"]
+    )
+    every = ic.confirm(step, all=True)
+    assert not every.spec.unconfirmed
+    assert ic.publish(table, every).certificate.table.release.rows > 0
+    listed = ic.confirm(draft, ["sex", "race", "birth_year"])
+    assert not listed.spec.unconfirmed
+    assert listed.text() == every.text() == ic.confirm(every, ["sex"]).text()
+
+
+def test_what_cannot_be_confirmed_is_named(voters: pl.DataFrame) -> None:
+    draft = ic.draft(voters.select("sex", "race"))
+    with pytest.raises(ic.IncrowdError, match=r"no column 'rase'.*'race'"):
+        ic.confirm(draft, ["rase"])
+    with pytest.raises(ic.IncrowdError, match=r"'sex'.*'rolle'.*role"):
+        ic.confirm(draft, [("sex", "rolle")])
+    with pytest.raises(ic.IncrowdError, match=r"all=True.*sex.*race"):
+        ic.confirm(draft)
+    with pytest.raises(ic.ParameterError, match="'answers'"):
+        ic.confirm(draft, "sex")

@@ -20,6 +20,7 @@ from support.patients import (
     released,
     shown_rows,
 )
+from support.releases import stated
 
 from incrowd.release.verify import verify
 
@@ -171,7 +172,7 @@ def test_duplicates_are_real_rows(patients: pl.DataFrame, tmp_path: Path) -> Non
     data = read(tmp_path / "out")
     assert set(data.iter_rows()) <= set(real)
     assert len(data) == len(patients)
-    assert "real people's rows" in result.certificate.guarantee.statement
+    assert "Real records" in stated(result.certificate)["known_attacks"]
 
 
 def test_duplicates_are_drawn_anew(patients: pl.DataFrame, tmp_path: Path) -> None:
@@ -188,7 +189,8 @@ def test_starred_rows_are_in_no_class(patients: pl.DataFrame, tmp_path: Path) ->
     assert one.rows == len(patients) > two.rows
     assert (one.classes, one.smallest_class) == (two.classes, two.smallest_class)
     assert stars.evaluation == dropped.evaluation
-    assert "stand for rows that were suppressed" in stars.certificate.guarantee.statement
+    assert "suppressed_rows" in stated(stars.certificate)
+    assert "suppressed_rows" not in stated(dropped.certificate)
 
 
 @pytest.mark.parametrize("suppressed", ["starred", "dropped"])
@@ -218,14 +220,15 @@ def test_the_certificate_says_what_it_is_not(patients: pl.DataFrame, tmp_path: P
     for algorithm in ALGORITHMS:
         result = released(patients.head(200), tmp_path / algorithm, f"k: 5, algorithm: {algorithm}")
         known = result.certificate
-        said = known.guarantee.statement
-        assert "k-anonymous with k = 5" in said
-        assert "NOT differential privacy" in said
-        assert "Known attacks: " in said
+        said = stated(known)
+        assert "5-anonymous" in said["k_anonymity"]
+        assert "NOT differential privacy" in said["not_differential_privacy"]
+        assert "known_attacks" in said
         assert (known.guarantee.epsilon, known.guarantee.delta, known.events) == (None, None, [])
         assert known.kept == KEPT
         assert known.method == known.guarantee.kind == "k-anonymity"
-        assert said.split(":")[0] in (tmp_path / f"{algorithm}.curator" / "report.html").read_text()
+        report = (tmp_path / f"{algorithm}.curator" / "report.html").read_text()
+        assert said["not_differential_privacy"] in report
 
 
 def test_the_unit_is_said_in_words_that_make_sense(tmp_path: Path) -> None:
@@ -234,7 +237,7 @@ def test_the_unit_is_said_in_words_that_make_sense(tmp_path: Path) -> None:
     result = released(table, tmp_path / "out", "k: 5", columns)
     assert result.certificate.table.release.rows == result.evaluation.rows_original == 30
     assert result.certificate.guarantee.unit == "one person"
-    assert "one person is one person's" not in result.certificate.guarantee.statement
+    assert "One row per person" in stated(result.certificate)["unit"]
     assert verify(tmp_path / "out") == []
     assert read(tmp_path / "out").columns == ["x"]
 

@@ -13,7 +13,7 @@ import pytest
 from pyarrow import parquet as pq
 from support.heights import HEIGHT, fresh, heights, noise, spec, table
 from support.noise_law import fits, laplace_law
-from support.releases import forge
+from support.releases import forge, stated
 from support.seam import PinnedRandomness
 
 from incrowd.engine.source import open_table
@@ -89,14 +89,14 @@ def test_the_certificate_says_what_it_is_and_is_not(tmp_path: Path) -> None:
     made = publish(heights(), spec("k: 5, epsilon: 2"), output=tmp_path / "class")
     said = made.certificate.guarantee
     assert said.kind == "(k,epsilon)-anonymity"
-    assert "NOT differential privacy of the table" in said.statement
-    assert "k = 5" in said.statement
-    assert "epsilon = 2.0" in said.statement
-    assert "local differential privacy" not in said.statement
+    sentences = stated(made.certificate)
+    assert "NOT differential privacy" in sentences["not_differential_privacy"]
+    assert "k = 5 and ε = 2.0" in sentences["k_epsilon_anonymity"]
+    assert "local differential privacy" not in said.text
     made = publish(heights(), spec("k: 5, epsilon: 2, bounds: declared"), output=tmp_path / "range")
-    assert "local differential privacy" in made.certificate.guarantee.statement
+    assert "local differential privacy" in stated(made.certificate)["noise_scale"]
     report = (tmp_path / "class.curator" / "report.html").read_text()
-    assert "NOT differential privacy of the table" in report
+    assert sentences["not_differential_privacy"] in report
     assert "links" in report
     with pytest.raises(IncrowdError, match="not differentially private, so a ledger"):
         publish(heights(), spec("k: 5, epsilon: 2"), output=tmp_path / "no", ledger=tmp_path / "l")
@@ -231,7 +231,7 @@ def test_confidence_suppresses_and_reports(tmp_path: Path) -> None:
     assert gone is not None
     assert 0 < gone == 3000 - made.certificate.table.release.rows
     assert made.certificate.table.release.smallest_class >= 20
-    assert "confidence 0.7" in made.certificate.guarantee.statement
+    assert "confidence 0.7" in stated(made.certificate)["confidence"]
     assert verify(tmp_path / "out") == []
 
 
@@ -243,7 +243,7 @@ def test_gaussian_noise(tmp_path: Path) -> None:
     found = noise(made).columns["x"]
     assert found.expected_error is not None
     assert found.measured_error == pytest.approx(found.expected_error, rel=0.1)
-    assert "delta = 1e-05" in made.certificate.guarantee.statement
+    assert "δ = 1e-05" in stated(made.certificate)["noise"]
     assert verify(tmp_path / "out") == []
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from support.cli import command
 
@@ -194,3 +196,20 @@ def test_the_command_says_it_in_one_line(arguments: list[str], part: str) -> Non
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1
     assert part in done.stderr
+
+
+def test_a_refused_table_leaves_no_thread_behind(tmp_path: Path) -> None:
+    """Whatever is refused, no thread of a pool waits for work that never comes."""
+    before = set(threading.enumerate())
+    tables = [
+        pl.DataFrame({"unknown": ["a"]}),  # a column that the spec does not have
+        tmp_path / "absent.csv",
+        pl.DataFrame({"a": ["far"] * 9}),  # nothing but values outside the domain
+    ]
+    declared = {"a": {"role": "quasi", "hierarchy": {"flat": {"values": ["x", "y"]}}}}
+    asked = {"columns": declared, "release": {"epsilon": 1, "delta": 1e-6}}
+    for at, table in enumerate(tables):
+        with pytest.raises(ic.IncrowdError):
+            ic.publish(table, asked, output=tmp_path / f"out{at}")
+        left = [one.name for one in set(threading.enumerate()) - before if one.is_alive()]
+        assert not left

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from support.releases import stated
 from support.seam import PinnedRandomness
 
 from incrowd.errors import IncrowdError
@@ -41,7 +42,7 @@ def test_a_release_by_safe_mondrian(tmp_path: Path) -> None:
     kinds = [event["kind"] for event in result.certificate.events]
     assert kinds == ["selection"] * 3 + ["one of"]
     assert result.certificate.parameters["search_epsilon"] == pytest.approx(0.15)
-    assert "spent epsilon = 0.15" in result.certificate.guarantee.statement
+    assert "ε = 0.15" in stated(result.certificate)["generalization"]
     sizes = result.data.group_by(pl.all()).len()["len"]
     assert sizes.min() >= result.certificate.k
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Callable
 from fractions import Fraction
@@ -11,7 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from support.releases import COLUMNS, files, forge, spec
+from support.releases import COLUMNS, files, forge, spec, stated
 from support.seam import PinnedRandomness
 
 from incrowd.anonymize.lattice import Rollups
@@ -67,20 +66,10 @@ def recertified(folder: Path, **changes: Any) -> None:
 
 def restated(certificate: Certificate, **parameters: float) -> dict[str, Any]:
     """Other parameters, and the statement that goes with them."""
-    said = certificate.guarantee.statement
-    for name, words in (
-        ("k", "at least {:.0f} times"),
-        ("beta", "with probability {!r},"),
-        ("search_epsilon", "spent epsilon = {!r},"),
-    ):
-        if name in parameters:
-            old = words.format(certificate.parameters[name])
-            assert old in said
-            said = said.replace(old, words.format(parameters[name]))
-    return {
-        "parameters": {**certificate.parameters, **parameters},
-        "guarantee": certificate.guarantee.model_copy(update={"statement": said}),
-    }
+    known = {**certificate.parameters, **parameters}
+    changed = certificate.model_copy(update={"parameters": known}).stated()
+    assert changed.guarantee != certificate.guarantee
+    return {"parameters": known, "guarantee": changed.guarantee}
 
 
 def test_a_searched_release_holds_together(good: Path) -> None:
@@ -96,7 +85,7 @@ def test_a_searched_release_holds_together(good: Path) -> None:
     assert certificate.guarantee.epsilon == 1.0
     assert certificate.guarantee.delta == 1e-6
     assert Accountant([selection, choice]).delta(epsilon=1.0) <= 1e-6
-    assert "chosen from the table" in certificate.guarantee.statement
+    assert "search (ε = 0.05," in stated(certificate)["generalization"]
     data = pl.read_csv(good / "data.csv", infer_schema=False)
     sizes = data.group_by(data.columns).len()["len"]
     assert sizes.min() >= int(k)  # type: ignore[operator]
@@ -163,16 +152,9 @@ def search_last(certificate: Certificate) -> dict[str, Any]:
 def fixed_scheme(certificate: Certificate) -> dict[str, Any]:
     """The words for a scheme that does not depend on the table."""
     known = {name: x for name, x in certificate.parameters.items() if name != "search_epsilon"}
-    said = re.sub(
-        r"by a scheme that was chosen .* which is included",
-        "by a scheme that does not depend on the table",
-        certificate.guarantee.statement,
-    )
-    assert said != certificate.guarantee.statement
-    return {
-        "parameters": known,
-        "guarantee": certificate.guarantee.model_copy(update={"statement": said}),
-    }
+    changed = certificate.model_copy(update={"parameters": known}).stated()
+    assert "fixed before" in stated(changed)["generalization"]
+    return {"parameters": known, "guarantee": changed.guarantee}
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ from incrowd.privacy.randomness import realised
 from incrowd.privacy.selection import payable
 from incrowd.privacy.split import Split, paired
 from incrowd.release.ledger import Ledger
-from incrowd.release.statements import Parameters, Told, told
+from incrowd.release.parameters import EventParameters, Parameters, parameters_from_events
 from incrowd.release.verify import verify
 from incrowd.spec.file import parse
 
@@ -204,7 +204,7 @@ def test_slices_of_a_sample_are_amplified_together(
     assert made.certificate.parameters["already_sampled"] == 0.3
     assert ("slices_epsilon" in made.certificate.parameters) == (wanted == CHOSEN)
     assert not any("already_sampled" in table.parameters for table in made.certificate.tables)
-    assert made.certificate.guarantee.statement.count("in the table with probability 0.3") == 1
+    assert made.certificate.guarantee.text.count("with probability 0.3") == 1
     assert verify(tmp_path / "out") == []
     assert Accountant(event).delta(epsilon=1.0) <= 1e-6
     whole = leaves(settled(more.replace(", already_sampled: 0.3", "")).events[-1])[-1]
@@ -223,28 +223,33 @@ EITHER: list[Parameters] = [
 @pytest.mark.parametrize(
     ("events", "expected"),
     [
-        ([ONE], Told({}, [[PLAIN]])),
-        ([ONE, TWO], Told({}, [[PLAIN], [{"k": 12.0, "beta": 0.5}]])),
-        ([*FOUND.events], Told({}, [EITHER])),
-        ([FOUND, FOUND, ONE], Told({}, [EITHER, EITHER, [PLAIN]])),
+        ([ONE], EventParameters({}, [[PLAIN]])),
+        ([ONE, TWO], EventParameters({}, [[PLAIN], [{"k": 12.0, "beta": 0.5}]])),
+        ([*FOUND.events], EventParameters({}, [EITHER])),
+        ([FOUND, FOUND, ONE], EventParameters({}, [EITHER, EITHER, [PLAIN]])),
         (
             [Selection(0.1), Selection(0.000001), ONE, ONE],
-            Told({"slices_epsilon": 0.100001}, [[PLAIN], [PLAIN]]),
+            EventParameters({"slices_epsilon": 0.100001}, [[PLAIN], [PLAIN]]),
         ),
-        ([Selection(0.1), FOUND, FOUND], Told({"slices_epsilon": 0.1}, [EITHER, EITHER])),
-        ([Sampled(ONE, 0.4)], Told({}, [[{**PLAIN, "already_sampled": 0.4}]])),
+        (
+            [Selection(0.1), FOUND, FOUND],
+            EventParameters({"slices_epsilon": 0.1}, [EITHER, EITHER]),
+        ),
+        ([Sampled(ONE, 0.4)], EventParameters({}, [[{**PLAIN, "already_sampled": 0.4}]])),
         (
             [Sampled(FOUND, 0.4)],
-            Told({}, [[{**known, "already_sampled": 0.4} for known in EITHER]]),
+            EventParameters({}, [[{**known, "already_sampled": 0.4} for known in EITHER]]),
         ),
         (
             [Sampled(Composition([Selection(0.1), ONE, ONE]), 0.4)],
-            Told({"slices_epsilon": 0.1, "already_sampled": 0.4}, [[PLAIN], [PLAIN]]),
+            EventParameters({"slices_epsilon": 0.1, "already_sampled": 0.4}, [[PLAIN], [PLAIN]]),
         ),
     ],
 )
-def test_events_tell_the_parameters_of_every_slice(events: list[Event], expected: Told) -> None:
-    assert told(events) == expected
+def test_events_tell_the_parameters_of_every_slice(
+    events: list[Event], expected: EventParameters
+) -> None:
+    assert parameters_from_events(events) == expected
 
 
 @pytest.mark.parametrize(
@@ -278,7 +283,7 @@ def test_events_tell_the_parameters_of_every_slice(events: list[Event], expected
     ],
 )
 def test_other_events_are_not_those_of_slices(events: list[Event]) -> None:
-    assert told(events) is None
+    assert parameters_from_events(events) is None
 
 
 def test_the_largest_rate_for_a_k_is_within_the_budget() -> None:

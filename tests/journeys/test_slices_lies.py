@@ -23,8 +23,8 @@ from incrowd.privacy.events import (
     as_dict,
 )
 from incrowd.release.certificate import Certificate, Promise, Slice, sha256_of
-from incrowd.release.statements import Facts, Parameters
-from incrowd.release.statements.format_2 import statement
+from incrowd.release.parameters import Parameters
+from incrowd.release.statement import Facts, write_statement
 from incrowd.release.verify import verify
 
 
@@ -175,8 +175,8 @@ def sampled_besides(known: Certificate, _: Path) -> dict[str, Any]:
 
 def statement_of_one(known: Certificate, _: Path) -> dict[str, Any]:
     """The words for a single file."""
-    said = statement("safe", Facts(
-        [known.tables[0].parameters], unit=known.guarantee.unit,
+    said = write_statement(Facts(
+        "safe", [known.tables[0].parameters], unit=known.guarantee.unit,
         epsilon=known.guarantee.epsilon, delta=known.guarantee.delta,
     ))  # fmt: skip
     return {"guarantee": known.guarantee.model_copy(update={"statement": said})}
@@ -339,7 +339,7 @@ def test_slices_are_not_k_anonymous_because_a_certificate_says_so(
 ) -> None:
     shutil.copytree(good, tmp_path / "copy")
     said: Parameters = {"k": 5000.0, "algorithm": "ola", "suppressed": "dropped"}
-    words = statement("k-anonymity", Facts([said], unit="one row"))
+    words = write_statement(Facts("k-anonymity", [said], unit="one row"))
     promise = Promise(kind="k-anonymity", statement=words, unit="one row")
     recertified(
         tmp_path / "copy", method="k-anonymity", parameters=said, guarantee=promise, events=[]

@@ -15,8 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
-from support.forged import Pages, Structure, decoded, encoded, field, with_footer, with_pages
-from support.releases import as_format_1, forge
+from support.forged import Structure, field, with_footer
 from support.seam import PinnedRandomness
 from support.sliced import certificate_of, recertified
 
@@ -85,16 +84,14 @@ def test_a_plain_rewrite_holds(folder: Path) -> None:
     [
         ({"write_statistics": True}, "holds statistics"),
         ({"store_schema": True}, "holds key-value metadata"),
-        ({"write_page_index": True}, "an offset index"),
+        ({"write_page_index": True}, "an index of pages"),
         pytest.param(
             {"bloom_filter_options": {"a": True}},
             "Bloom filter",
             marks=can_write("bloom_filter_options"),
         ),
         ({"compression": "snappy"}, "not written as a release writes it"),
-        ({"write_page_checksum": True}, "field 4 of a page"),
-        ({"data_page_version": "2.0"}, "which no release has"),
-        ({"sorting_columns": [pq.SortingColumn(0)]}, "field 4 of a group"),
+        ({"sorting_columns": [pq.SortingColumn(0)]}, "says how its rows are sorted"),
     ],
 )
 def test_nothing_besides_the_rows(folder: Path, options: dict[str, Any], words: str) -> None:
@@ -119,9 +116,6 @@ def footer_of(content: bytes) -> int:
     return len(content) - 8 - int.from_bytes(content[-8:-4], "little")
 
 
-SKIPPED = b"\x50\x2a\x4d\x18\x08\x00\x00\x00ann,34,x"  # a frame that decompression passes over
-
-
 @pytest.mark.parametrize(
     "hide",
     [
@@ -142,23 +136,6 @@ def test_raw_rows_between_the_bytes(folder: Path, hide: Callable[[bytes], bytes]
     path.write_bytes(hide(path.read_bytes()))
     assert b"ann,34,x" in path.read_bytes()
     assert resealed(folder) != []
-
-
-def test_raw_rows_behind_a_compressed_page(folder: Path) -> None:
-    """The page is as long as its header says, and a reader sees the same rows."""
-    from incrowd.engine.local.parquet_bytes import _FoundError, _frame
-
-    content = (folder / "data.parquet").read_bytes()
-    start = content.index(b"\x28\xb5\x2f\xfd")
-    end = start + 1
-    while True:
-        try:
-            _frame(content, start, end)
-            break
-        except _FoundError:
-            end += 1
-    with pytest.raises(_FoundError, match="after a compressed page"):
-        _frame(content[:end] + SKIPPED, start, end + len(SKIPPED))
 
 
 def test_a_value_that_no_row_has(folder: Path) -> None:
@@ -225,13 +202,12 @@ def test_a_small_file_that_claims_to_be_large(folder: Path) -> None:
     assert int(done.stdout) < 100_000, done.stderr  # kilobytes
 
 
-def test_an_old_format_does_not_let_a_large_one_pass(folder: Path) -> None:
+def test_a_file_that_grows_far_beyond_its_size_is_refused(folder: Path) -> None:
     long = pa.array(["x" * 200_000_000])
     pq.write_table(pa.table({"a": long, "b": ["0-9"]}), folder / "data.parquet", **PLAIN)
     data = certificate_of(folder).table.release
     release = data.model_copy(update={"sha256": sha256_of(folder / "data.parquet")})
-    old = as_format_1(certificate_of(folder).model_copy(update={"release": release}))
-    forge(folder, old)
+    recertified(folder, release=release)
     (problem,) = verify(folder)
     assert "would take far more memory than its size tells" in problem
 
@@ -249,7 +225,7 @@ def test_more_rows_than_a_file_can_be_trusted_with(folder: Path) -> None:
     assert "claims more rows" in problem
 
 
-# Fields and pages that a reader passes over -----------------------------------------------------
+# Fields that a reader passes over -----------------------------------------------------
 
 RAW = b"ann,34,x;" * 8
 ONE = "columns: {a: {role: quasi, hierarchy: {flat: {values: [x, y, z]}}}}\nrelease: {k: 20, %s}"
@@ -260,14 +236,13 @@ def narrow(tmp_path: Path) -> Path:
     file = parse(ONE % "beta: 0.5, epsilon: 1, levels: {a: 0}")
     table = people().select("a")
     publish(table, file, output=tmp_path / "narrow", bits=PinnedRandomness(1))
-    assert repacked(tmp_path / "narrow", with_footer, lambda _: None) == []
-    assert repacked(tmp_path / "narrow", with_pages, lambda _: None) == []
+    assert repacked(tmp_path / "narrow", lambda _: None) == []
     return tmp_path / "narrow"
 
 
-def repacked(folder: Path, how: Any, change: Any) -> list[str]:
+def repacked(folder: Path, change: Callable[[Structure], object]) -> list[str]:
     path = folder / "data.parquet"
-    path.write_bytes(how(path.read_bytes(), change))
+    path.write_bytes(with_footer(path.read_bytes(), change))
     return resealed(folder)
 
 
@@ -284,44 +259,18 @@ FOOTERS: dict[str, Callable[[Structure], object]] = {
     "beside the type": lambda f: field(column_of(f), 10)[2].append([15, 8, RAW]),
     "as the length of a text": lambda f: column_of(f).insert(1, [2, 5, 1971 << 1]),
     "as encodings": lambda f: field(chunk_of(f), 2).__setitem__(2, (5, list(RAW))),
-    "as a version": lambda f: field(f, 1).__setitem__(2, 34 << 1),
-    "as the number of a part": lambda f: field(f, 4)[2][1][0].append([7, 4, 34 << 1]),
+    "as a field of its own": lambda f: f.append([12, 8, RAW]),
+    "as metadata of a column": lambda f: chunk_of(f).insert(
+        7, [8, 9, (12, [[[1, 8, b"rows"], [2, 8, RAW]]])]
+    ),
+    "as a size": lambda f: field(field(f, 4)[2][1][0], 2).__setitem__(2, 1971 << 1),
     "as text for a number": lambda f: chunk_of(f).__setitem__(4, [5, 8, RAW]),
 }
 
 
 @pytest.mark.parametrize("where", FOOTERS)
 def test_raw_rows_in_the_footer(narrow: Path, where: str) -> None:
-    assert repacked(narrow, with_footer, FOOTERS[where]) != []
-
-
-def more(pages: Pages, at: int, after: bytes) -> None:
-    header, unpacked = pages[at]
-    pages[at] = (header, unpacked + after)
-
-
-def an_empty_page(pages: Pages) -> None:
-    header, _ = pages[1]
-    again, _ = decoded(encoded(header), 0)
-    field(field(again, 5)[2], 1)[2] = 0
-    pages.append((again, RAW))
-
-
-def sorted_by_rows(pages: Pages) -> None:
-    field(field(pages[0][0], 7)[2], 3)[1:] = [8, RAW]
-
-
-PAGES: dict[str, Callable[[Pages], object]] = {
-    "after the dictionary": lambda pages: more(pages, 0, RAW),
-    "after the values": lambda pages: more(pages, 1, RAW),
-    "in a page without values": an_empty_page,
-    "in the header of a page": sorted_by_rows,
-}
-
-
-@pytest.mark.parametrize("where", PAGES)
-def test_raw_rows_in_the_pages(narrow: Path, where: str) -> None:
-    assert repacked(narrow, with_pages, PAGES[where]) != []
+    assert repacked(narrow, FOOTERS[where]) != []
 
 
 # Cells and files that are taken too loosely -----------------------------------------------------
@@ -395,13 +344,6 @@ def test_a_scheme_is_written_in_one_way(folder: Path, change: Callable[[str], st
     column = known["a"].model_copy(update={"sha256": sha256_of(path)})
     recertified(folder, scheme={**known, "a": column})
     assert any("the scheme of 'a' is not written" in problem for problem in verify(folder))
-
-
-def test_an_old_format_can_be_refused(folder: Path) -> None:
-    old = as_format_1(certificate_of(folder))
-    forge(folder, old)
-    assert verify(folder) == []
-    assert verify(folder, least_format=2) == ["The certificate is of format 1, not 2."]
 
 
 def test_a_certificate_with_very_many_choices_is_refused_at_once(folder: Path) -> None:

@@ -220,7 +220,7 @@ def test_a_frame_of_spark_is_all_it_takes(spark_session: SparkSession, tmp_path:
     assert type(release.data).__module__.startswith("pyspark")
     shown = release.evaluation.rows_released
     assert release.data.count() == shown
-    assert [found.kind for found in check(asked, frame) if found.kind == "wrong"] == []
+    assert [found.kind for found in check(frame, asked) if found.kind == "wrong"] == []
     measured = evaluate(frame, release, asked)
     assert measured.rows_released == shown
     assert measured.rows_original == ROWS

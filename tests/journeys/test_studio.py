@@ -56,7 +56,7 @@ def test_the_sample_table_by_clicks(studio: RunningStudio, chromium: Browser) ->
         room(page, "privacy")
         page.fill("#epsilon", "2")
         page.press("#epsilon", "Tab")
-        page.wait_for_selector("#statement:has-text('epsilon = 2.0')")
+        page.wait_for_selector("#statement:has-text('ε = 2.0')")
         settled(page)
         for name in ROOMS[2:]:
             room(page, name)
@@ -118,6 +118,8 @@ def test_a_file_as_users_bring_it_on_a_phone(
         file = studio.folder / "Patienten 2025.yaml"
         assert load(file).spec.table == "Patienten 2025.csv"
         room(page, "data")
+        page.click("#confirm-unit")
+        page.wait_for_selector("#confirm-unit", state="detached")
         page.click("#confirm-all")
         page.wait_for_selector("#overview:has-text('guessed here is confirmed')")
         left = list(load(file).spec.unconfirmed)  # what is left are ladders
@@ -217,3 +219,67 @@ def test_the_keyboard_alone_suffices(studio: RunningStudio, chromium: Browser) -
         page.keyboard.press("Enter")
         page.wait_for_selector(".verdict.fine")
     assert verify(studio.folder / "by-keys") == []
+
+
+def test_two_tabs_on_one_spec(studio: RunningStudio, chromium: Browser) -> None:
+    """What one has changed the other shows; a change by a page that is out of date is refused."""
+    rows = "".join(f"{20 + at % 40},{'ab'[at % 2]}\n" for at in range(100))
+    (studio.folder / "tabs.csv").write_text(f"age,town\n{rows}")
+    spec = studio.folder / "tabs.yaml"
+    with visiting(chromium, studio, refusals=True) as first:
+        first.fill("#place", "tabs.csv")
+        first.press("#place", "Enter")
+        first.wait_for_url("**/data")
+        settled(first)
+        second = first.context.new_page()
+        second.goto(first.url)
+        settled(second)
+        first.select_option("#role-0", "drop")
+        first.wait_for_selector("#column-0.role-drop")
+        second.select_option("#role-1", "sensitive")
+        second.wait_for_selector("#problem:has-text('was changed elsewhere')")
+        second.wait_for_selector("#column-0.role-drop")
+        assert second.input_value("#role-1") == "quasi"  # what is shown is what is stored
+        assert load(spec).spec.columns["town"].role == "quasi"
+        assert accessible(second) == []
+        second.select_option("#role-1", "drop")
+        second.wait_for_selector("#column-1.role-drop")
+        assert load(spec).spec.columns["age"].role == "drop"
+        text = spec.read_text().replace("role: drop", "role: identifier", 1)
+        spec.write_text(text)
+        second.reload()
+        second.wait_for_selector("#notice:has-text('was read again')")
+        assert second.input_value("#role-0") == "identifier"
+        assert accessible(second) == []
+        spec.write_text("columns: [")
+        first.reload()
+        first.wait_for_selector("#replace")
+        assert accessible(first) == []
+        assert spec.read_text() == "columns: ["
+        first.click("#replace")
+        first.wait_for_selector("#replace", state="detached")
+        assert load(spec).spec.columns["age"].role == "identifier"
+
+
+def test_a_refused_change_goes_from_the_screen(studio: RunningStudio, chromium: Browser) -> None:
+    with visiting(chromium, studio, refusals=True) as page:
+        page.click("button[value=census]")
+        page.wait_for_url("**/data")
+        settled(page)
+        role = page.input_value("#role-1")
+        page.select_option("#role-1", "noisy")  # which a safe release cannot have
+        page.wait_for_selector("#problem:has-text('noisy')")
+        page.wait_for_function("role => document.getElementById('role-1').value == role", arg=role)
+        room(page, "privacy")
+        stored = page.input_value("#epsilon")
+        page.fill("#epsilon", "-4")
+        page.press("#epsilon", "Enter")
+        page.wait_for_selector("#problem:not(:empty)")
+        page.wait_for_function("it => document.getElementById('epsilon').value == it", arg=stored)
+        page.select_option("#draw", "counts")
+        page.wait_for_selector("#problem:empty", state="attached")
+        settled(page)
+        release = load(studio.folder / "census.yaml").spec.release
+        assert release is not None
+        assert release.budget is not None
+        assert f"{release.budget.epsilon:.12g}" == stored

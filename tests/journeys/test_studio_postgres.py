@@ -27,16 +27,19 @@ def table(postgres: str) -> str:
 
 def test_a_table_that_takes_a_password(studio: RunningStudio, table: str) -> None:
     browser = studio.browser()
-    refused = browser.post("/open", place=table)
+    refused = browser.post(browser.post("/open", place=table).place)
     assert refused.status == 422
     assert "password" in refused.text
     place = table.replace("asked@", "asked:open%20sesame@")
-    work = browser.post("/open", place=place).place.removesuffix("/data")
+    asked = browser.post("/open", place=place).place
+    assert "sesame" not in browser.get(asked).text
+    work = browser.post(asked).place.removesuffix("/data")
     page = browser.until(f"{work}/data", "data-follow", gone=True)
     assert "f: 2,000 rows" in page
     file = studio.folder / "people.yaml"
     assert load(file).spec.table == table
     browser.post(f"{work}/data/confirm")
+    browser.post(f"{work}/data/unit", unit="")
     for column in load(file).spec.unconfirmed:
         entries = ("hierarchy", "other")
         for entry in entries:

@@ -13,8 +13,16 @@ from incrowd.codes.counted import Shown
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.engine.count import count
 from incrowd.engine.source import open_table
-from incrowd.measure.evaluation import covered, invented
-from incrowd.measure.fineness import Selected, _at_most, _distance, _Pieces, _Shown, selected
+from incrowd.measure.evaluation import covered
+from incrowd.measure.fineness import (
+    Selected,
+    _at_most,
+    _distance,
+    _Pieces,
+    _Shown,
+    describe_selection,
+    selected,
+)
 from incrowd.methods.safe.scheme import SIDE_BY_SIDE
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.spec.build import Declared
@@ -52,7 +60,8 @@ def looked_at(original: pl.DataFrame, released: pl.DataFrame) -> list[Selected]:
     axes = whole.axes
     points, _, covers = covered(whole, axes, shown)
     found = selected(whole.names, points, whole.frequencies.counts, covers, shown.frequencies)
-    assert bool(found) == bool(invented(whole, shown, covered(whole, axes, shown)))
+    points, _, covers = covered(whole, axes, shown)
+    assert bool(found) == bool(describe_selection(whole, shown, points, covers))
     return found
 
 
@@ -201,4 +210,5 @@ def test_local_recoding_of_classes_is_looked_at_too(tmp_path: Path) -> None:
     whole = count(open_table(people()), Declared(parse(SPEC).spec.columns))
     axes = whole.axes
     nothing = Shown(((), ()), empty)
-    assert invented(whole, nothing, covered(whole, axes, nothing)) == ()
+    points, _, covers = covered(whole, axes, nothing)
+    assert describe_selection(whole, nothing, points, covers) == ()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from incrowd.methods import registry
-from incrowd.release.statements import format_2
+from incrowd.release import parameters
 from incrowd.spec import release
 
 
 def test_every_method_has_a_spec_a_maker_and_words() -> None:
-    assert set(release.METHODS) == set(registry.METHODS) == set(format_2.METHODS)
+    assert set(release.METHODS) == set(registry.METHODS) == set(parameters.METHODS)

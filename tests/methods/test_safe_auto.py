@@ -218,11 +218,11 @@ def test_a_stated_size_decides_what_a_choice_spends(size: int | None, spent: flo
     assert (f"{spent:g} of epsilon goes into each choice" in said) is (spent > 0.05)
 
 
-def test_a_size_that_is_public_is_counted_before_it_decides(tmp_path: Path) -> None:
+def test_a_size_that_is_public_decides_nothing(tmp_path: Path) -> None:
     table = sample("voters", rows=1500)
     file = taken({**parse(SPECS["voters"]).document, "size": "public"})
     known = publish(table, file, output=tmp_path / "out").certificate
-    assert known.parameters["search_epsilon"] == 0.2
+    assert known.parameters["search_epsilon"] == 0.05
     assert verify(tmp_path / "out") == []
 
 

@@ -8,10 +8,17 @@ from fractions import Fraction
 from typing import Any
 
 import mpmath
+import numpy as np
 import pytest
 
+from incrowd.arrays import Bools, Counts
 from incrowd.errors import ParameterError, UnsolvableError
 from incrowd.privacy import noise
+from incrowd.privacy.counts import gaussian_noise
+from incrowd.privacy.events import GaussianCounts
+from incrowd.privacy.randomness import SeededRandomness
+from incrowd.privacy.rounded import as_written
+from incrowd.privacy.split_counts import counted
 
 DIGITS = 60
 
@@ -130,3 +137,70 @@ def test_what_cannot_be_done_is_refused() -> None:
         noise.sigma_for(2**40, epsilon=1.0, delta=1e-6)
     with pytest.raises(UnsolvableError, match="coarser precision"):
         noise.sigma_for(1, epsilon=1e-12, delta=1e-15)
+
+
+# Far from 0, where 64 bits do not hold a square -------------------------------------------------
+
+
+class Spy:
+    """Proposals that are prescribed, and what the coins that keep or reject them are asked."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, proposals: list[int]) -> None:
+        self.proposals = proposals
+        self.rests: list[int] = []
+        self.wholes: list[int] = []
+        monkeypatch.setattr(noise, "laplace", self._laplace)
+        monkeypatch.setattr(noise, "with_exp", self._with_exp)
+        monkeypatch.setattr(noise, "_all_exp", self._all_exp)
+
+    def _laplace(self, t: Counts, s: int, bits: object) -> Counts:
+        return np.array(self.proposals, dtype=np.int64)
+
+    def _with_exp(self, u: Counts, t: Counts, bits: object) -> Bools:
+        assert ((u >= 0) & (u < t)).all()
+        self.rests = u.tolist()
+        return np.ones(len(u), dtype=bool)
+
+    def _all_exp(self, whole: Counts, bits: object) -> Bools:
+        self.wholes = whole.tolist()
+        return np.ones(len(whole), dtype=bool)
+
+
+@pytest.mark.parametrize("sigma", [1, 3, 2**20, 2**26 - 1, 2**26])
+def test_what_is_kept_is_exact_however_far_out(sigma: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond 46 sigma of the widest noise a square of 64 bits is negative: all would be kept."""
+    proposals = [sign * (m * sigma + 1) for m in (0, 1, 39, 40, 45, 47, 60, 99) for sign in (-1, 1)]
+    spy = Spy(monkeypatch, proposals)
+    kept = noise.gaussian(np.full(len(proposals), sigma, dtype=np.int64), SeededRandomness(1))
+    exact = [divmod((abs(y) - sigma) ** 2, 2 * sigma**2) for y in proposals]
+    assert list(zip(spy.wholes, spy.rests, strict=True)) == exact
+    assert kept.tolist() == proposals
+
+
+@pytest.mark.parametrize(
+    "variance", ["0.001", "0.05", "1", "46.1", "46.123", "35000.001", "999999.999", "1000000"]
+)
+def test_every_variance_of_an_event_can_be_drawn(
+    variance: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is settled, booked and accounted must not be refused when it is drawn."""
+    event = GaussianCounts(1, float(variance))
+    exact = Fraction(variance)
+    assert noise.gaussian_of(exact, 200, SeededRandomness(1)).var() < 4 * event.variance + 1
+    a, b = exact.numerator, exact.denominator
+    t = math.isqrt(a // b) + 1
+    proposals = [sign * (m * t + 1) for m in (0, 1, 3, 59, 60, 70) for sign in (-1, 1)]
+    spy = Spy(monkeypatch, proposals)
+    noise.gaussian_of(exact, len(proposals), SeededRandomness(1))
+    true = [divmod((abs(y) * b * t - a) ** 2, 2 * a * b * t * t) for y in proposals]
+    assert list(zip(spy.wholes, spy.rests, strict=True)) == true
+
+
+@pytest.mark.parametrize("tables", [3, 16, 200])
+@pytest.mark.parametrize("epsilon", [0.01, 0.3, 2.0])
+def test_every_variance_that_is_settled_can_be_drawn(epsilon: float, tables: int) -> None:
+    event = counted(epsilon=epsilon, delta=1e-6, tables=tables).event
+    if isinstance(event, GaussianCounts):
+        assert (
+            len(gaussian_noise(50, as_written(event.variance), event.r, SeededRandomness(1))) == 50
+        )

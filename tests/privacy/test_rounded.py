@@ -75,7 +75,9 @@ def test_a_guarantee_costs_no_less_than_randomised_response() -> None:
         epsilon, own = 10 ** draw.uniform(-6, 2.9), draw.choice([0.0, 1e-300, 1e-9, 0.3])
         x = draw.choice([0.0, epsilon * draw.random(), epsilon * (1 - 10 ** draw.uniform(-16, -1))])
         found = of_guarantee(epsilon, own).present(np.array([x]))[0]
-        exact = randomised_response(mp(x), epsilon, own)
+        exact = max(  # as the float, and as the decimal that it is written as
+            randomised_response(mp(x), reading, own) for reading in (epsilon, mp(repr(epsilon)))
+        )
         assert exact <= found <= exact * (1 + mp("1e-12")), (epsilon, own, x)
 
 

@@ -224,7 +224,7 @@ def test_other_values_are_not_texts_to_be_read() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{}", "says nothing; give 'nulls', 'thousands', 'decimal', 'sign' or 'dates'"),
+        ("{}", "says nothing; give 'nulls', 'thousands', 'decimal', 'exponents', 'sign'"),
         ("{thousands: ',', decimal: ','}", "'thousands' and 'decimal' must differ"),
         ("{thousands: .}", "'decimal' is '.' if not given"),
         ("{dates: day-month-year, sign: '%'}", "a column holds numbers or dates"),
@@ -401,11 +401,11 @@ def test_counts_are_of_what_is_meant(tmp_path: Path, quick: None, settled_once: 
 
 def test_check_says_of_both_the_same() -> None:
     raw, usual = people()
-    found = [str(one) for one in check(parse(READ + SAFE), raw)]
-    assert found == [str(one) for one in check(parse(PLAIN + SAFE), usual)]
+    found = [str(one) for one in check(raw, parse(READ + SAFE))]
+    assert found == [str(one) for one in check(usual, parse(PLAIN + SAFE))]
     assert f"ill: {ROWS // 4} rows are null, which is a value of its own" in found
     # without being told, it says what it cannot read
-    lost = [one for one in check(parse(PLAIN), raw) if "outside" in str(one)]
+    lost = [one for one in check(raw, parse(PLAIN)) if "outside" in str(one)]
     assert [one.column for one in lost] == ["wage", "born", "ill"]
 
 
@@ -416,6 +416,7 @@ def test_evaluate_measures_both_the_same(quick: None) -> None:
     second = evaluate(usual, release, parse(PLAIN))
     assert (first.loss_by_column, first.losses) == (second.loss_by_column, second.losses)
     assert (first.rows_original, first.suppressed) == (second.rows_original, second.suppressed)
+    assert first.utility is not None
     assert max(first.utility.distance_by_column.values()) < 0.01
 
 
@@ -423,8 +424,11 @@ def test_evaluate_reads_what_was_held_out_in_the_same_way(quick: None) -> None:
     """Wages tell the illness here; read as other texts, they would tell nothing."""
     raw, usual = people()
     release = released(raw, None, "k: 5", columns=READ)
-    first = evaluate(raw, release, parse(READ), target="ill", holdout=raw).utility.accuracy
-    second = evaluate(usual, release, parse(PLAIN), target="ill", holdout=usual).utility.accuracy
+    read = evaluate(raw, release, parse(READ), target="ill", holdout=raw).utility
+    plain = evaluate(usual, release, parse(PLAIN), target="ill", holdout=usual).utility
+    assert read is not None
+    assert plain is not None
+    first, second = read.accuracy, plain.accuracy
     assert first is not None
     assert second is not None
     assert (first.original, first.released) == (second.original, second.released)

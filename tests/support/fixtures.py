@@ -59,7 +59,6 @@ def unattacked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(publish_task, "attack_own", lambda *_: Attacked((), 0, 0))
         monkeypatch.setattr(outcome, "useful", partial(useful, asked=20))
         monkeypatch.setattr(publish_task, "classified", lambda *_: None)
-        monkeypatch.setattr(publish_task, "prepared", lambda *_: None)
 
 
 class Remembering(Accountant):

@@ -1,11 +1,9 @@
-"""Parquet files taken apart and put together again with something more in them."""
+"""Parquet files whose footer was taken apart and put together again with something more in it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-
-import pyarrow as pa
 
 Field = list[Any]  # number, type, value
 Structure = list[Field]
@@ -90,45 +88,10 @@ def field(structure: Structure, number: int) -> Field:
     return next(one for one in structure if one[0] == number)
 
 
-def with_footer(content: bytes, change: Callable[[Structure], None]) -> bytes:
+def with_footer(content: bytes, change: Callable[[Structure], object]) -> bytes:
     """A file whose footer was changed."""
     start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     footer, _ = decoded(content, start)
     change(footer)
     made = encoded(footer)
     return content[:start] + made + len(made).to_bytes(4, "little") + content[-4:]
-
-
-Pages = list[tuple[Structure, bytes]]  # headers, and what is in the pages, unpacked
-
-
-def with_pages(content: bytes, change: Callable[[Pages], None]) -> bytes:
-    """A file of one column in one part, whose pages were changed; sizes and places fit again."""
-    start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
-    at, pages = 4, []
-    while at < start:
-        header, at = decoded(content, at)
-        size = field(header, 3)[2] >> 1
-        unpacked = pa.decompress(
-            content[at : at + size], field(header, 2)[2] >> 1, "zstd", asbytes=True
-        )
-        pages.append((header, unpacked))
-        at += size
-    change(pages)
-    body, unpacked_size, places = b"PAR1", 0, []
-    for header, unpacked in pages:
-        packed = pa.compress(unpacked, "zstd", asbytes=True)
-        field(header, 2)[2], field(header, 3)[2] = len(unpacked) << 1, len(packed) << 1
-        places.append(len(body))
-        body += encoded(header) + packed
-        unpacked_size += len(encoded(header)) + len(unpacked)
-    footer, _ = decoded(content, start)
-    group = field(footer, 4)[2][1][0]
-    data = field(field(group, 1)[2][1][0], 3)[2]
-    field(data, 6)[2], field(data, 7)[2] = unpacked_size << 1, (len(body) - 4) << 1
-    field(group, 2)[2], field(group, 6)[2] = unpacked_size << 1, (len(body) - 4) << 1
-    if len(places) > 1:
-        field(data, 9)[2] = places[1] << 1
-        field(field(data, 13)[2][1][1], 3)[2] = (len(places) - 1) << 1
-    made = encoded(footer)
-    return body + made + len(made).to_bytes(4, "little") + b"PAR1"

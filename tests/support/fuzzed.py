@@ -73,6 +73,33 @@ def _column(draw: random.Random, rows: int) -> tuple[pl.Series, Any]:
     return series, hierarchy
 
 
+IDS = ("patient", "idcode", "hhid", "mrn", "nhs_number", "subject_id", "respondent")
+
+
+def _ids(draw: random.Random, rows: int) -> pl.Series:
+    """Ids of one of several forms; a person has one row, or several, or one has very many."""
+    people = max(draw.choice([rows, rows // 2, rows // 8]), 1)
+    whose = [draw.randrange(people) for _ in range(rows)]
+    if draw.random() < 0.3:
+        whose = [0 if draw.random() < 0.5 else person for person in whose]
+    form = draw.choice(["P{0:05}", "{0:08x}-0000-4000-8000-{0:012x}", "P-{0:04}", "{0:09}", None])
+    if form is None:
+        return pl.Series([10_000 + person for person in whose], dtype=pl.Int64)
+    return pl.Series([form.format(person) for person in whose], dtype=pl.String)
+
+
+def _with_ids(draw: random.Random, frame: pl.DataFrame, whole: dict[str, Any]) -> pl.DataFrame:
+    """The table with a column of ids, in any role, and perhaps the unit."""
+    name = draw.choice(IDS)
+    role = draw.choices(["identifier", "drop", "quasi", "sensitive"], [14, 4, 1, 1])[0]
+    whole["columns"][name] = {"role": role}
+    if role in ("quasi", "sensitive"):
+        whole["columns"][name]["hierarchy"] = "flat"
+    elif draw.random() < 0.6:
+        whole["unit"] = {"id": name}
+    return frame.with_columns(_ids(draw, frame.height).alias(name))
+
+
 def _safe(draw: random.Random, names: list[str]) -> dict[str, Any]:
     release: dict[str, Any] = {"epsilon": draw.choice([0.5, 1, 3]), "delta": 1e-6}
     scheme = draw.choice([None, None, "fixed", "search", "mondrian"])
@@ -140,7 +167,14 @@ def case(number: int) -> tuple[pl.DataFrame, dict[str, Any]]:
     whole: dict[str, Any] = {"columns": spec, "release": _release(draw, shown, noisy)}
     if draw.random() < 0.15:
         person = draw.choice(names)
+        spec[person] = {"role": "identifier"}  # or the spec is refused
         whole["unit"] = (
             {"id": person, "without_id": "drop"} if draw.random() < 0.7 else {"id": person}
         )
-    return pl.DataFrame(columns), whole
+    frame = pl.DataFrame(columns)
+    more = random.Random(-1 - number)  # so that the cases themselves stay what they were
+    if more.random() < 0.4 and not wide:
+        frame = _with_ids(more, frame, whole)
+    if more.random() < 0.3:
+        whole["size"] = "public"
+    return frame, whole

@@ -19,7 +19,7 @@ def spec(release: str, x: str = HEIGHT, more: str = "") -> SpecFile:
     return parse(
         "columns:\n"
         "  group: {role: quasi, hierarchy: {groups: {all: [a, b, c, d]}}}\n"
-        "  person: {role: sensitive}\n"
+        "  person: {role: sensitive, allow: [id]}\n"
         f"  x: {x}\n{more}"
         f"release: {{method: k-epsilon, {release}}}\n"
     )

@@ -15,9 +15,8 @@ import polars as pl
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from incrowd.release.beside import pages
 from incrowd.release.certificate import Certificate
-from incrowd.release.readme import readme
+from incrowd.release.pages import make_pages
 from incrowd.spec.file import parse
 from incrowd.tasks.publish import Release, publish
 
@@ -106,8 +105,12 @@ def rewritten(folder: Path, certificate: Certificate) -> None:
     """A certificate and its page, stated and sealed by somebody who knows the code."""
     sealed = certificate.stated().sealed()
     (folder / "certificate.json").write_bytes(sealed.canonical())
-    for name, page in pages(sealed).items():
+    for name, page in make_pages(sealed).items():
         (folder / name).write_bytes(page)
+
+
+def readme(certificate: Certificate) -> str:
+    return make_pages(certificate)["README.md"].decode()
 
 
 def page_of(folder: Path) -> str:
@@ -119,7 +122,7 @@ def patterns(form: str) -> list[re.Pattern[str]]:
     column = {"level": 0, "labels": form, "rule": {"flat": {}}}
     certificate = Certificate.model_validate(
         {
-            "format": 4, "incrowd": "0.1.0", "method": "k-anonymity", "date": "2026-01-01",
+            "format": 1, "incrowd": "0.1.0", "method": "k-anonymity", "date": "2026-01-01",
             "guarantee": {"kind": "k-anonymity", "unit": "one row"}, "parameters": {"k": 5.0},
             "events": [], "scheme": {"x": column}, "randomness": "system",
             "release": {

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from jinja2 import TemplateError
 
 from incrowd.codes.values import reading_order
 from incrowd.errors import IncrowdError
@@ -15,8 +16,8 @@ from incrowd.methods.safe.auto import decided, drawn
 from incrowd.methods.safe.scheme import Scheme
 from incrowd.privacy.events import SafeRelease
 from incrowd.privacy.split import Split
-from incrowd.release.beside import pages
 from incrowd.release.certificate import FILE, PAGE, README, Certificate
+from incrowd.release.pages import make_pages
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, parse
 from incrowd.spec.release import SafeSpec
@@ -73,22 +74,15 @@ def forge(folder: Path, certificate: Certificate) -> None:
     Where there are no words for what it claims, the pages stay as they were.
     """
     (folder / FILE).write_bytes(certificate.canonical())
-    with suppress(IncrowdError, LookupError, ValueError, ArithmeticError):
-        made = pages(certificate)
+    with suppress(IncrowdError, LookupError, ValueError, ArithmeticError, TemplateError):
+        made = make_pages(certificate)
         for name in (README, PAGE):
-            (folder / name).unlink(missing_ok=True)
-            if name in made:
-                (folder / name).write_bytes(made[name])
+            (folder / name).write_bytes(made[name])
 
 
-def as_format_1(certificate: Certificate) -> Certificate:
-    """A certificate as if it were of format 1, which knows no forms of labels and no rehearsals."""
-    scheme = {
-        name: column.model_copy(update={"labels": None})
-        for name, column in certificate.table.scheme.items()
-    }
-    update = {"format": None, "scheme": scheme, "rehearsal": None}
-    return certificate.model_copy(update=update).stated().sealed()
+def stated(certificate: Certificate) -> dict[str, str]:
+    """The sentences of a statement, by their keys."""
+    return {sentence.key: sentence.text for sentence in certificate.guarantee.statement}
 
 
 def in_order(frame: pl.DataFrame) -> pl.DataFrame:

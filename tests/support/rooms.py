@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import re
 import socket
 import threading
 import time
@@ -16,7 +17,8 @@ from urllib.parse import urlencode, urlsplit
 import uvicorn
 
 from incrowd.ui.studio.hands import Hands
-from incrowd.ui.studio.safety import Doors
+from incrowd.ui.studio.limits import make_config
+from incrowd.ui.studio.safety import Sessions
 from incrowd.ui.studio.server import Studio, make
 
 
@@ -32,11 +34,18 @@ class Here(Hands):
         return found
 
 
+def shown_version(page: str, otherwise: str = "") -> str:
+    """The version of the spec that a page carries."""
+    found = re.search(r'name="version" value="(\w+)"', page)
+    return found[1] if found else otherwise
+
+
 class Browser:
     """What a browser keeps: a cookie, and where it is."""
 
     def __init__(self, port: int, token: str) -> None:
         self.host, self.cookie, self.address = f"127.0.0.1:{port}", "", ""
+        self.version = ""  # of the spec, as the page shows it
         self.get(f"/?token={token}")
         self.room = self.address.rpartition("/")[0]
 
@@ -45,8 +54,8 @@ class Browser:
         return self._asked("GET", path, None, status)
 
     def post(self, path: str, status: int = 200, **form: str) -> str:
-        """The page that a form leads to."""
-        return self._asked("POST", path, urlencode(form), status)
+        """The page that a form leads to; it is sent from the page that was seen last."""
+        return self._asked("POST", path, urlencode({"version": self.version, **form}), status)
 
     def _asked(self, method: str, path: str, body: str | None, status: int) -> str:
         connection = http.client.HTTPConnection(self.host, timeout=60)
@@ -62,34 +71,33 @@ class Browser:
             parts = urlsplit(leads)
             return self.get(parts.path + (f"?{parts.query}" if parts.query else ""), status)
         assert answer.status == status, text
-        self.address = path
+        self.address, self.version = path, shown_version(text, self.version)
         return text
 
 
 @contextmanager
 def studio(home: Path, **begin: Any) -> Iterator[Browser]:
     """A studio of a folder, and a browser that has come in by its link."""
-    with served(home, **begin) as (port, token):
-        yield Browser(port, token)
+    with served(home, **begin) as (port, sessions):
+        yield Browser(port, sessions.token)
 
 
 @contextmanager
-def served(home: Path, **begin: Any) -> Iterator[tuple[int, str]]:
-    """A studio of a folder: its port, and the token that lets a browser in."""
+def served(home: Path, **begin: Any) -> Iterator[tuple[int, Sessions]]:
+    """A studio of a folder: its port, and the sessions that let a browser in."""
     listens = socket.socket()
     listens.bind(("127.0.0.1", 0))
     port = listens.getsockname()[1]
-    doors, opened = Doors(), Studio(home, **begin)
+    sessions, opened = Sessions(), Studio(home, **begin)
     opened.hands = Here()
-    app = make(opened, doors, [f"127.0.0.1:{port}"])
-    config = uvicorn.Config(app, log_level="error", access_log=False, ws="none", lifespan="on")
-    server = uvicorn.Server(config)
+    app = make(opened, sessions, [f"127.0.0.1:{port}"])
+    server = uvicorn.Server(make_config(app))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listens]})
     thread.start()
     try:
         while not server.started:
             time.sleep(0.01)
-        yield port, doors.token
+        yield port, sessions
     finally:
         server.should_exit = True
         thread.join()

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlencode
@@ -39,7 +39,7 @@ class Browser:
 
     host: str
     cookie: str = ""
-    extra: dict[str, str] = field(default_factory=dict)
+    version: str = ""  # of the spec, as the page that was seen last shows it
 
     def ask(
         self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None
@@ -54,9 +54,14 @@ class Browser:
             )  # fmt: skip
             got = connection.getresponse()
             text = got.read().decode("utf-8", "replace")
-            return Answer(got.status, text, {k.lower(): v for k, v in got.getheaders()})
+            answer = Answer(got.status, text, {k.lower(): v for k, v in got.getheaders()})
         finally:
             connection.close()
+        found = re.search(r'name="version" value="(\w+)"', text)
+        self.version = found[1] if found else self.version
+        if got.status == 303 and answer.place.startswith("/desk/"):
+            self.ask("GET", answer.place)  # the page that it leads to
+        return answer
 
     def get(self, path: str) -> Answer:
         """A page."""
@@ -65,14 +70,16 @@ class Browser:
     def post(self, path: str, **fields: str) -> Answer:
         """What a form sends."""
         kind = {"Content-Type": "application/x-www-form-urlencoded"}
-        return self.ask("POST", path, urlencode(fields), kind)
+        return self.ask("POST", path, urlencode({"version": self.version, **fields}), kind)
 
     def opened(self, path: Path) -> str:
         """Upload a file; the address of the work."""
         with path.open("rb") as file:
             answer = self.ask("PUT", f"/upload?{urlencode({'name': path.name})}", file.read())
         assert answer.status == 200, answer.text
-        return answer.text.split('"')[3].removesuffix("/data")
+        place = answer.text.split('"')[3]
+        self.get(place)
+        return place.removesuffix("/data")
 
     def until(self, path: str, words: str, *, gone: bool = False) -> str:
         """A page when some words stand on it, or stand there no longer."""
@@ -86,11 +93,26 @@ class Browser:
 class RunningStudio:
     """The command ``incrowd studio`` in a process of its own."""
 
-    def __init__(self, folder: Path, state: Path, *more: str) -> None:
+    def __init__(
+        self, folder: Path, state: Path, *more: str, browser: Path | None = None,
+        files: int | None = None,
+    ) -> None:  # fmt: skip
+        """Start it.
+
+        Args:
+            folder: Of the project.
+            state: Folder of what the user's programs remember.
+            more: Arguments.
+            browser: A program that it opens as the browser; none if it is not given.
+            files: How many files it may have open.
+        """
         self.folder, self._lines = folder, list[str]()
+        opens = [] if browser else ["--no-browser"]
+        limit = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh"] if files else []
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "incrowd", "studio", "--no-browser", "-f", str(folder), *more],
-            env=os.environ | {"XDG_STATE_HOME": str(state)},
+            [*limit, sys.executable, "-m", "incrowd", "studio", *opens, "-f", str(folder), *more],
+            env=os.environ | {"XDG_STATE_HOME": str(state), "XDG_RUNTIME_DIR": str(state),
+                              "BROWSER": str(browser or "")},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1,
         )  # fmt: skip
         self._thread = threading.Thread(target=self._listen, daemon=True)
@@ -125,6 +147,13 @@ class RunningStudio:
         end = time.monotonic() + WAIT
         while self.link() == link and time.monotonic() < end:
             time.sleep(0.01)
+
+    def until(self, words: str) -> None:
+        """Wait until some words are printed."""
+        end = time.monotonic() + WAIT
+        while words not in self.said and time.monotonic() < end:
+            time.sleep(0.01)
+        assert words in self.said, self.said
 
     def browser(self) -> Browser:
         """A new browser that came in by the link."""

@@ -32,14 +32,25 @@ def chromium() -> Iterator[Browser]:
 
 
 @contextmanager
-def visiting(browser: Browser, studio: RunningStudio, **settings: Any) -> Iterator[Page]:
-    """A page of a new user; at the end nothing was loaded from elsewhere, nothing complained."""
+def visiting(
+    browser: Browser, studio: RunningStudio, *, refusals: bool = False, **settings: Any
+) -> Iterator[Page]:
+    """A page of a new user; at the end nothing was loaded from elsewhere, nothing complained.
+
+    With ``refusals`` the console may note that the studio has refused a change.
+    """
     link, wrong = studio.link(), list[str]()
     host = urlsplit(link).netloc
     context = browser.new_context(**settings)
     context.set_default_timeout(60_000)
     context.on("request", lambda one: _same(one.url, host, wrong))
-    context.on("console", lambda one: wrong.append(one.text) if one.type == "error" else None)
+
+    def note(text: str, kind: str) -> None:
+        refused = refusals and ("status of 409" in text or "status of 422" in text)
+        if kind == "error" and not refused:
+            wrong.append(text)
+
+    context.on("console", lambda one: note(one.text, one.type))
     context.on("weberror", lambda one: wrong.append(str(one.error)))
     page = context.new_page()
     page.goto(link)

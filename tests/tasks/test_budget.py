@@ -85,7 +85,7 @@ def test_several_events_are_one_release(tmp_path: Path) -> None:
 
 
 def test_the_unit_is_that_of_the_spec() -> None:
-    columns = "columns: {a: {role: quasi, hierarchy: flat}}"
+    columns = "columns: {a: {role: identifier}}"
     assert unit_of(parse(columns).spec) == ONE_ROW
     assert unit_of(parse(f"unit: {{id: a}}\n{columns}").spec) == unit_of_id("a")
 

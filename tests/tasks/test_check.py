@@ -36,7 +36,7 @@ def test_check_lists_everything_at_once() -> None:
         release: {method: safe, epsilon: 1, delta: 1.0e-6, levels: {age: 7}}
         """
     )
-    said = [(finding.kind, str(finding)) for finding in check(file, table)]
+    said = [(finding.kind, str(finding)) for finding in check(table, file)]
     assert said == [
         ("wrong", "sexx: is in the table but has no role in the spec. Did you mean 'sex'?"),
         ("wrong", "sex: is in the spec but not in the table. Did you mean 'sexx'?"),
@@ -64,23 +64,23 @@ def test_check_lists_everything_at_once() -> None:
 def test_a_column_wholly_outside_its_domain_is_wrong() -> None:
     table = local_engine().from_columns({"x": ["1", "2", None]})
     file = parse("columns: {x: {role: quasi, hierarchy: {flat: {values: [a]}}}}")
-    assert [finding.kind for finding in check(file, table)] == ["wrong", "note"]
+    assert [finding.kind for finding in check(table, file)] == ["wrong", "note"]
 
 
 def test_check_counts_people() -> None:
     table = local_engine().from_columns({"id": ["1", "1.0 ", "2", None], "x": ["a"] * 4})
     file = parse("unit: {id: id}\ncolumns: {id: {role: identifier}, x: {role: drop}}")
-    said = [str(finding) for finding in check(file, table)]
+    said = [str(finding) for finding in check(table, file)]
     assert said == [
         "id: 1 rows have no id. Give them one, or leave them out: unit: {id: id, without_id: drop}",
-        "id: 2 people in 4 rows",
+        "id: 2 people in 4 rows; rows per person: median 1.5, largest 2",
     ]
 
 
 def test_a_hierarchy_that_cannot_be_built_is_a_finding(tmp_path: Path) -> None:
     (tmp_path / "h.csv").write_text("a;x\na;y\n")
     (tmp_path / "spec.yaml").write_text("columns: {c: {role: quasi, hierarchy: {csv: h.csv}}}")
-    (finding,) = check(load(tmp_path / "spec.yaml"), local_engine().from_columns({"c": ["a"]}))
+    (finding,) = check(local_engine().from_columns({"c": ["a"]}), load(tmp_path / "spec.yaml"))
     assert finding.kind == "wrong"
     assert "The value 'a' is in the hierarchy twice" in finding.message
 
@@ -106,8 +106,8 @@ def test_a_noisy_column_needs_a_precision() -> None:
     columns = "columns: {a: {role: noisy}, b: {role: quasi, hierarchy: flat}}"
     spec = f"{columns}\nrelease: {{method: k-epsilon, k: 2, epsilon: 1}}"
     table = local_engine().from_columns({"a": [1.5, 2.0], "b": ["x", "y"]})
-    wrong = [one for one in check(parse(spec), table) if one.kind == "wrong"]
+    wrong = [one for one in check(table, parse(spec)) if one.kind == "wrong"]
     assert [one.column for one in wrong] == ["a"]
     assert "holds 1.5, which is no whole number" in wrong[0].message
     sure = spec.replace("role: noisy", "role: noisy, precision: 0.5")
-    assert [one for one in check(parse(sure), table) if one.kind == "wrong"] == []
+    assert [one for one in check(table, parse(sure)) if one.kind == "wrong"] == []

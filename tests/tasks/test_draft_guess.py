@@ -7,6 +7,7 @@ import uuid
 import pytest
 from support.drafts import entry, guessed, kind, outside
 
+from incrowd.engine.table import RowsPerId
 from incrowd.spec.file import parse
 from incrowd.spec.model import PersonId
 from incrowd.tasks.draft.draft import Draft
@@ -29,6 +30,7 @@ FIFTY = [*STATES.split(), *(f"New {one}" for one in STATES.split()[:10])]
 )
 def test_an_id_that_repeats_says_whose_rows_they_are(name: str) -> None:
     made = guess(name, [f"P{at:03}" for at in range(50)], 150)
+    made = made.with_counts(RowsPerId(50, 3, 3), 150)
     assert (made.role, made.repeats) == ("identifier", True)
     file = parse(Draft("t.csv", (made,)).yaml())
     assert file.spec.unit == PersonId(id=name)
@@ -44,6 +46,8 @@ def test_an_id_that_repeats_says_whose_rows_they_are(name: str) -> None:
 )
 def test_other_ids_leave_one_row_to_each(name: str, values: list[str], rows: int) -> None:
     made = guess(name, values, rows)
+    if made.identifies is not None:
+        made = made.with_counts(RowsPerId(len(values), 1, -(-rows // len(values))), rows)
     assert not made.repeats
     assert parse(Draft("t.csv", (made,)).yaml()).spec.unit == "one row per person"
 
@@ -67,7 +71,8 @@ def test_uuids_are_identifiers_however_often_they_occur() -> None:
 def test_an_id_that_could_be_a_diagnosis_is_an_id() -> None:
     codes = [f"P{10000 + at}" for at in range(400)]
     assert guess("Patient-ID", codes, 400).role == "identifier"
-    assert guess("code", codes, 400).hierarchy == "{icd: {version: 10}}"
+    assert guess("code", codes, 400).role == "identifier"
+    assert guess("diagnosis", codes, 400).hierarchy == "{icd: {version: 10}}"
 
 
 def test_what_every_row_has_for_itself_is_an_identifier() -> None:

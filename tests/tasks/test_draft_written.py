@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from support.drafts import entry, guessed, intervals, kind, outside
 
 from incrowd.codes.values import canonical
+from incrowd.engine.table import RowsPerId
 from incrowd.spec.file import parse
 from incrowd.spec.written import Written
 from incrowd.tasks.draft.guess import guess
@@ -175,6 +176,7 @@ def test_days_and_months_that_could_be_swapped_are_said(texts: list[str], said: 
 
 def test_what_is_left_out_need_not_be_read() -> None:
     made = guess("person_id", [*(f"P{at}" for at in range(50)), "NA"], 51)
+    made = made.with_counts(RowsPerId(50, 1, 1), 51)
     assert (made.role, made.written, made.confirm) == ("identifier", None, ("role",))
 
 

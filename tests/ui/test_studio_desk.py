@@ -10,7 +10,8 @@ import pytest
 
 from incrowd.errors import IncrowdError
 from incrowd.spec.file import SpecError, load
-from incrowd.ui.studio.desk import Desk, remove_left, title_of
+from incrowd.ui.studio.desk import Desk, remove_left
+from incrowd.ui.studio.title import title_of
 
 CSV = "age,town\n" + "".join(f"{20 + at % 40},{'ab'[at % 2]}\n" for at in range(80))
 

@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,9 @@ def begun(subject: Subject, book: Ledger | None, at: str | None, patch: pytest.M
     if at is not None:
         patch.setenv("INCROWD_PAUSE_AT", at)
     job = Job(Path(subject.path).parent / "out")
-    job.begin(subject, str(job.output), str(book.path) if book is not None else None)
+    if book is not None:
+        subject = replace(subject, text=f"ledger: {book.path.name}\n{subject.text}")
+    job.begin(subject, str(job.output))
     until(lambda: job.ended if at is None else job.step == at)
     return job
 

@@ -45,15 +45,15 @@ class Asked:
 def test_a_second_check_counts_only_what_changed() -> None:
     asked: Any = Asked()
     table = Remembered(asked)
-    first = check(parse(SPEC), table)
+    first = check(table, parse(SPEC))
     assert sorted(asked.log) == [
         ("distinct", ("who",)), ("tallies", ("age",)), ("tallies", ("town",)),
     ]  # fmt: skip
     asked.log.clear()
-    assert check(parse(SPEC), table) == first == check(parse(SPEC), asked._table)
+    assert check(table, parse(SPEC)) == first == check(asked._table, parse(SPEC))
     assert asked.log == []
     changed = SPEC.replace("who: {role: identifier}", "who: {role: quasi, hierarchy: flat}")
-    check(parse(changed), table)
+    check(table, parse(changed))
     assert asked.log == [("tallies", ("who",))]
 
 

@@ -55,6 +55,22 @@ def levels(tmp_path: Path) -> object:
     return release.levels if release is not None else None
 
 
+def test_one_row_of_each_person_is_judged_and_that_is_said(
+    browser: Browser, tmp_path: Path
+) -> None:
+    words = "One row of each person is judged"
+    assert words not in browser.get(f"{browser.room}/explore")
+    pl.DataFrame(
+        {"name": [f"person {i // 2}" for i in range(90)], "age": [i % 16 for i in range(90)],
+         "<b>sex</b>": ["f" if i % 3 else "m" for i in range(90)], "height": [1.5] * 90}
+    ).write_csv(tmp_path / "people.csv")  # fmt: skip
+    (tmp_path / "people.yaml").write_text(f"unit: {{id: name}}\n{SPEC}")
+    with studio(tmp_path, table="people.yaml") as again:
+        page = again.get(f"{again.room}/explore")
+        assert words in page
+        assert "of 45 rows" in page
+
+
 def test_every_scheme_is_a_link_to_its_figures(browser: Browser, tmp_path: Path) -> None:
     page = browser.get(f"{browser.room}/explore")
     found = explored(tmp_path)

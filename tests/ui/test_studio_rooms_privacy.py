@@ -51,7 +51,7 @@ def spec(tmp_path: Path) -> SpecFile:
 def test_the_page_says_what_the_certificate_will(browser: Browser, tmp_path: Path) -> None:
     page = browser.get(f"{browser.room}/privacy")
     known = promised(spec(tmp_path))
-    assert known.statement in html.unescape(page)
+    assert all(sentence.text in html.unescape(page) for sentence in known.statement)
     assert f"<b>{known.crowd:,.0f}</b>" in page
     assert page.count("<use href") == known.crowd
     assert f'aria-label="{known.crowd:.0f} people"' in page
@@ -61,7 +61,7 @@ def test_the_page_says_what_the_certificate_will(browser: Browser, tmp_path: Pat
 
 def test_moving_epsilon_moves_the_crowd_and_the_words(browser: Browser, tmp_path: Path) -> None:
     page = browser.post(f"{browser.room}/privacy/settings", epsilon="0.2", delta="1e-09")
-    assert "epsilon = 0.2 and delta = 1e-09" in page
+    assert "ε = 0.2 and δ = 1e-09" in page
     known = promised(spec(tmp_path))
     assert known.epsilon == 0.2
     assert known.crowd > 60
@@ -85,14 +85,14 @@ def test_what_is_no_setting_is_refused_and_changes_nothing(
 
 def test_methods_are_switched_by_their_cards(browser: Browser, tmp_path: Path) -> None:
     page = browser.post(f"{browser.room}/privacy/method", method="k-anonymity")
-    assert "k-anonymous with k = 5" in page
+    assert "5-anonymous" in page
     assert 'value="k-anonymity" checked' in page
     assert "Share of rows that may be left out" in page
     page = browser.post(f"{browser.room}/privacy/method", method="k-epsilon")
     assert "needs a column with the role" in page
     browser.post(f"{browser.room}/data/role", column="height", role="noisy")
     page = browser.get(f"{browser.room}/privacy")
-    assert "(k,epsilon)-anonymous" in page
+    assert "(k, ε)-anonymous" in page
     page = browser.post(f"{browser.room}/privacy/method", 422, method="safe")
     assert "on the Data page" in page
     assert spec(tmp_path).spec.release.method == "k-epsilon"  # type: ignore[union-attr]

@@ -33,6 +33,17 @@ def test_a_wrong_token_is_refused_and_a_link_works_once(studio: RunningStudio) -
     assert "set-cookie" not in again.headers
 
 
+def test_who_uses_a_link_first_gains_nothing(studio: RunningStudio) -> None:
+    """When the user opens a link that another has used, the other is shut out, and it is said."""
+    link = studio.link()
+    thief = studio.browser()
+    assert thief.get("/").status == 200
+    assert Browser(studio.host).get(link.partition(studio.host)[2]).status == 403
+    assert thief.get("/").status == 403
+    studio.until("was used twice")
+    assert studio.browser().get("/").status == 200
+
+
 def test_a_browser_that_is_in_keeps_its_desk(studio: RunningStudio, browser: Browser) -> None:
     """The next link in the same browser leads to where it is, and is not used up."""
     link = studio.link()
@@ -53,7 +64,7 @@ def test_nothing_leads_to_another_site(browser: Browser, tmp_path: Path, back: s
     path = tmp_path / "led.csv"
     path.write_text("age\n" + "\n".join(map(str, range(20, 60))))
     work = browser.opened(path)
-    answer = browser.ask("POST", f"{work}/undo", "", {"X-Back": back})
+    answer = browser.ask("POST", f"{work}/undo", f"version={browser.version}", {"X-Back": back})
     assert answer.place == f"{work}/data"
     refused = browser.ask("POST", "/open", "place=../x", {"X-Back": back})
     assert "evil" not in refused.text.partition("does not lie")[2]

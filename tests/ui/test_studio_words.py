@@ -30,7 +30,7 @@ TABLE = pl.DataFrame({"who": ["x", "x", None], "age": [1, 2, 3], "town": ["a", "
 
 @pytest.mark.parametrize("unit", ["one row per person", "{id: who}"])
 def test_what_is_wrong_names_a_page_and_no_yaml(unit: str) -> None:
-    found = check(parse(SPEC.format(unit=unit)), TABLE)
+    found = check(TABLE, parse(SPEC.format(unit=unit)))
     listed = shown(found)
     assert any("on the Data page" in one.message for one in listed)
     for one in listed:

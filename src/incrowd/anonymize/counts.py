@@ -8,8 +8,6 @@ without rows are not among the frequencies, and show nothing.
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 
 from incrowd.arrays import Counts
@@ -17,6 +15,7 @@ from incrowd.codes.frequency import Frequencies
 from incrowd.privacy.counts import gaussian_noise, geometric_noise
 from incrowd.privacy.events import GaussianCounts, GeometricCounts
 from incrowd.privacy.randomness import Randomness
+from incrowd.privacy.rounded import as_written
 
 
 def noisy_counts(
@@ -34,5 +33,5 @@ def noisy_counts(
 
 def _noise(cells: int, event: GeometricCounts | GaussianCounts, bits: Randomness) -> Counts:
     if isinstance(event, GeometricCounts):
-        return geometric_noise(cells, Fraction(repr(event.epsilon)), event.r, bits)
-    return gaussian_noise(cells, Fraction(repr(event.variance)), event.r, bits)
+        return geometric_noise(cells, as_written(event.epsilon), event.r, bits)
+    return gaussian_noise(cells, as_written(event.variance), event.r, bits)

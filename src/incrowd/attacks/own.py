@@ -18,6 +18,7 @@ from incrowd.codes.counted import COUNT, Counted, Rows, Shown
 from incrowd.codes.frequency import merged
 from incrowd.engine.count import read_shown
 from incrowd.measure.estimate import CONFIDENCE, Attacked, Estimate
+from incrowd.measure.lost_values import shows_nothing
 from incrowd.release.product import Made, Product
 from incrowd.spec.build import build
 from incrowd.spec.model import KEPT
@@ -53,16 +54,7 @@ def attack_own(made: Made, counted: object) -> Attacked:
 def _attacked(made: Made, counted: object) -> Attacked:
     # The best of many is often good by chance: the intervals of all slices hold together.
     confidence = 1 - (1 - CONFIDENCE) / len(made.products)
-    each = [
-        tried(
-            _scene(product, counted, made),
-            only=QUICK if not any(product.original.levels) else _BY_LEVELS,
-            tries=TRIES,
-            confidence=confidence,
-            rng=np.random.default_rng(0),
-        )
-        for product in made.products
-    ]
+    each = [_quick(product, counted, made, confidence) for product in made.products]
     first = each[0]
     if len(each) == 1:
         return first
@@ -74,6 +66,35 @@ def _attacked(made: Made, counted: object) -> Attacked:
                 best[one.attack] = replace(one, name=f"{one.name} (slice {number})")
     notes = dict.fromkeys(note for found in each for note in found.notes)
     return replace(first, estimates=tuple(best.values()), notes=tuple(notes))
+
+
+def _quick(product: Product, counted: object, made: Made, confidence: float) -> Attacked:
+    """Try the quick attacks on one table.
+
+    A secret of which nothing is shown is not guessed: every guess would be right.
+    """
+    only: tuple[str, ...] = QUICK if not any(product.original.levels) else _BY_LEVELS
+    scene, silent = _scene(product, counted, made), _silent(product)
+    if silent and not scene.secrets:
+        only = tuple(name for name in only if name != "inference")
+    found = tried(
+        scene, only=only, tries=TRIES, confidence=confidence, rng=np.random.default_rng(0)
+    )
+    notes = [f"Nothing is shown of '{name}', so that nothing is inferred of it." for name in silent]
+    return replace(found, notes=(*found.notes, *notes))
+
+
+def _silent(product: Product) -> list[str]:
+    """The secrets of which a table by levels shows nothing."""
+    return [
+        name
+        for name, recoded in product.scheme.items()
+        if recoded.level is not None
+        and (recoded.column.role == "sensitive" or name == product.target)
+        and shows_nothing(
+            recoded.hierarchy, recoded.hierarchy.labels[recoded.level][:1], recoded.level
+        )
+    ]
 
 
 def _scene(product: Product, counted: object, made: Made) -> Scene:
@@ -88,10 +109,12 @@ def _scene(product: Product, counted: object, made: Made) -> Scene:
         if kept:
             return scene_of(*with_kept(product, counted, kept), secrets=kept, drawn=drawn)
     original = product.original.by_values()
+    silent = _silent(product)
     secrets = [
         name
         for name in original.names
-        if product.columns[name].role == "sensitive" or name == product.target
+        if (product.columns[name].role == "sensitive" or name == product.target)
+        and name not in silent
     ]
     wanted = secrets if len(secrets) < len(original.names) else []  # something must be known
     law = None

@@ -22,15 +22,10 @@ from incrowd.codes.values import Spans, number
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """A column laid out on a line. Null and what is outside the domain come last.
-
-    ``mixed`` labels are those of releases before format 4: of two spans of a column, one could
-    have a dash and the other not.
-    """
+    """A column laid out on a line. Null and what is outside the domain come last."""
 
     hierarchy: Hierarchy
     ordered: bool
-    mixed: bool = False
 
     @cached_property
     def positions(self) -> Codes:
@@ -153,14 +148,8 @@ class Axis:
                 texts.append(hierarchy.root)
             else:
                 ends = (hierarchy.values[self._codes[x]] for x in (first, last))
-                texts.append(self._span(*ends))
+                texts.append(self.spans(*ends))
         return texts
-
-    def _span(self, first: str, last: str) -> str:
-        if self.mixed:
-            dash = first.isdecimal() and last.isdecimal()
-            return f"{first}-{last}" if dash else f"{first} to {last}"
-        return self.spans(first, last)
 
     @cached_property
     def spans(self) -> Spans:

@@ -8,12 +8,17 @@ tell where they end. Here a password is taken to be as long as it can be.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote
 
 _SCHEMES = ("postgresql://", "postgres://")
 _SECRET = {"password", "sslpassword"}
 HIDDEN = "***"
+_ENVIRONMENT = {  # what the driver takes where an address says nothing
+    "host": "PGHOST", "hostaddr": "PGHOSTADDR", "port": "PGPORT", "user": "PGUSER",
+    "dbname": "PGDATABASE", "service": "PGSERVICE",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,21 @@ class Address:
         return message
 
 
+@dataclass(frozen=True)
+class Target:
+    """What an address leads to, as the driver understands it; no secrets.
+
+    ``settings`` are the other settings of the connection, which may name files or services.
+    """
+
+    server: str
+    user: str
+    database: str
+    table: str
+    settings: tuple[tuple[str, str], ...]
+    has_password: bool
+
+
 def is_address(source: object) -> bool:
     """Whether a source is the address of a table in PostgreSQL."""
     return isinstance(source, str) and source.startswith(_SCHEMES)
@@ -55,6 +75,62 @@ def without_secrets(source: str) -> str:
         return take_apart(source).shown
     source = re.sub(r"(?<=://)[^:/@]*:.*@", f"{HIDDEN}@", source, flags=re.DOTALL)
     return re.sub(r"(?i)((?:ssl)?password\s*=\s*)('[^']*'|[^\s&]+)", rf"\1{HIDDEN}", source)
+
+
+def find_target(address: str, environment: Mapping[str, str]) -> Target:
+    """Find out whom the driver would contact for an address, without contacting anybody.
+
+    What an address leaves out the driver takes from the environment; what stands in its query
+    overrides what stands before it.
+    """
+    known = take_apart(address)
+    given = _parse_uri(known.uri)
+    for key, name in _ENVIRONMENT.items():
+        if not given.get(key, "").strip(",") and environment.get(name):
+            given[key] = f"{environment[name]} (from {name})"
+    given = {key: value for key, value in given.items() if value.strip(",")}
+    secret = [given.pop(key) for key in list(given) if key.lower() in _SECRET]
+    return Target(
+        server=_describe_server(given), user=given.pop("user", "the one you are logged in as"),
+        database=given.pop("dbname", "the one named like the user"), table=known.table,
+        settings=tuple(
+            (key, value) for key, value in given.items() if key not in ("host", "hostaddr", "port")
+        ),
+        has_password=bool(secret),
+    )  # fmt: skip
+
+
+def _parse_uri(uri: str) -> dict[str, str]:
+    """Parse a URI step by step as the driver does, whatever it looks like to a person."""
+    rest = uri.partition("://")[2]
+    owner = re.match(r"([^@/]*)@", rest)  # a slash ends the search for a user, a '?' does not
+    rest = rest[owner.end() :] if owner else rest
+    user, _, password = (owner[1] if owner else "").partition(":")
+    hosts, ports = [], []
+    while found := re.match(r"(?:\[([^\]]*)\]|([^:/?,]*))(?::([^/?,]*))?(,?)", rest):
+        hosts.append(unquote(found[1] or found[2] or ""))
+        ports.append(found[3] or "")
+        rest = rest[found.end() :]
+        if not found[4]:
+            break
+    path, _, query = rest.partition("?")
+    given = {
+        "host": ",".join(hosts), "port": ",".join(ports), "user": unquote(user),
+        "password": unquote(password), "dbname": unquote(path[1:]),
+    }  # fmt: skip
+    for pair in query.split("&") if query else ():
+        key, _, value = pair.partition("=")
+        given[unquote(key)] = unquote(value)
+    return given
+
+
+def _describe_server(given: Mapping[str, str]) -> str:
+    """Where the driver connects to; the numeric address decides where there is one."""
+    host, number = given.get("host", ""), given.get("hostaddr", "")
+    name = f"{number} (called {host})" if host and number else number or host
+    if not name:
+        name = "the one of the service" if "service" in given else "this machine"
+    return f"{name}, port {given['port']}" if given.get("port") else name
 
 
 def take_apart(address: str) -> Address:

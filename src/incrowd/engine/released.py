@@ -13,10 +13,10 @@ from typing import Protocol
 
 from incrowd.engine.local.engine import ENGINE
 from incrowd.engine.local.parquet import chunks
-from incrowd.engine.local.parquet_bytes import claims, refuse_heavy
+from incrowd.engine.local.parquet_layout import check_layout
 from incrowd.engine.table import Coder, Table
 
-__all__ = ["ReleasedTable", "hidden", "open_released", "refuse_heavy"]
+__all__ = ["ReleasedTable", "hidden", "open_released"]
 
 
 class ReleasedTable(Table, Protocol):
@@ -44,18 +44,15 @@ def hidden(path: Path) -> list[str]:
             open_released(path).write(again)
             same = filecmp.cmp(again, path, shallow=False)
         return [] if same else [f"The file '{path.name}' is not written as a release is."]
-    claimed = claims(path)
+    check_layout(path)
     entries: set[tuple[str, object]] = set()
     used: set[tuple[str, object]] = set()
-    for claim, chunk in zip(claimed, chunks(path), strict=True):
-        said = (claim.column, claim.nulls, claim.text)
-        true = (
-            chunk.column,
-            None if claim.nulls is None else chunk.nulls,
-            None if claim.text is None else chunk.text,
-        )
-        if said != true or claim.entries != len(chunk.entries):
-            return [f"The file '{path.name}' says of its column '{chunk.column}' what is not so."]
+    for chunk in chunks(path):
+        if chunk.odd:
+            what = "numbers that are none, or a negative zero"
+            return [f"The file '{path.name}' holds {what}, in '{chunk.column}'."]
+        if len(set(chunk.entries)) < len(chunk.entries):
+            return [f"The file '{path.name}' holds a value of '{chunk.column}' twice."]
         entries |= {(chunk.column, value) for value in chunk.entries}
         used |= {(chunk.column, value) for value in chunk.used}
     if entries - used:

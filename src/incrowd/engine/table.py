@@ -36,13 +36,15 @@ class Origin:
 
     ``sheet`` and ``header`` (a row, from 1) are those that were used, where they are not the first
     ones. ``notes`` are sentences for whoever opened the table. ``labels`` describe columns, as the
-    file itself does. ``reread`` says that its columns were read as a spec says.
+    file itself does; ``orders`` are the values of columns that have an order. ``reread`` says that
+    its columns were read as a spec says.
     """
 
     sheet: str | None = None
     header: int | None = None
     notes: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
+    orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     reread: bool = False
 
 
@@ -61,6 +63,20 @@ class Tally:
         """The tuples in codes of another kind, by one coder for each column."""
         columns = [coder(self.values[at])[self.codes[:, at]] for at, coder in enumerate(coders)]
         return merged(np.column_stack(columns).astype(np.int32), self.counts)
+
+
+@dataclass(frozen=True)
+class RowsPerId:
+    """How many different ids a column has, and how many rows share one: median and largest."""
+
+    ids: int
+    median: float
+    largest: int
+
+    @property
+    def repeats(self) -> bool:
+        """Whether several rows share an id."""
+        return self.largest > 1
 
 
 # From raw values to codes. An engine may ask for the code of null where there is no null.
@@ -131,6 +147,13 @@ class Table(Protocol):
 
     def people(self, column: str) -> int:
         """How many people a column identifies; see :meth:`one_row_each`."""
+        ...
+
+    def count_rows_per_id(self, column: str) -> RowsPerId:
+        """Count the ids of a column over the whole table, and the rows of each.
+
+        Ids are one where :meth:`one_row_each` takes them for one; rows without an id do not count.
+        """
         ...
 
     def one_row_each(self, column: str, bits: Randomness) -> Table:

@@ -22,11 +22,11 @@ from incrowd.codes.values import canonical
 from incrowd.errors import check_choice
 from incrowd.measure import prediction, utility
 from incrowd.measure.association import Association, associations, mean_error
-from incrowd.measure.fineness import selected
 from incrowd.measure.labels import Cover, bins_of, cover, read_level
 from incrowd.measure.loss import average_class_size, discernibility, entropy_scale
+from incrowd.measure.lost_values import KeptRows, LostValues, lost_by_labels
 from incrowd.measure.risk import Risk, risk
-from incrowd.measure.subgroups import Subgroup, by_covers
+from incrowd.measure.subgroups import Subgroup, by_covers, kept_groups
 from incrowd.measure.threads import one_thread
 
 if TYPE_CHECKING:
@@ -113,20 +113,23 @@ class Survival:
 class Evaluation:
     """What a release keeps, loses and risks. What was not measured is None, or empty.
 
-    ``loss`` is the normalised loss, comparable with ARX's; a suppressed row counts 1, and so does
-    one too many. A row is suppressed that is missing in its cell, for whatever reason; ``surplus``
+    ``loss`` is the normalised loss, comparable with ARX's, a mean over the rows of the table and
+    those that are too many; a suppressed row counts 1, and so does one too many. A row is
+    suppressed that is missing in its cell, for whatever reason; ``surplus``
     are the rows that cells have too many, as counts with noise may. Of slices the loss is the mean,
     each by its number of columns, and rows and classes are those of all slices.
 
     By labels, of any table: ``precision_by_column`` over the rows shown, ``losses``, ``risk``,
     ``utility``, ``noise`` where there is any, and how good a scheme the ``search`` has found, which
-    the release alone knows; ``subgroups`` are how many rows have which label, and what became of
+    the release alone knows; ``lost`` are values that lost far more rows than others, and columns
+    that show nothing; ``subgroups`` are how many rows have which label, and what became of
     them; ``readings`` say how labels were read that mean
     different things at different levels of their hierarchy.
 
-    By the levels of a safe release: its cells, the share of rows in cells that likely survive, how
-    many rows lie in cells of which size (entry i: from 2**i rows), what coarser levels would
-    change, and what became of each label of a ``target``.
+    By the levels of a safe release: its ``utility``, whose bins are labels of these levels (beside
+    it ``utility_of_values``, where the bins are values), its cells, the share of rows in cells that
+    likely survive, how many rows lie in cells of which size (entry i: from 2**i rows), what coarser
+    levels would change, and what became of each label of a ``target``.
 
     Of ``slices``: each by itself, their ``columns``, and what becomes of the associations of every
     two columns; ``association_error`` is the mean difference of V.
@@ -145,8 +148,10 @@ class Evaluation:
     losses: Losses | None = None
     risk: Risk | None = None
     utility: Utility | None = None
+    utility_of_values: Utility | None = None
     noise: Noisiness | None = None
     search: Searched | None = None
+    lost: LostValues = field(default_factory=LostValues)
     subgroups: list[Subgroup] = field(default_factory=list)
     missing_columns: tuple[str, ...] = ()
     readings: tuple[str, ...] = ()
@@ -201,6 +206,7 @@ def by_labels(
     held_out: Frequencies | None = None,
     stars: bool = True,
     known: Covered | None = None,
+    beside: KeptRows | None = None,
 ) -> ByLabels:
     """Hold what is shown against the original, counted at level 0.
 
@@ -208,7 +214,8 @@ def by_labels(
     ``kept`` columns are shown as they are: they are no part of loss and risk, only of utility.
     With a ``target`` column, a classifier is trained on the release and tested on original
     rows: on ``held_out`` (codes of level 0), which the release has not seen, or on a part of
-    the original. ``known`` is what :func:`covered` says of them, where that is known.
+    the original. ``known`` is what :func:`covered` says of them, where that is known; ``beside``
+    are both tables with columns that are kept as they are, whose values may be lost as others are.
     """
     if target is not None:
         check_choice("target", target, original.names)
@@ -218,12 +225,15 @@ def by_labels(
     released = merged(whole.codes[:, :quasi], whole.counts)
     rows = original.frequencies.total
     pair = _pair(original, axes, points, covers, replace(shown, frequencies=whole))
+    if beside is not None and stars:
+        beside = replace(beside, after=_without_stars(beside.after, covers[:quasi]))
     points_ = np.column_stack(points[:quasi]).astype(np.int32)
     fitting = merged(points_, original.frequencies.counts)
     names, covers, held = original.names[:quasi], covers[:quasi], held[:quasi]
     both, missing, surplus = _compared(original, shown, released)
     by_column = {
-        name: (_summed(both, at, found.loss) + missing + surplus) / max(both.total + missing, 1)
+        name: (_summed(both, at, found.loss) + missing + surplus)
+        / max(both.total + missing + surplus, 1)
         for at, (name, found) in enumerate(zip(names, covers, strict=True))
     }
     precisions = [_summed(released, at, found.precision) for at, found in enumerate(covers)]
@@ -245,9 +255,11 @@ def by_labels(
         utility=_utility(
             pair, quasi, target, None if held_out is None else _of_bins(axes, held_out)
         ),
-        subgroups=by_covers(
-            names, axes[:quasi], points_, original.frequencies.counts, released, covers
-        ),
+        lost=lost_by_labels(original, replace(shown, frequencies=released), beside),
+        subgroups=[
+            *by_covers(names, axes[:quasi], points_, original.frequencies.counts, released, covers),
+            *(kept_groups(beside.kept, beside.before, beside.after, quasi) if beside else ()),
+        ],
     )
 
 
@@ -286,20 +298,6 @@ def pair_of(original: Counted, axes: Sequence[Axis], shown: Shown) -> utility.Pa
     """The original and what is shown of it, as the measures of utility take them."""
     points, _, covers = covered(original, axes, shown)
     return _pair(original, axes, points, covers, shown)
-
-
-def invented(original: Counted, shown: Shown, known: Covered) -> tuple[str, ...]:
-    """A warning that names the columns whose fineness follows other columns, if there are any."""
-    points, _, covers = known
-    found = selected(original.names, points, original.frequencies.counts, covers, shown.frequencies)
-    if not found:
-        return ()
-    listed = "; ".join(f"'{one.column}': {one}" for one in found)
-    words = (
-        "Which rows are shown finely follows other columns, so that labels tell what is not so in "
-        f"the table. {listed}."
-    )
-    return (words,)
 
 
 def _pair(

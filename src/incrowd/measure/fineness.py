@@ -23,6 +23,7 @@ from functools import cached_property
 import numpy as np
 
 from incrowd.arrays import Codes, Counts, Floats, Places
+from incrowd.codes.counted import Counted, Shown
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.measure.labels import Cover
 
@@ -58,6 +59,21 @@ class Selected:
             f"'{self.value}' in '{self.other}', of such rows in the table {self.original:.0%} "
             f"(total variation distance at least {self.distance:.2f})"
         )
+
+
+def describe_selection(
+    original: Counted, shown: Shown, points: Sequence[Codes], covers: Sequence[Cover]
+) -> tuple[str, ...]:
+    """Return a warning that names the columns whose fineness follows other columns, if any."""
+    found = selected(original.names, points, original.frequencies.counts, covers, shown.frequencies)
+    if not found:
+        return ()
+    listed = "; ".join(f"'{one.column}': {one}" for one in found)
+    words = (
+        "Which rows are shown finely follows other columns, so that labels tell what is not so in "
+        f"the table. {listed}."
+    )
+    return (words,)
 
 
 def selected(

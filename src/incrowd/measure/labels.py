@@ -313,7 +313,7 @@ def _split(text: str) -> Iterator[tuple[str, str]]:
 
 
 # What labels were read as, by hierarchy: a release is read several times, by each who measures it.
-_READ: WeakKeyDictionary[Hierarchy, dict[tuple[bool, bool, int | None], dict[str, Meaning]]] = (
+_READ: WeakKeyDictionary[Hierarchy, dict[tuple[bool, int | None], dict[str, Meaning]]] = (
     WeakKeyDictionary()
 )
 
@@ -379,7 +379,7 @@ def cover(
 
 def _meanings(name: str, axis: Axis, labels: Sequence[object], level: int | None) -> list[Meaning]:
     """What each label means; every text is read once, however often it is asked for."""
-    met = _READ.setdefault(axis.hierarchy, {}).setdefault((axis.ordered, axis.mixed, level), {})
+    met = _READ.setdefault(axis.hierarchy, {}).setdefault((axis.ordered, level), {})
     reader: Reader | None = None
     found = []
     for label in labels:

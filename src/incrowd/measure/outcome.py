@@ -6,16 +6,19 @@ None of this is covered by the guarantee.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields, replace
 from itertools import zip_longest
 
 import numpy as np
 
-from incrowd.codes.counted import Counted, CountNoise, Rest
-from incrowd.codes.frequency import Frequencies, between, compared
+from incrowd.codes.counted import Counted, CountNoise, Rest, Shown
+from incrowd.codes.frequency import Frequencies, between, compared, merged
 from incrowd.codes.hierarchy import Hierarchy
-from incrowd.measure.evaluation import Advice, Evaluation, Shift, useful
+from incrowd.codes.values import canonical
+from incrowd.measure.evaluation import Advice, ByLabels, Evaluation, Shift, useful
 from incrowd.measure.labels import MOST_BINS
 from incrowd.measure.loss import normalised
+from incrowd.measure.lost_values import LostValues, lost_by_labels
 from incrowd.measure.subgroups import by_levels
 from incrowd.measure.utility import Pair
 
@@ -42,13 +45,17 @@ def outcome(
     rows = counted.frequencies.total + apart.rows
     kept, missing, surplus = compared(counted.frequencies, released)
     missing += apart.rows
+    lost = (
+        LostValues() if rest is not None else lost_by_labels(counted, shown_at(counted, released))
+    )
     inner, losses = {}, {}
     for at, (name, hierarchy, level) in enumerate(
         zip(counted.names, counted.hierarchies, counted.levels, strict=True)
     ):
         inner[name] = _loss(hierarchy, level, released, at)
         own = _loss(hierarchy, level, kept, at)
-        losses[name] = (kept.total * own + missing + surplus) / max(rows, 1) if rows else 1.0
+        every = rows + surplus  # so that no loss is above 1
+        losses[name] = (kept.total * own + missing + surplus) / every if every else 1.0
     return Evaluation(
         rows_original=rows,
         rows_released=released.total,
@@ -65,11 +72,63 @@ def outcome(
         sizes_original=_together(_histogram(counted.frequencies), apart.sizes),
         sizes_released=_histogram(released),
         advice=_advice(counted, crowd) if rest is None else [],
+        lost=lost,
         subgroups=by_levels(counted, released) if rest is None else [],
-        utility=useful(pair_at(counted, released, noise)) if rest is None else None,
+        utility=None
+        if rest is not None or len(lost.nothing_shown) == len(counted.names)
+        else useful(without_columns(pair_at(counted, released, noise), lost.nothing_shown)),
         target=target,
         shifts=[] if target is None else _shifts(counted, released, target, before),
     )
+
+
+# What labels alone can tell, and an outcome by levels does not measure.
+_BY_LABELS = {
+    "precision_by_column",
+    "losses",
+    "risk",
+    "noise",
+    "search",
+    "utility",
+    "utility_of_values",
+}
+
+
+def measure_at_levels(
+    found: ByLabels, original: Counted, shown: Shown, *, crowd: float, target: str | None
+) -> ByLabels:
+    """Return an evaluation by labels with all that :func:`outcome` measures of a safe release.
+
+    ``shown`` is read at the levels of the release, so that the figures are those of the release
+    when it was made. What labels told of utility is ``utility_of_values``.
+    """
+    levels = tuple(level for level in shown.levels if level is not None)
+    table = original.rolled(levels).by_label()
+    maps = []
+    for hierarchy, level, labels in zip(table.hierarchies, levels, shown.labels, strict=True):
+        places = {label: code for code, label in reversed([*enumerate(hierarchy.labels[level])])}
+        texts = [x if isinstance(x, str) else canonical(x) for x in labels]
+        maps.append(np.array([places[text] for text in texts], dtype=np.int32))
+    own = outcome(
+        table, shown.frequencies.rolled(maps), crowd=crowd, target=target, noise=shown.noise
+    )
+    useful_ = found.utility if own.utility is None else own.utility
+    names = {one.name for one in fields(Evaluation)} - _BY_LABELS
+    return replace(
+        found,
+        **{name: getattr(own, name) for name in names},
+        utility=replace(useful_, accuracy=found.utility.accuracy),
+        utility_of_values=None if own.utility is None else found.utility,
+    )
+
+
+def shown_at(counted: Counted, released: Frequencies) -> Shown:
+    """Return a release by the levels that it was counted at."""
+    labels = [
+        hierarchy.labels[level]
+        for hierarchy, level in zip(counted.hierarchies, counted.levels, strict=True)
+    ]
+    return Shown(tuple(labels), released, counted.levels)
 
 
 def pair_at(counted: Counted, released: Frequencies, noise: CountNoise | None) -> Pair:
@@ -88,6 +147,24 @@ def pair_at(counted: Counted, released: Frequencies, noise: CountNoise | None) -
         shares.append(np.eye(max(bins, 1)))
     before, after = counted.frequencies.rolled(maps), released.rolled(maps)
     return Pair(counted.names, before, after, tuple(shares), tuple(ordered), noise)
+
+
+def without_columns(pair: Pair, names: Sequence[str]) -> Pair:
+    """Return a table and its release without some columns.
+
+    A column that shows nothing has one label: by it alone, it would look as if nothing was lost.
+    """
+    if not names:
+        return pair
+    places = [at for at, name in enumerate(pair.names) if name not in names]
+    return Pair(
+        tuple(pair.names[at] for at in places),
+        merged(pair.original.codes[:, places], pair.original.counts),
+        merged(pair.released.codes[:, places], pair.released.counts),
+        tuple(pair.shares[at] for at in places),
+        tuple(pair.ordered[at] for at in places),
+        pair.noise,
+    )
 
 
 def _together(one: Sequence[int], other: Sequence[int]) -> list[int]:

@@ -17,6 +17,7 @@ from incrowd.codes.counted import Counted, Shown
 from incrowd.codes.hierarchy import ROOT
 from incrowd.measure.association import associations
 from incrowd.measure.evaluation import Evaluation, Survival, pair_of
+from incrowd.measure.lost_values import LostValue, LostValues
 
 
 def together(
@@ -55,11 +56,52 @@ def together(
         classes=sum(own.classes for own in each),
         smallest_class=min((own.smallest_class for own in each if own.classes), default=0),
         loss=float(np.average([own.loss for own in each], weights=[*map(len, columns)])),
+        lost=lost_in_all(columns, [own.lost for own in each]),
         slices=tuple(each),
         columns=columns,
         associations=tuple(survivals),
         association_error=float(np.mean([abs(x.original - x.released) for x in survivals])),
     )
+
+
+def lost_in_all(columns: Sequence[Sequence[str]], each: Sequence[LostValues]) -> LostValues:
+    """Find what is lost in every slice that could show it; of a value, where it lost least."""
+    names = dict.fromkeys(name for some in columns for name in some)
+    nothing = tuple(
+        name
+        for name in names
+        if all(name in lost.nothing_shown for some, lost in _with(name, columns, each))
+    )
+    lists = ([lost.values for lost in each], [lost.pairs for lost in each])
+    values, pairs = (_least_lost(one, columns, each) for one in lists)
+    return LostValues(values, pairs, nothing_shown=nothing)
+
+
+def _with(
+    name: str, columns: Sequence[Sequence[str]], each: Sequence[LostValues]
+) -> list[tuple[Sequence[str], LostValues]]:
+    return [(some, lost) for some, lost in zip(columns, each, strict=True) if name in some]
+
+
+def _least_lost(
+    lists: Sequence[Sequence[LostValue]],
+    columns: Sequence[Sequence[str]],
+    each: Sequence[LostValues],
+) -> tuple[LostValue, ...]:
+    """The values that every slice lost that shows something of their columns."""
+    met: dict[tuple[tuple[str, ...], tuple[str | None, ...]], list[LostValue]] = {}
+    for one in (one for some in lists for one in some):
+        met.setdefault((one.columns, one.labels), []).append(one)
+    found = []
+    for (names, _), some in met.items():
+        able = [
+            1
+            for own, lost in zip(columns, each, strict=True)
+            if {*names} <= {*own} - {*lost.nothing_shown}
+        ]
+        if len(able) == len(some):
+            found.append(min(some, key=lambda one: one.lost))
+    return tuple(sorted(found, key=lambda one: (-one.lost, -one.rows, one.name)))
 
 
 def _telling(part: Counted, shown: Shown) -> set[str]:

@@ -143,6 +143,11 @@ def published(spec: Spec, *roles: str) -> dict[str, Column]:
             )
         if len(quote(name, safe=" ")) > 200:
             raise IncrowdError(f"The name of the column '{name[:40]}...' is too long for a file.")
+    if "unit" in spec.confirm:
+        raise IncrowdError(
+            "The unit was guessed: nobody has confirmed whether a release protects a row or a "
+            "person. Confirm it: incrowd confirm SPEC."
+        )
     guessed = [name for name, entries in spec.unconfirmed.items() if "role" in entries]
     if guessed:
         raise IncrowdError(

@@ -5,6 +5,18 @@ epsilons and deltas, and is there for comparison.
 
 Somebody who is in the table and somebody who is not are two directions; each is composed
 by itself and the larger answer is given.
+
+**Which number a float stands for.** Noise and choices are drawn with the decimal that epsilon is
+written as (:func:`incrowd.privacy.rounded.as_written`), which is not the binary number that a
+computer holds: 0.7 is held as a number that is 4.4e-17 smaller. Sums of epsilons are therefore
+sums of decimals, exact. The epsilon that delta is asked at is read both ways, and what is reported
+holds for either, if anything that is drawn is among the events. Pure events are read as they are
+written.
+
+*Claim.* Events that satisfy (E, D) together satisfy (x, D + 1 - e^(x - E)) for each x < E, so
+(x, D + E - x). *Proof.* Outside of an event of P whose probability is at most D (in the sense of
+the hockey stick), p <= e^E q, so p - e^x q <= p (1 - e^(x - E)); these add up to 1 - e^(x - E) at
+most. Where x is E but for a rounding, that is all that the rounding costs.
 """
 
 from __future__ import annotations
@@ -46,6 +58,9 @@ from incrowd.privacy.profile import (
     sampled,
     worst,
 )
+from incrowd.privacy.rounded import as_written
+
+_NEARLY = Fraction(1, 10**12)  # what sums of epsilons may miss by a rounding, and far more
 
 
 class Accountant:
@@ -79,8 +94,10 @@ class Accountant:
         if self._counts.total() == 1:
             (event,) = self._counts
             answer = _smallest_epsilon(profile_of(event, tail=tail), delta)
+            if math.isfinite(answer) and _wants_delta(event):
+                return answer
             # A profile is rounded up; a delta that just suffices is only seen by adding up.
-            return answer if math.isfinite(answer) else _basic_epsilon(self._counts, delta)
+            return min(answer, _basic_epsilon(self._counts, delta))
         answer = max(losses.epsilon(delta) for losses in self._losses(tail))
         if len(self._counts) == 1 and any(_wants_delta(event) for event in self._counts):
             return answer
@@ -91,8 +108,8 @@ class Accountant:
         """The smallest delta that holds with ``epsilon``; 0 only for pure events."""
         at = check_at_least_zero("epsilon", epsilon).reshape(1)
         own = _own_sum(self._counts)
-        if own < 1 and _basic_epsilon(self._counts, own) <= epsilon:
-            return own
+        if own < 1 and (over := _beyond(self._counts, own, float(at[0]))) <= _NEARLY:
+            return own if over <= 0 else min(_float_up(Fraction(own) + Fraction(over)), 1.0)
         # What is cut off counts as lost, so cut far below the answer, which is not known yet.
         cut = 1e-10
         while True:
@@ -242,14 +259,58 @@ def _smallest_epsilon(profile: Profile, delta: float) -> float:
     return float(high[0])
 
 
+def _beyond(counts: Counter[Event], own: float, epsilon: float) -> Fraction | float:
+    """How far the sum of epsilons that the events have at their own delta lies above an epsilon.
+
+    Both are read as they are written. Where something is drawn, epsilon is also read as the binary
+    number, and the larger difference counts; a mechanism is then read as epsilon is.
+    """
+    total = _total_epsilon(counts, own)
+    if total is None or math.isinf(epsilon):
+        return math.inf if total is None else -math.inf
+    over = total - as_written(epsilon)
+    if own:
+        moved = sum(
+            (Fraction(part.epsilon) - as_written(part.epsilon)) * count
+            for part, count in counts.items()
+            if isinstance(part, Mechanism)
+        )
+        over = max(over, total + moved - Fraction(epsilon))
+    return over
+
+
 def _basic_epsilon(counts: Counter[Event], delta: float) -> float:
-    """The sum of the epsilons at which the events, each by itself, need delta in all."""
+    """The sum of the epsilons at which the events, each by itself, need delta in all.
+
+    It is the smallest float that is written as no less than the sum. Unless all are pure, it may
+    as a binary number lie below the sum by no more than what is left of delta (see the module).
+    """
+    total = _total_epsilon(counts, delta)
+    if total is None:
+        return math.inf
+    nearest = float(total)
+    if as_written(nearest) < total:
+        return math.nextafter(nearest, math.inf)
+    own = _own_sum(counts)
+    if own and nearest < total and _beyond(counts, own, nearest) > Fraction(delta) - Fraction(own):
+        return math.nextafter(nearest, math.inf)
+    return nearest
+
+
+def _total_epsilon(counts: Counter[Event], delta: float) -> Fraction | None:
+    """The exact sum of the epsilons at which the events need delta in all, or None."""
     spare = delta - _own_sum(counts)
     takers = sum(count for event, count in counts.items() if _wants_delta(event))
     if spare < 0 or (takers and not spare):
-        return math.inf
+        return None
     share = spare / takers if takers else 0.0
-    return _sum_up((_epsilon_at(event, share), count) for event, count in counts.items())
+    total = Fraction(0)
+    for event, count in counts.items():
+        part = _epsilon_at(event, share)
+        if part is None:
+            return None
+        total += part * count
+    return total
 
 
 def _sum_up(parts: Iterable[tuple[float, int]]) -> float:
@@ -312,23 +373,43 @@ def _wants_delta(event: Event) -> bool:
             return False
 
 
-def _epsilon_at(event: Event, share: float) -> float:
-    """The epsilon of one event that may use ``share`` of delta besides its own."""
+def _epsilon_at(event: Event, share: float) -> Fraction | None:
+    """The epsilon of one event that may use ``share`` of delta besides its own, or None.
+
+    What an event names is taken as it is written, what is computed here by the larger reading.
+    """
     match event:
         case Selection(epsilon) | Mechanism(epsilon, _) | GeometricCounts(_, epsilon):
-            return epsilon
+            return _finite(epsilon)
         case GaussianCounts():
             # What it has of its own is part of its profile.
             profile = law_of(event).profile()
-            return _smallest_epsilon(profile, _own_delta(event) + share)
+            return _larger(_smallest_epsilon(profile, _own_delta(event) + share))
         case Coin(first, second, _):
-            return max(_epsilon_at(first, share), _epsilon_at(second, share))
+            return _largest([_epsilon_at(first, share), _epsilon_at(second, share)])
         case Sampled(part, rate):
             counts = _count(part)
-            inside = min(_own_sum(counts) + share / rate, 1.0)
-            inner = _basic_epsilon(counts, inside)
-            return inner if math.isinf(inner) else amplified(epsilon=inner, rate=rate).epsilon
+            inner = _total_epsilon(counts, min(_own_sum(counts) + share / rate, 1.0))
+            if inner is None:
+                return None
+            # Rounded up by far more than its two readings differ.
+            return _finite(amplified(epsilon=_float_up(inner), rate=rate).epsilon)
         case OneOf(events):
-            return max(_epsilon_at(part, share) for part in events)
+            return _largest([_epsilon_at(part, share) for part in events])
         case _:
-            return _smallest_epsilon(profile_of(event, tail=share * 1e-5), share)
+            return _larger(_smallest_epsilon(profile_of(event, tail=share * 1e-5), share))
+
+
+def _finite(epsilon: float) -> Fraction | None:
+    """A float as it is written; None if it is infinite."""
+    return as_written(epsilon) if math.isfinite(epsilon) else None
+
+
+def _larger(epsilon: float) -> Fraction | None:
+    """A float by whichever reading is the larger; None if it is infinite."""
+    return max(Fraction(epsilon), as_written(epsilon)) if math.isfinite(epsilon) else None
+
+
+def _largest(each: list[Fraction | None]) -> Fraction | None:
+    known = [epsilon for epsilon in each if epsilon is not None]
+    return max(known) if len(known) == len(each) else None

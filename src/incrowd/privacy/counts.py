@@ -29,7 +29,11 @@ The threshold must be r + k on the noisy count. Shown from r + 1 on, with true c
 dropped instead, it would not be private: what is dropped would depend on n, not on n + X.
 
 Rounding: probabilities are sums of up to r terms, each off by a few units in its last place, and
-nothing is subtracted; ``_UP`` is far more than what that comes to.
+nothing is subtracted; ``_UP`` is far more than what that comes to. The law that is drawn has the
+decimal that epsilon, or v, is written as (:mod:`incrowd.anonymize.counts`), the floats here are
+computed from the binary number, one part in 10^16 apart. An exponent is at most 745 where a float
+is left of the probability, so that moves it by 1.7e-13 of itself, which ``_UP`` covers; losses are
+rounded up by 1e-15 of themselves.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, TypeAlias
 
 from incrowd.errors import (
@@ -23,6 +22,7 @@ from incrowd.errors import (
     check_whole,
     single,
 )
+from incrowd.privacy.rounded import as_written
 
 LARGEST_K = 10_000_000
 LARGEST_R = 1_000_000
@@ -49,8 +49,8 @@ class GeometricCounts:
     """The count of every cell with two-sided geometric noise of at most ``r``.
 
     P[X = x] is proportional to e^(-epsilon |x|). Cells are shown from a noisy count of r + 1 on, or
-    of more; see :mod:`incrowd.privacy.counts`. What is drawn is the law of the decimal fraction
-    that epsilon is written as, what is charged that of the float: one part in 10^16 apart.
+    of more; see :mod:`incrowd.privacy.counts`. What is drawn, and what is charged, is the law of
+    the decimal that epsilon is written as.
     """
 
     r: int
@@ -59,7 +59,7 @@ class GeometricCounts:
     def __post_init__(self) -> None:
         object.__setattr__(self, "r", _reach(self.r))
         epsilon = single("epsilon", check_at_least_zero("epsilon", self.epsilon))
-        if not epsilon > 0 or Fraction(repr(epsilon)).denominator > _MILLION:
+        if not epsilon > 0 or as_written(epsilon).denominator > _MILLION:
             raise ParameterError("epsilon", "be above 0 and have at most six decimals", epsilon)
         object.__setattr__(self, "epsilon", epsilon)
 
@@ -78,7 +78,7 @@ class GaussianCounts:
     def __post_init__(self) -> None:
         object.__setattr__(self, "r", _reach(self.r))
         variance = single("variance", check_at_least_zero("variance", self.variance))
-        if not 0 < variance <= _MILLION or Fraction(repr(variance)).denominator > 1000:
+        if not 0 < variance <= _MILLION or as_written(variance).denominator > 1000:
             raise ParameterError(
                 "variance",
                 "be above 0, at most a million, and have at most three decimals",
@@ -115,7 +115,7 @@ def _reach(r: int) -> int:
 
 @dataclass(frozen=True)
 class Selection:
-    """A choice that satisfies pure ``epsilon``-differential privacy."""
+    """A choice that satisfies pure ``epsilon``-differential privacy, epsilon as it is written."""
 
     epsilon: float
 

@@ -33,7 +33,8 @@ def geometric(t: Counts, s: int, bits: Randomness) -> Counts:
     Claim: exactly so, for whole t >= 1 and s >= 1. Let U be uniform below t, kept with
     probability exp(-U / t), and V the number of successes before the first failure of coins
     that succeed with probability exp(-1). Then X = U + t V has P[X = x] proportional to
-    exp(-x / t), and Y = X // s to exp(-y s / t).
+    exp(-x / t), and Y = X // s to exp(-y s / t). (64 bits hold X unless V is 2,047 or more, which
+    has a probability below 1e-888.)
     """
     if len(t) and (int(t.min()) < 1 or int(t.max()) > _WIDEST):
         raise ParameterError(
@@ -75,7 +76,8 @@ def gaussian(sigma: Counts, bits: Randomness) -> Counts:
 
     Claim: exactly so. Y is drawn with probability proportional to exp(-|y| / sigma) and kept
     with probability exp(-(|y| - sigma)^2 / (2 sigma^2)); the product is proportional to
-    exp(-y^2 / (2 sigma^2)).
+    exp(-y^2 / (2 sigma^2)). Up to 40 sigma the square is below 39^2 2^52, which 64 bits hold;
+    further out it is taken of a whole number without bound.
     """
     if len(sigma) and (int(sigma.min()) < 1 or int(sigma.max()) > _LARGEST_SIGMA):
         raise ParameterError(
@@ -89,7 +91,7 @@ def gaussian(sigma: Counts, bits: Randomness) -> Counts:
     while len(waiting):
         here = sigma[waiting]
         y = laplace(here, 1, bits)
-        whole, rest = np.divmod((np.abs(y) - here) ** 2, 2 * here * here)
+        whole, rest = _square_over(y, 1, here, 2 * here * here, 40 * here)
         good = with_exp(rest, 2 * here * here, bits)
         good &= _all_exp(whole, bits)
         drawn[waiting[good]] = y[good]
@@ -109,24 +111,38 @@ def gaussian_of(variance: Fraction, count: int, bits: Randomness) -> Counts:
     a, b = variance.numerator, variance.denominator
     t = math.isqrt(a // b) + 1
     below_ = 2 * a * b * t * t
-    far = 60 * t  # |Y| is hardly ever larger; where it is, 64 bits may not be enough
-    if not a > 0 or (far * b * t + a) ** 2 >= 2**62 or below_ >= 2**62:
+    far = min(60 * t, (math.isqrt(2**63 - 1) - a) // (b * t))  # further out 64 bits are not enough
+    if not a > 0 or far < t or below_ >= 2**62:
         raise ParameterError("variance", "be above 0, and a fraction of few digits", str(variance))
     drawn = np.zeros(count, dtype=np.int64)
     waiting = np.arange(count)
     scale = np.full(count, t, dtype=np.int64)
-    under = np.full(count, below_, dtype=np.int64)
+    under, minus = (np.full(count, value, dtype=np.int64) for value in (below_, a))
+    most = np.full(count, far, dtype=np.int64)
     while len(waiting):
-        y = laplace(scale[: len(waiting)], 1, bits)
-        above = (np.minimum(np.abs(y), far) * (b * t) - a) ** 2
-        whole, rest = np.divmod(above, below_)
-        for at in np.flatnonzero(np.abs(y) > far):
-            whole[at], rest[at] = divmod((abs(int(y[at])) * b * t - a) ** 2, below_)
-        good = with_exp(rest, under[: len(waiting)], bits)
+        n = len(waiting)
+        y = laplace(scale[:n], 1, bits)
+        whole, rest = _square_over(y, b * t, minus[:n], under[:n], most[:n])
+        good = with_exp(rest, under[:n], bits)
         good &= _all_exp(whole, bits)
         drawn[waiting[good]] = y[good]
         waiting = waiting[~good]
     return drawn
+
+
+def _square_over(
+    y: Counts, factor: int, minus: Counts, under: Counts, far: Counts
+) -> tuple[Counts, Counts]:
+    """Divide each (|y| factor - minus)^2 by what it is over: whole parts and rests, exactly.
+
+    Beyond ``far`` the square would not fit into 64 bits, so there it is computed without bound.
+    """
+    size = np.abs(y)
+    whole, rest = np.divmod((np.minimum(size, far) * factor - minus) ** 2, under)
+    for at in np.flatnonzero(size > far):
+        square = (int(size[at]) * factor - int(minus[at])) ** 2
+        whole[at], rest[at] = divmod(square, int(under[at]))
+    return whole, rest
 
 
 def with_exp(u: Counts, t: Counts, bits: Randomness) -> npt.NDArray[np.bool_]:

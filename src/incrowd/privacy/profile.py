@@ -14,14 +14,17 @@ profiles may be composed as if it were one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from incrowd.arrays import Floats
 from incrowd.privacy.amplification import inner_epsilon, outer_epsilon
 from incrowd.privacy.binomial import log_absent, log_present, round_up
+from incrowd.privacy.rounded import as_written
 
 _UP = 1 + 1e-14  # more than a product of a few factors is off by
 
@@ -65,14 +68,18 @@ def of_guarantee(epsilon: float, delta: float) -> Profile:
     """The profile of the worst mechanism that satisfies (epsilon, delta).
 
     That is randomised response: with probability delta it tells the truth in a way that
-    cannot be denied, otherwise with odds e^epsilon to 1 in favour of it.
+    cannot be denied, otherwise with odds e^epsilon to 1 in favour of it. Epsilon is the float, or
+    the decimal that it is written as, whichever is larger; near it x - epsilon is exact.
     """
+    more = 0.0
+    if math.isfinite(epsilon):
+        more = max(float(as_written(epsilon) - Fraction(epsilon)), 0.0) * (1 + 1e-15)
 
     def either(x: Floats) -> Floats:
-        odds: Floats = -np.expm1(np.minimum(x - epsilon, 0.0)) / (1 + np.exp(-epsilon))
+        odds: Floats = -np.expm1(np.minimum(x - epsilon - more, 0.0)) / (1 + np.exp(-epsilon))
         return np.minimum((delta + (1 - delta) * odds) * (1 + 1e-14), 1.0)  # rounded up
 
-    return Profile(either, either, epsilon)
+    return Profile(either, either, math.nextafter(epsilon, math.inf) if more else epsilon)
 
 
 def worst(profiles: Sequence[Profile]) -> Profile:

@@ -73,6 +73,15 @@ class SystemRandomness(_KeyStream):
         super().__init__(os.urandom(32))
 
 
+class KeyedRandomness(_KeyStream):
+    """Bits under a key that somebody keeps, to draw them again; as private as the key is."""
+
+    private = True
+
+    def __init__(self, key: bytes) -> None:
+        super().__init__(key)
+
+
 class SeededRandomness(_KeyStream):
     """Bits that a seed decides: for tests, never for a release."""
 

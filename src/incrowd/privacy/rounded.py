@@ -4,6 +4,19 @@ from __future__ import annotations
 
 import decimal
 import math
+from fractions import Fraction
+
+
+def as_written(value: float) -> Fraction:
+    """Return the decimal number that a finite float is written as, exactly.
+
+    Specs, certificates and ledgers hold decimals, and noise is drawn with them. The binary number
+    that a float holds is up to half a unit in the last place larger or smaller.
+
+    >>> as_written(0.7), Fraction(0.7) < as_written(0.7)
+    (Fraction(7, 10), True)
+    """
+    return Fraction(repr(float(value)))
 
 
 def rounded(name: str, value: float, digits: int) -> str:

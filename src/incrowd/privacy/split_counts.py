@@ -109,7 +109,10 @@ def _with_coin(split: Split, delta: float) -> Split:
     if event.r < 2:
         return split
     less, more = (geometric_law(event.epsilon, r).beyond for r in (event.r - 1, event.r))
-    chance = math.floor((delta * (1 - 2 * LAST_DIGITS) - more) / (less - more) * 1e6) / 1e6
+    spent = more
+    if split.population is None:  # delta of r itself, and what reading epsilon either way may cost
+        spent = max(spent, Accountant(split.events).delta(epsilon=split.epsilon))
+    chance = math.floor((delta * (1 - 2 * LAST_DIGITS) - spent) / (less - more) * 1e6) / 1e6
     if not 0 < chance < 1:
         return split
     coin = Coin(GeometricCounts(event.r - 1, event.epsilon), event, chance)

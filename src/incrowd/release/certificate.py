@@ -13,7 +13,6 @@ import json
 import re
 from decimal import Decimal
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -22,19 +21,16 @@ from incrowd.codes.forms import Form
 from incrowd.errors import IncrowdError
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import from_dict
-from incrowd.release.statements import (
-    Facts,
+from incrowd.release.parameters import (
+    BOTH,
+    METHODS,
     Parameters,
-    Wording,
     check_parameters,
-    check_whole_k,
-    format_1,
-    format_2,
-    format_3,
-    format_4,
-    format_5,
-    told,
+    check_whole,
+    implies,
+    parameters_from_events,
 )
+from incrowd.release.statement import Facts, Sentence, write_statement
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -43,7 +39,7 @@ FILE = "certificate.json"
 README = "README.md"
 PAGE = "certificate.html"
 _MOST_CHOICES = 100  # a search chooses among seven pairs; to account for many takes long
-FORMAT: Literal[5] = 5
+FORMAT: Literal[1] = 1
 SYSTEM: Literal["system"] = "system"
 SEEDED: Literal["seeded: not private"] = "seeded: not private"
 
@@ -56,11 +52,16 @@ class Promise(_Part):
     """What is guaranteed, in numbers and in words."""
 
     kind: str
-    statement: str = ""
+    statement: list[Sentence] = []
     epsilon: float | None = None
     delta: float | None = None
     unit: Literal["one row", "one person"]
     without_id: Literal["dropped"] | None = None
+
+    @property
+    def text(self) -> str:
+        """The statement as one paragraph."""
+        return " ".join(sentence.text for sentence in self.statement)
 
 
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -68,17 +69,16 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class SchemeColumn(_Part):
-    """How one column was generalised: a level of a listed hierarchy, or of a rule.
+    """How one column was generalized: a level of a listed hierarchy, or of a rule.
 
     Without a level recoding was local: each class shows a group of any level or, where the
-    values are ``ordered``, an interval. ``labels`` is the form that its labels have, from format 4
-    on.
+    values are ``ordered``, an interval. ``labels`` is the form that its labels have.
     """
 
     level: Count | None = None
     ordered: bool | None = None
     other: str | None = None
-    labels: Form | None = None
+    labels: Form
     file: str | None = None
     sha256: Hash | None = None
     rule: dict[str, Any] | None = None
@@ -147,12 +147,10 @@ class Certificate(_Part):
     """All of it. ``seal`` is the SHA-256 of the rest, but for the signature.
 
     Where several tables are released, ``slices`` holds what is each one's own; the parameters,
-    at the top, are those of all together. ``format`` is missing in those of format 1; counts
-    belong to format 3 on, the form of labels and rehearsals to format 4, a page of its own to
-    format 5. A ``rehearsal`` is of a table that was made up.
+    at the top, are those of all together. A ``rehearsal`` is of a table that was made up.
     """
 
-    format: Literal[2, 3, 4, 5] | None = None
+    format: Literal[1]
     incrowd: Annotated[str, Field(pattern=r"^[0-9]{1,4}\.[0-9]{1,4}\.[0-9]{1,4}[a-z0-9.]{0,12}$")]
     method: str
     date: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
@@ -179,28 +177,18 @@ class Certificate(_Part):
             name = "data" if self.slices is None else f"data-{number}"
             if table.release.file != f"{name}.{ending}":
                 raise ValueError(f"'{table.release.file}' is not called as it should be")
-            if table.release.formulas and (self.format is None or ending != "csv"):
-                raise ValueError("'formulas' belongs to CSV files of format 2 on")
+            if table.release.formulas and ending != "csv":
+                raise ValueError("'formulas' belongs to CSV files")
         return self
 
     @model_validator(mode="after")
     def _plausible(self) -> Certificate:
         dt.date.fromisoformat(self.date)
-        if self.method not in self._words.METHODS:
-            raise ValueError(f"'{self.method}' is no method that certificates of this format know")
-        of_people = self.format is not None and self.guarantee.unit == "one person"
-        if self.guarantee.without_id and not of_people:
-            raise ValueError("'without_id' belongs to the unit 'one person' of format 2 on")
-        columns = [column for table in self.tables for column in table.scheme.values()]
-        if any((column.labels is None) == self._says_forms for column in columns):
-            raise ValueError("the form of labels is said from format 4 on, of every column")
-        if self.rehearsal and not self._says_forms:
-            raise ValueError("'rehearsal' belongs to format 4 on")
+        if self.method not in METHODS:
+            raise ValueError(f"'{self.method}' is no method that certificates know")
+        if self.guarantee.without_id and self.guarantee.unit != "one person":
+            raise ValueError("'without_id' belongs to the unit 'one person'")
         return self
-
-    @property
-    def _says_forms(self) -> bool:
-        return self.format is not None and self.format >= 4
 
     @property
     def k(self) -> int:
@@ -225,6 +213,11 @@ class Certificate(_Part):
     def sampled(self) -> bool:
         """Whether the table is itself a sample, and the promise one to its population."""
         return "already_sampled" in {**self.parameters, **self.tables[0].parameters}
+
+    @property
+    def is_private(self) -> bool:
+        """Whether anything is guaranteed: a real table, and random numbers of the system."""
+        return self.randomness == SYSTEM and not self.rehearsal
 
     @property
     def table(self) -> Slice:
@@ -284,48 +277,34 @@ class Certificate(_Part):
         if self.signature is not None and not self._signature_holds(self.signature):
             found.append("The signature does not fit the certificate.")
         try:
-            found += self._accounted() if self._wording.accounted else self._unaccounted()
+            found += self._accounted() if METHODS[self.method].events else self._unaccounted()
         except (IncrowdError, ValueError, ArithmeticError) as error:
             found.append(f"The events are not valid: {error}")
         return found
 
-    def statement(self) -> str:
-        """The guarantee in the words of the certificate's format."""
+    def statement(self) -> list[Sentence]:
+        """Return the sentences that follow from the rest of the certificate."""
         known = self.guarantee
-        local = {
-            name: None
-            for table in self.tables
-            for name, column in table.scheme.items()
-            if column.level is None
-        }
-        facts = Facts(
-            tables=[table.parameters for table in self.tables],
-            unit=known.unit,
-            shared=self.parameters if self.slices is not None else {},
-            epsilon=known.epsilon,
-            delta=known.delta,
-            without_id=known.without_id,
-            local=tuple(sorted(local)),
-            noisy=tuple(self.noisy),
-            kept=tuple(sorted(self.kept)),
-            seeded=self.randomness == SEEDED,
-            rehearsal=bool(self.rehearsal),
+        columns = [pair for table in self.tables for pair in table.scheme.items()]
+        return write_statement(
+            Facts(
+                method=self.method,
+                tables=[table.parameters for table in self.tables],
+                unit=known.unit,
+                shared=self.parameters if self.slices is not None else {},
+                epsilon=known.epsilon,
+                delta=known.delta,
+                without_id=known.without_id,
+                local=sorted({name for name, column in columns if column.level is None}),
+                noisy=tuple(self.noisy),
+                kept=sorted(self.kept),
+                seeded=self.randomness == SEEDED,
+                rehearsal=bool(self.rehearsal),
+            )
         )
-        words: str = self._words.statement(self.method, facts)
-        return words
-
-    @property
-    def _words(self) -> ModuleType:
-        formats = {None: format_1, 2: format_2, 3: format_3, 4: format_4, 5: format_5}
-        return formats[self.format]
-
-    @property
-    def _wording(self) -> Wording:
-        found: Wording = self._words.METHODS[self.method]
-        return found.of([table.parameters for table in self.tables])
 
     def stated(self) -> Certificate:
-        """The certificate with its statement."""
+        """Return the certificate with its statement."""
         update = {"statement": self.statement()}
         return self.model_copy(update={"guarantee": self.guarantee.model_copy(update=update)})
 
@@ -335,66 +314,59 @@ class Certificate(_Part):
         if max(map(_longest, self.events), default=0) > _MOST_CHOICES:
             return ["The events have more choices than a release has."]
         events = [from_dict(event) for event in self.events]
-        known_by_events = told(events)
+        implied = parameters_from_events(events)
         tables = [table.parameters for table in self.tables]
         if (
-            known_by_events is None
+            implied is None
             or self.kept
             or self.noisy
-            or len(known_by_events.tables) != len(tables)
-            or any("r" in one[0] for one in known_by_events.tables) != self._counts_known
+            or len(implied.tables) != len(tables)
+            or any("r" in one[0] for one in implied.tables) != self._has_counts_by_levels
             or (self.slices is None) != (len(tables) == 1)
         ):
             what = "one safe release" if self.slices is None else "these slices"
             return [f"The events are not those of {what}."]
-        if known.kind != self._wording.kind or known.epsilon is None or known.delta is None:
+        kind = BOTH if self.by_counts else METHODS[self.method].kind
+        if known.kind != kind or known.epsilon is None or known.delta is None:
             return ["A safe release guarantees differential privacy, with epsilon and delta."]
         true = Accountant(events).delta(epsilon=known.epsilon)
         if not true <= known.delta < 1:
             found.append(
                 f"The guarantee is not true: the events give delta = {true:.3g} at epsilon = "
-                f"{known.epsilon:g}, not {known.delta:.3g}.{self._counted_twice()}"
+                f"{known.epsilon:g}, not {known.delta:.3g}."
             )
+        shared = _without_size(self.parameters)
+        if self.slices is None:
+            tables = [shared]
         if any(
-            not _is_one_of(table, possible)
-            for table, possible in zip(tables, known_by_events.tables, strict=True)
-        ) or (self.slices is not None and self.parameters != known_by_events.shared):
+            not implies(possible, table)
+            for table, possible in zip(tables, implied.tables, strict=True)
+        ) or (self.slices is not None and shared != implied.shared):
             found.append("The parameters are not those of the events.")
         elif known.statement != self.statement():
             found.append("The statement does not say what the events guarantee.")
         return found
 
     @property
-    def _counts_known(self) -> bool:
-        """Whether these are counts, by levels, in a format that has words for them."""
+    def _has_counts_by_levels(self) -> bool:
+        """Whether these are counts, with one level for each column."""
         columns = [column for table in self.tables for column in table.scheme.values()]
-        by_levels = all(column.level is not None for column in columns)
-        return self.by_counts and by_levels and self.format is not None and self.format >= 3
-
-    def _counted_twice(self) -> str:
-        """Why a release of format 1 from a sampled table claims too much."""
-        if self.format is not None or "already_sampled" not in self.parameters:
-            return ""
-        return (
-            " It was made by a version that took the sampling of the table and that of the release "
-            "for one, which holds only where the attacker knows nobody's membership; people "
-            "know their own."
-        )
+        return self.by_counts and all(column.level is not None for column in columns)
 
     def _unaccounted(self) -> list[str]:
         """What is wrong with the guarantee of a k-anonymous table, noisy columns or not."""
-        known, wording = self.guarantee, self._wording
+        known, terms = self.guarantee, METHODS[self.method]
         if self.events or known.epsilon is not None or known.delta is not None:
             return ["k-anonymity is no differential privacy and has no events."]
         if self.slices is not None:
             return ["Slices belong to safe releases alone."]
-        check_parameters(self.parameters, wording, self.kept)
+        check_parameters(self.parameters, terms, self.kept)
         if (
-            known.kind != wording.kind
+            known.kind != terms.kind
             or known.statement != self.statement()
-            or wording.noisy != bool(self.noisy)
+            or terms.noisy != bool(self.noisy)
         ):
-            return [f"The statement does not say what {wording.kind} guarantees."]
+            return [f"The statement does not say what {terms.kind} guarantees."]
         return []
 
     def _hash(self) -> str:
@@ -419,12 +391,12 @@ def _whole(parameters: Parameters, name: str) -> int:
     return int(value) if isinstance(value, float) else 0
 
 
-def _is_one_of(table: Parameters, possible: list[Parameters]) -> bool:
-    """Whether a table has parameters that the events allow for; of counts, with any k."""
-    if "r" not in table:
-        return table in possible
-    check_whole_k(table)
-    return {name: value for name, value in table.items() if name != "k"} in possible
+def _without_size(parameters: Parameters) -> Parameters:
+    """Return parameters without the asserted size, which no event implies; refuse a bad one."""
+    if "size" not in parameters:
+        return parameters
+    check_whole("size", parameters["size"])
+    return {name: value for name, value in parameters.items() if name != "size"}
 
 
 def _longest(event: object) -> int:

@@ -10,9 +10,11 @@ import numpy as np
 
 from incrowd.codes.values import canonical, reading_order
 from incrowd.engine.table import Table
+from incrowd.measure.lost_values import shows_nothing
 from incrowd.release.product import Product, Recoded
 
 ROWS, _LOOKED_AT = 6, 1000
+_SEARCHED = 200_000  # rows of a release that are searched for those that look like an example
 
 
 @dataclass(frozen=True)
@@ -28,8 +30,8 @@ class Examples:
     """What a reader of the report sees of a table.
 
     ``levels`` says of each column in words what it shows, ``of_slices`` the same of each slice.
-    Where recoding was ``local``, which row
-    became which is not told: the rows after are then any rows of the release.
+    Where recoding was ``local``, which row became which is not told: the rows after are then any
+    rows of the release. In ``noisy`` columns a row after shows the value of some row of its class.
     """
 
     names: tuple[str, ...]
@@ -37,6 +39,12 @@ class Examples:
     rows: list[Example]
     local: bool
     of_slices: tuple[dict[str, str], ...] = ()
+    noisy: tuple[str, ...] = ()
+
+
+def example_columns(product: Product) -> tuple[str, ...]:
+    """The columns of a table that examples have: generalized, kept as they are, with noise."""
+    return (*product.original.names, *product.kept, *product.noisy)
 
 
 def some_rows(source: Table, names: Sequence[str]) -> list[list[object]]:
@@ -53,17 +61,56 @@ def some_rows(source: Table, names: Sequence[str]) -> list[list[object]]:
 
 
 def examples(products: Sequence[Product], before: Sequence[Sequence[object]]) -> Examples:
-    """Some rows of the table, from :func:`some_rows`, and what became of them in the first."""
+    """Some rows of the table, from :func:`some_rows`, and what became of them in the first.
+
+    Rows have the columns of :func:`example_columns`.
+    """
     product = products[0]
-    names = product.original.names
-    local = product.shown.local
-    after = _any(product, len(before)) if local else [_shown(product, row) for row in before]
+    local, width = product.shown.local, len(product.original.names)
     texts = [[canonical(value) for value in row] for row in before]
+    looks = _any(product, len(before)) if local else [_shown(product, row) for row in before]
+    wanted = [None if local else row[width : width + len(product.kept)] for row in texts]
+    after = _completed(product, looks, wanted)
     pairs = zip(texts, [*after, *[None] * len(texts)], strict=False)
     each = tuple(
         {name: in_words(recoded) for name, recoded in one.scheme.items()} for one in products
     )
-    return Examples(names, each[0], [Example(one, other) for one, other in pairs], local, each)
+    rows = [Example(one, other) for one, other in pairs]
+    return Examples(example_columns(product), each[0], rows, local, each, tuple(product.noisy))
+
+
+def _completed(
+    product: Product,
+    looks: Sequence[list[str | None] | None],
+    wanted: Sequence[list[str | None] | None],
+) -> list[list[str | None] | None]:
+    """The labels of rows, with what rows of the release that look so show in other columns.
+
+    ``wanted`` are the values that a row has in the columns that are kept, where that is known.
+    """
+    width, kept = len(product.original.names), len(product.kept)
+    if not product.kept and not product.noisy:
+        return list(looks)
+    same: dict[tuple[str | None, ...], list[list[str | None]]] = {
+        tuple(one): [] for one in looks if one is not None
+    }
+    for tally in product.data.head(_SEARCHED).tallies(example_columns(product)):
+        named = [[canonical(value) for value in values] for values in tally.values]
+        for codes in tally.codes.tolist():
+            row = [named[at][code] for at, code in enumerate(codes)]
+            if tuple(row[:width]) in same:
+                same[tuple(row[:width])].append(row[width:])
+    found: list[list[str | None] | None] = []
+    for one, values in zip(looks, wanted, strict=False):
+        if one is None:
+            found.append(None)
+            continue
+        rows = same[tuple(one)]
+        fitting = [at for at, row in enumerate(rows) if values in (None, row[:kept])]
+        more = rows.pop(fitting[0]) if fitting else [None] * (kept + len(product.noisy))
+        own = [*(more[:kept] if values is None else values), *more[kept:]]
+        found.append([*one, *own])
+    return found
 
 
 def in_words(recoded: Recoded) -> str:
@@ -71,7 +118,9 @@ def in_words(recoded: Recoded) -> str:
     hierarchy, level = recoded.hierarchy, recoded.level
     if level is None:
         return "intervals or groups, class by class"
-    if level == hierarchy.height - 1 and hierarchy.rooted:
+    if (level == hierarchy.height - 1 and hierarchy.rooted) or shows_nothing(
+        hierarchy, hierarchy.labels[level][:-2], level
+    ):
         return "nothing"
     if level == 0:
         return "each value"
@@ -86,7 +135,7 @@ def _shown(product: Product, row: Sequence[object]) -> list[str | None] | None:
     """The labels of a row at the levels of the release, if its cell is shown."""
     labels: list[str | None] = []
     alike = np.ones(len(product.shown.frequencies), dtype=bool)
-    for at, (value, recoded) in enumerate(zip(row, product.scheme.values(), strict=True)):
+    for at, (value, recoded) in enumerate(zip(row, product.scheme.values(), strict=False)):
         hierarchy, level = recoded.hierarchy, recoded.level
         assert level is not None
         label = hierarchy.labels[level][hierarchy.groups[level][hierarchy.encode([value])[0]]]

@@ -40,12 +40,16 @@ class Standing:
 
 @dataclass(frozen=True)
 class Origin:
-    """The spec as text, what its file is called, and the ledger if there is one."""
+    """The spec as text, what its file is called, and the ledger if there is one.
+
+    ``unused`` rows belong to people of whom another row was used, or have no id.
+    """
 
     spec: str
     name: str = "spec.yaml"
     signed: bool = False
     standing: Standing | None = None
+    unused: int = 0
 
     @property
     def shown(self) -> str:

@@ -19,10 +19,11 @@ from incrowd.codes.forms import Form, form_at, form_on, numbered
 from incrowd.codes.frequency import Frequencies
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.engine.table import Table
-from incrowd.measure.evaluation import Covered, Evaluation, by_labels, covered, invented
+from incrowd.measure.evaluation import Covered, Evaluation, by_labels, covered
+from incrowd.measure.fineness import describe_selection
+from incrowd.measure.lost_values import KeptRows
 from incrowd.measure.outcome import outcome
 from incrowd.measure.slices import together
-from incrowd.measure.subgroups import Subgroup
 from incrowd.privacy.events import Event
 from incrowd.release.certificate import NoisyColumn, Promise
 from incrowd.spec.build import is_open
@@ -76,8 +77,8 @@ class Product:
     A safe release by levels names the ``crowd`` that survives as often as not, and the ``target``
     if it has one; one with noisy columns says how its ``noise`` is measured. Where cells were drawn
     elsewhere, ``original`` has those that are shown, and ``apart`` tells of the others.
-    Where a scheme was searched for among all, ``search`` tells how good it is; ``kept_groups`` tell
-    how many rows have which value of the columns that are kept as they are, and are shown.
+    Where a scheme was searched for among all, ``search`` tells how good it is; ``beside`` are both
+    tables with the columns that are kept as they are.
     ``warnings`` are what the method itself has to say.
     """
 
@@ -96,7 +97,7 @@ class Product:
     search: Searched | None = None
     warnings: tuple[str, ...] = ()
     apart: Apart | None = None
-    kept_groups: tuple[Subgroup, ...] = ()
+    beside: KeptRows | None = None
 
     @property
     def rows(self) -> int:
@@ -164,16 +165,19 @@ class Product:
                 self.original, shown, crowd=self.crowd, target=self.target, noise=self.shown.noise,
                 rest=self.apart.rest, before=self.apart.target,
             )  # fmt: skip
-        found = by_labels(self.original, self.axes, self.shown, stars=False, known=self._covered)
+        found = by_labels(
+            self.original, self.axes, self.shown,
+            stars=False, known=self._covered, beside=self.beside,
+        )  # fmt: skip
         noise = None if self.noise is None else self.noise()
-        groups = [*found.subgroups, *self.kept_groups]
-        return replace(found, search=self.search, noise=noise, subgroups=groups)
+        return replace(found, search=self.search, noise=noise)
 
     def said(self, found: Evaluation) -> tuple[str, ...]:
         """What the curator should know of the table, having measured it."""
         local: tuple[str, ...] = ()
         if self.shown.local:
-            local = invented(self.original, self.shown, self._covered)
+            points, _, covers = self._covered
+            local = describe_selection(self.original, self.shown, points, covers)
         search = self.search
         stopped = () if search is None or search.optimum else (search.words,)
         return (*self.warnings, *stopped, *local, *(found.noise.warnings if found.noise else ()))

@@ -6,7 +6,6 @@ shown twice. What was not measured, as where cells are on other machines, is lef
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -34,8 +33,8 @@ from incrowd.release.figures import (
     scatter,
 )
 from incrowd.release.origin import Origin
+from incrowd.release.pages import describe_strength, protected_people, success_rates
 from incrowd.release.render import render
-from incrowd.release.statements.promises_5 import WRONGLY, at_most, rightly, whole
 from incrowd.release.summary import summary, whom
 
 _MOST_COLUMNS = 40  # whose distributions are drawn
@@ -53,12 +52,16 @@ def report(
 ) -> str:
     """The report as one HTML page without links to anything else."""
     standing = None if origin is None else origin.standing
-    said = summary(certificate, found, attacked=attacked, warnings=warnings_, standing=standing)
+    unused = 0 if origin is None else origin.unused
+    said = summary(
+        certificate, found, attacked=attacked, warnings=warnings_, standing=standing, unused=unused
+    )
     return render(
         "incrowd.release", "report.html",
         certificate=certificate, found=found, reasons=reasons, warnings=warnings_,
         examples=examples, attacked=attacked, origin=origin, summary=said,
-        crowd=_crowd(certificate), chances=_chances(certificate), whole=whole(certificate),
+        crowd=_crowd(certificate), chances=success_rates(certificate),
+        strength=describe_strength(certificate), people=protected_people(certificate),
         tables=list(_tables(certificate, found, examples)),
         attacks=_drawn(lambda: _attacks(attacked)), **_figures(found),
     )  # fmt: skip
@@ -78,7 +81,7 @@ def _figures(found: Evaluation) -> dict[str, Any]:
         "silent": [pair for pair in pairs if pair.silent is not None],
         "survival": _drawn(lambda: _survival(found)) if pairs else None,
         "distributions": [
-            (name, _drawn(partial(_distribution, name, groups, rows)))
+            (name, _drawn(partial(_distribution, name, groups, rows)) if groups else None)
             for name, groups, rows in _groups(found)
         ],
     }
@@ -110,14 +113,6 @@ def _crowd(certificate: Certificate) -> _Crowd:
     return _Crowd(one.people, one.each, _drawn(lambda: people(one, title=title)))
 
 
-def _chances(certificate: Certificate) -> list[tuple[str, str]]:
-    """How often somebody is rightly said to be in the table, at most, for one wrongly said so."""
-    known = certificate.guarantee
-    if known.epsilon is None or known.delta is None or not math.isfinite(known.epsilon):
-        return []
-    return [(at_most(one), at_most(rightly(one, known.epsilon, known.delta))) for one in WRONGLY]
-
-
 # What was lost --------------------------------------------------------------------------------
 
 
@@ -131,6 +126,7 @@ class _Column:
     detail: float | None = None
     loss: float | None = None
     distance: float | None = None
+    silent: bool = False
 
 
 @dataclass(frozen=True)
@@ -171,11 +167,12 @@ def _columns_of(
     detail = _detail(own)
     distances = own.utility.distance_by_column if own.utility is not None else {}
     for name, column in certificate.tables[number].scheme.items():
+        silent = name in own.lost.nothing_shown or column.labels == _NOTHING
         yield _Column(
             name,
             "any" if column.level is None else str(column.level),
-            _NOTHING if column.labels == _NOTHING else words.get(name, str(column.labels)),
-            detail.get(name), own.loss_by_column.get(name), distances.get(name),
+            _NOTHING if silent else words.get(name, str(column.labels)),
+            detail.get(name), own.loss_by_column.get(name), distances.get(name), silent,
         )  # fmt: skip
     for name in certificate.kept:
         yield _Column(name, "", "each value, as it was", 1.0)
@@ -222,7 +219,10 @@ def _columns(found: Evaluation) -> str:
 
 
 def _groups(found: Evaluation) -> Iterator[tuple[str, list[Subgroup], tuple[int, int]]]:
-    """The groups of each column, with all rows before and after; of slices, the largest's."""
+    """The groups of each column, with all rows before and after; of slices, the largest's.
+
+    A column that shows nothing has none: shares of its one label say nothing.
+    """
     best: dict[str, tuple[int, Evaluation]] = {}
     for own in found.slices or (found,):
         for name in dict.fromkeys(one.column for one in own.subgroups):
@@ -231,7 +231,8 @@ def _groups(found: Evaluation) -> Iterator[tuple[str, list[Subgroup], tuple[int,
             if weight > best.get(name, (-2, own))[0]:
                 best[name] = weight, own
     for name, (_, own) in list(best.items())[:_MOST_COLUMNS]:
-        groups = [one for one in own.subgroups if one.column == name]
+        silent = name in own.lost.nothing_shown
+        groups = [] if silent else [one for one in own.subgroups if one.column == name]
         yield name, groups, (own.rows_original, own.rows_released)
 
 

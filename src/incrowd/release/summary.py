@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from incrowd.measure.estimate import Attacked, Estimate
 from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.subgroups import Burden, Subgroup, burden
+from incrowd.privacy.protection import classify_guarantee
 from incrowd.release.certificate import SEEDED, Certificate
 from incrowd.release.entries import write_left, write_pair
 from incrowd.release.origin import Standing
-from incrowd.release.statements.promises_5 import at_most, rightly, whole
+from incrowd.release.pages import describe_success
 
 _MOST_WARNINGS = 3
 
@@ -36,17 +37,18 @@ def summary(
     attacked: Attacked | None = None,
     warnings: Sequence[str] = (),
     standing: Standing | None = None,
+    unused: int = 0,
 ) -> Summary:
     """The whole in sentences."""
     return Summary(
-        _went_out(certificate, found),
+        _went_out(certificate, found, unused),
         _promised(certificate),
         _lost(certificate, found),
         _watch(certificate, found, attacked, warnings, standing),
     )
 
 
-def _went_out(certificate: Certificate, found: Evaluation) -> list[str]:
+def _went_out(certificate: Certificate, found: Evaluation, unused: int) -> list[str]:
     tables = certificate.tables
     rows = sum(table.release.rows for table in tables)
     what = (
@@ -54,17 +56,31 @@ def _went_out(certificate: Certificate, found: Evaluation) -> list[str]:
     )
     names = dict.fromkeys(name for table in tables for name in table.scheme)
     columns = [*names, *certificate.kept, *certificate.noisy]
+    by_person = certificate.guarantee.unit == "one person"
     words = [
-        f"{what}, from a table of {found.rows_original:,} rows.",
+        f"{what}, from {_source_words(certificate, found)}.",
         f"Columns: {_some(columns)}.",
     ]
+    if by_person:
+        words.append(
+            f"The row of each person was chosen at random; {unused:,} of the table's "
+            f"{found.rows_original + unused:,} rows were not used."
+        )
     if certificate.by_counts:
-        words.append("How many rows of each kind there are, with noise; nobody's record.")
+        unit = "people" if by_person else "rows"
+        words.append(f"Noisy numbers of {unit} by group; no row is a record of a person.")
     elif certificate.method == "safe":
         words.append("A random sample of the rows, made coarser.")
     else:
         words.append("Rows of the table, made coarser until they look alike in groups.")
     return words
+
+
+def _source_words(certificate: Certificate, found: Evaluation) -> str:
+    """What a release was made from: the rows of a table, or one row of each person."""
+    if certificate.guarantee.unit == "one person":
+        return f"one row of each of {found.rows_original:,} people"
+    return f"a table of {found.rows_original:,} rows"
 
 
 def _promised(certificate: Certificate) -> list[str]:
@@ -82,19 +98,24 @@ def _promised(certificate: Certificate) -> list[str]:
             )
         ]
         if certificate.noisy:
-            words.append(f"Random noise in {_some(list(certificate.noisy))}.")
+            words.append(_noise_words(certificate))
         return [*words, "Not differential privacy."]
     words = [
         f"Differential privacy of one {who}: epsilon = {known.epsilon:g}, delta = {known.delta:g}.",
-        (
-            f"Whoever says of a {who} that it is in {whole(certificate)}, and is wrong about 1 in "
-            "100 that are not, is right about at most "
-            f"{at_most(rightly(0.01, known.epsilon, known.delta))} that are."
-        ),
+        classify_guarantee(known.epsilon, known.delta).text,
+        describe_success(certificate),
     ]
     if certificate.by_counts:
         words.append(f"At least {k} rows of the table stand behind every kind that is shown.")
     return words
+
+
+def _noise_words(certificate: Certificate) -> str:
+    """Which columns have noise, and how much: by epsilon, and delta if there is one."""
+    known = certificate.parameters
+    much = [f"{name} = {known[name]:g}" for name in ("epsilon", "delta") if name in known]
+    words = f"Random noise in {_some(list(certificate.noisy))}"
+    return f"{words}, as wide as {' and '.join(much)} asks for." if much else f"{words}."
 
 
 def _lost(certificate: Certificate, found: Evaluation) -> list[str]:
@@ -111,17 +132,7 @@ def _lost(certificate: Certificate, found: Evaluation) -> list[str]:
         gone = found.suppressed / max(found.rows_original, 1)
         drawn = certificate.method == "safe" and not certificate.by_counts
         words.append(f"{_pct(gone)} of the rows are {'not drawn or ' if drawn else ''}not shown.")
-    hidden = [
-        name
-        for name in dict.fromkeys(name for table in certificate.tables for name in table.scheme)
-        if all(
-            table.scheme[name].labels == "nothing"
-            for table in certificate.tables
-            if name in table.scheme
-        )
-    ]
-    if hidden:
-        words.append(f"Nothing is shown of {_some(hidden)}.")
+    words += found.lost.lines()
     if found.utility is not None:
         words.append(
             f"Shares of rows in random ranges are off by {_pct(found.utility.query_error)} "

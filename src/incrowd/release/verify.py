@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
+from jinja2 import TemplateError
 from pydantic import ValidationError
 
 from incrowd.arrays import Counts
@@ -20,14 +21,13 @@ from incrowd.codes.counted import COUNT
 from incrowd.codes.forms import Form, as_number, form_at, form_on
 from incrowd.codes.frequency import Frequencies, keys
 from incrowd.codes.hierarchy import ROOT, from_rows
-from incrowd.codes.values import BOOLEANS, canonical, iso_day, number, reading_order
+from incrowd.codes.values import canonical, iso_day, number, reading_order
 from incrowd.engine.count import read_shown
-from incrowd.engine.released import ReleasedTable, hidden, open_released, refuse_heavy
+from incrowd.engine.released import ReleasedTable, hidden, open_released
 from incrowd.engine.table import Coder, Table
 from incrowd.errors import IncrowdError
 from incrowd.measure.diversity import Distinct, Entropy, Protected, Rule
 from incrowd.measure.labels import Reader
-from incrowd.release.beside import pages
 from incrowd.release.certificate import (
     FILE,
     FORMAT,
@@ -40,21 +40,20 @@ from incrowd.release.certificate import (
 )
 from incrowd.release.formulas import unescaped
 from incrowd.release.keys import public_key
-from incrowd.release.statements import RULES, rules_of
+from incrowd.release.pages import make_pages
+from incrowd.release.parameters import RULES, rules_of
 from incrowd.spec.arx import read_rows, write_rows
 from incrowd.spec.hierarchies import Hierarchies, Mask
 
 _LARGEST = 64 << 20
-_SINCE = {README: 4, PAGE: 5}  # the format that has it first
 
 
-def verify(folder: Path | str, *, key: str | None = None, least_format: int = 1) -> list[str]:
+def verify(folder: Path | str, *, key: str | None = None) -> list[str]:
     """Everything that is wrong with a release; an empty list says that it holds.
 
     Nothing but the folder is needed. A certificate can be checked, but only a signature tells
     who wrote it: ``key`` is the public key that must have signed, in hexadecimal or as the path
-    of a PEM file. Without it, nobody can notice that a signature was taken away. Certificates of
-    format 1 are checked less closely; ``least_format=2`` says no to them.
+    of a PEM file. Without it, nobody can notice that a signature was taken away.
     """
     folder = Path(folder)
     signer = None if key is None else public_key(key)
@@ -68,8 +67,6 @@ def verify(folder: Path | str, *, key: str | None = None, least_format: int = 1)
         *_signer(certificate, signer), *certificate.problems(), *_strangers(folder, certificate),
         *_pages(folder, certificate),
     ]  # fmt: skip
-    if (certificate.format or 1) < least_format:
-        found.append(f"The certificate is of format {certificate.format or 1}, not {least_format}.")
     intact = not found
     for path, digest in _files(certificate):
         if not _is_file(folder / path):
@@ -106,8 +103,8 @@ def read_certificate(folder: Path) -> Certificate:
         where, got = ".".join(str(part) for part in detail["loc"]), detail["input"]
         if where == "format" and isinstance(got, int) and got > FORMAT:
             raise IncrowdError(
-                f"The certificate is of format {got}, and this version of Incrowd knows formats up "
-                f"to {FORMAT}. Verify it with a newer version."
+                f"The certificate is of format {got}, and this version of Incrowd knows format "
+                f"{FORMAT}. Verify it with a newer version."
             ) from error
         raise IncrowdError(f"The certificate is not valid: {where}: {detail['msg']}.") from error
     except (ValueError, RecursionError) as error:
@@ -140,8 +137,7 @@ def _strangers(folder: Path, certificate: Certificate) -> list[str]:
         for name, column in table.scheme.items():
             if column.file not in (None, f"scheme/{quote(name, safe=' ')}.csv"):
                 return [f"The scheme of '{name}' is in the wrong place."]
-    known = {FILE, "scheme", *(path for path, _ in _files(certificate))}
-    known |= {name for name, since in _SINCE.items() if (certificate.format or 1) >= since}
+    known = {FILE, README, PAGE, "scheme", *(path for path, _ in _files(certificate))}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if name == "curator":
@@ -163,8 +159,10 @@ def _strangers(folder: Path, certificate: Certificate) -> list[str]:
 def _pages(folder: Path, certificate: Certificate) -> list[str]:
     """Whether the pages for readers are what the certificate makes of them."""
     try:
-        expected = pages(certificate)
-    except (IncrowdError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        expected = make_pages(certificate)
+    except (
+        IncrowdError, ArithmeticError, LookupError, TypeError, ValueError, TemplateError
+    ) as error:  # fmt: skip
         return [f"The certificate makes no page for readers: {error}."]
     found = []
     for name, text in expected.items():
@@ -186,11 +184,8 @@ def _is_file(path: Path) -> bool:
 
 def _data(folder: Path, certificate: Certificate) -> list[str]:
     """Every value at its level, every class a crowd, every number as certified."""
-    release, found = certificate.table.release, []
-    if certificate.format is not None:
-        found += hidden(folder / release.file)
-    elif release.file.endswith(".parquet"):
-        refuse_heavy(folder / release.file)
+    release = certificate.table.release
+    found = list(hidden(folder / release.file))
     table = open_released(folder / release.file)
     if release.formulas:
         table = table.respelled(unescaped)
@@ -201,7 +196,7 @@ def _data(folder: Path, certificate: Certificate) -> list[str]:
         return [f"The data have the columns {', '.join(table.columns)}, not those of the scheme."]
     for name in names:
         scheme = certificate.table.scheme[name]
-        allowed = _allowed(folder, name, scheme, certificate.format or 1)
+        allowed = _allowed(folder, name, scheme)
         starred = {ROOT} if certificate.parameters.get("suppressed") == "starred" else set()
         shown = [value for value in table.values(name) if value not in starred]
         strange = sorted(str(value) for value in shown if not allowed(value))
@@ -209,9 +204,7 @@ def _data(folder: Path, certificate: Certificate) -> list[str]:
             level = certificate.table.scheme[name].level
             what = "its hierarchy" if level is None else f"level {level}"
             found.append(f"'{strange[0]}' in column '{name}' is no value of {what}.")
-        elif scheme.labels is not None and not _is_of(
-            scheme.labels, list(table.values(name)), release.file
-        ):
+        elif not _is_of(scheme.labels, list(table.values(name)), release.file):
             found.append(f"The labels of column '{name}' are not '{scheme.labels}'.")
     for name, grid in certificate.noisy.items():
         off = [value for value in table.values(name) if not _on_grid(value, grid)]
@@ -226,8 +219,7 @@ def _data(folder: Path, certificate: Certificate) -> list[str]:
             "row(s)."
         )
     found += _broken_rules(table, certificate)
-    if certificate.format is not None:
-        found += _oddities(table, certificate)
+    found += _oddities(table, certificate)
     rows = sum(sizes.tolist()) + stars
     counted = (rows, len(sizes), int(sizes.min()) if len(sizes) else 0)
     if counted != (release.rows, release.classes, release.smallest_class):
@@ -360,24 +352,20 @@ def _refuse_bad_counts(table: Table, names: list[str]) -> None:
         raise IncrowdError("a class stands in several rows of a weighted release")
 
 
-def _allowed(
-    folder: Path, name: str, column: SchemeColumn, format_: int
-) -> Callable[[object], bool]:
+def _allowed(folder: Path, name: str, column: SchemeColumn) -> Callable[[object], bool]:
     """Which values a column may show: at its level, or, recoded locally, anything readable.
 
-    From format 2 on a label must be the one that a release writes, and so must the scheme.
+    A label must be the one that a release writes, and so must the scheme.
     """
-    strict = format_ >= 2
     if column.file is not None:
-        # As it is written: older releases list True where a newer one lists true.
         rows = read_rows(folder / column.file, ";", ours=True)
         hierarchy = from_rows(rows, other=column.other, exact=True)
-        if strict and write_rows(hierarchy).encode() != (folder / column.file).read_bytes():
+        if write_rows(hierarchy).encode() != (folder / column.file).read_bytes():
             raise IncrowdError(f"the scheme of '{name}' is not written as a release writes it")
         if column.level is None:
-            axis = Axis(hierarchy, bool(column.ordered), mixed=format_ < 4)
+            axis = Axis(hierarchy, bool(column.ordered))
             _refuse_form(name, column, form_on(axis))
-            return _readable(axis, name, strict=strict)
+            return _readable(axis, name)
         _refuse_form(name, column, form_at(hierarchy, column.level))
         labels = set(hierarchy.labels[column.level])
         if column.labels == "numbers":
@@ -393,14 +381,13 @@ def _allowed(
         raise IncrowdError("a column has neither a listed hierarchy nor a known rule")
     if column.level == 1:
         return lambda value: value == ROOT
-    older = () if strict else BOOLEANS
-    return lambda value: canonical(value) == value or value in older
+    return lambda value: canonical(value) == value
 
 
 def _refuse_form(name: str, column: SchemeColumn, form: Form) -> None:
-    """Refuse a form that labels of such a scheme do not have; formats before 4 say none."""
+    """Refuse a form that labels of such a scheme do not have."""
     fits = (form, "numbers or text") if form == "numbers" else (form,)
-    if column.labels is not None and column.labels not in fits:
+    if column.labels not in fits:
         raise IncrowdError(f"the labels of '{name}' have the form '{form}', not '{column.labels}'")
 
 
@@ -418,7 +405,7 @@ def _is_of(form: Form, shown: list[object], file: str) -> bool:
     return len(texts) == sum(value is not None for value in shown)
 
 
-def _readable(axis: Axis, name: str, *, strict: bool) -> Callable[[object], bool]:
+def _readable(axis: Axis, name: str) -> Callable[[object], bool]:
     reader = Reader(name, axis)
 
     def allowed(value: object) -> bool:
@@ -426,7 +413,7 @@ def _readable(axis: Axis, name: str, *, strict: bool) -> Callable[[object], bool
             places, _ = reader.read(value)
         except IncrowdError:
             return False
-        if not strict or value in (axis.hierarchy.root, ROOT):
+        if value in (axis.hierarchy.root, ROOT):
             return True
         ends = (np.array([end], dtype=np.int32) for end in (places.min(), places.max()))
         return bool(axis.labels(*ends)[0][0] == value)

@@ -17,7 +17,6 @@ from incrowd.codes.forms import Form
 from incrowd.measure.estimate import Attacked
 from incrowd.measure.evaluation import Evaluation
 from incrowd.privacy.events import as_dict
-from incrowd.release.beside import pages
 from incrowd.release.certificate import (
     FILE,
     FORMAT,
@@ -32,6 +31,7 @@ from incrowd.release.certificate import (
 from incrowd.release.examples import Examples
 from incrowd.release.formulas import escaped
 from incrowd.release.origin import Origin
+from incrowd.release.pages import make_pages
 from incrowd.release.product import Made, Product, Recoded
 from incrowd.spec.arx import write_rows
 from incrowd.spec.build import is_open
@@ -79,7 +79,7 @@ def write(
     ).stated()
     certificate = certificate.sealed() if key is None else certificate.signed(key)
     (draft / FILE).write_bytes(certificate.canonical())
-    for name, page in pages(certificate).items():
+    for name, page in make_pages(certificate).items():
         (draft / name).write_bytes(page)
     return certificate
 

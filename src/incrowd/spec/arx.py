@@ -6,8 +6,6 @@ import csv
 import io
 from pathlib import Path
 
-import numpy as np
-
 from incrowd.codes.hierarchy import Hierarchy, HierarchyError
 from incrowd.codes.quotes import find_fault
 from incrowd.errors import ParameterError
@@ -44,8 +42,7 @@ def parse_rows(
         delimiter = delimiter or _delimiter(text)
         rows = csv.reader(io.StringIO(text), delimiter=delimiter)
         levels = None if ours else len(next((row for row in rows if row), []))
-        units = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
-        if delimiter.isascii() and (fault := find_fault(units, delimiter, levels)):
+        if '"' in text and (fault := find_fault(io.StringIO(text, newline=""), delimiter, levels)):
             raise HierarchyError(fault.said(name))
         return [tuple(row) for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
     except csv.Error as error:

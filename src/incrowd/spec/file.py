@@ -6,13 +6,14 @@ import datetime as dt
 import difflib
 import io
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
@@ -20,13 +21,17 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import CommentMark, MarkedYAMLError, YAMLError
 from ruamel.yaml.tokens import CommentToken
 
-from incrowd.errors import IncrowdError
+from incrowd.errors import IncrowdError, ParameterError
 from incrowd.spec.hierarchies import Hierarchies, kinds
-from incrowd.spec.model import NOISY_UNDER_SAFE, Column, Spec
+from incrowd.spec.model import NOISY_UNDER_SAFE, PUBLISHED_ID, UNPUBLISHED, Column, Spec
 from incrowd.spec.release import every_field
 
 Place = tuple[str | int, ...]
 _MOST_ENTRIES = 2_000_000
+_TABLE_SUFFIXES = (
+    ".csv", ".tsv", ".parquet", ".arrow", ".feather", ".xlsx", ".xls", ".ods",
+    ".sav", ".dta", ".sas7bdat", ".por", ".xpt",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -89,11 +94,7 @@ class SpecFile:
             name: column.model_copy(update={"confirm": ()})
             for name, column in self.spec.columns.items()
         }
-        return replace(self, spec=self.spec.model_copy(update={"columns": columns}))
-
-    def sized(self, size: int) -> SpecFile:
-        """The same with a size that was counted, because it is public."""
-        return replace(self, spec=self.spec.model_copy(update={"size": size}))
+        return replace(self, spec=self.spec.model_copy(update={"columns": columns, "confirm": ()}))
 
     def text(self) -> str:
         """The document as YAML."""
@@ -155,13 +156,43 @@ def _written(node: Any, key: str | int) -> Any:
     return known.get(str(key), key)
 
 
-def taken(spec: SpecFile | Path | str | Mapping[str, Any]) -> SpecFile:
-    """A spec from whatever holds it: the file as read, its path, or its content."""
+class SpecText(Protocol):
+    """Whatever can write itself as a spec, as a draft can."""
+
+    def yaml(self) -> str:
+        """Return the text of the spec."""
+        ...
+
+
+SpecSource: TypeAlias = SpecFile | Path | str | Mapping[str, Any] | SpecText
+
+
+def taken(spec: SpecSource) -> SpecFile:
+    """Load a spec from whatever holds it: the file as read, its path, its content, or a draft."""
     if isinstance(spec, SpecFile):
         return spec
     if isinstance(spec, Mapping):
         return parse(json.dumps(_simple(spec)))
-    return load(Path(spec))
+    if isinstance(spec, str | os.PathLike):
+        _refuse_table(str(spec))
+        return load(Path(spec))
+    if callable(text := getattr(spec, "yaml", None)):
+        return parse(text())
+    raise _no_spec(None if spec is None else type(spec).__name__)
+
+
+def _refuse_table(path: str) -> None:
+    """Refuse a table in the place of the spec, by its name: reading it would explain nothing."""
+    name = path.lower().removesuffix(".gz")
+    if "://" in name or name.endswith(_TABLE_SUFFIXES):
+        raise _no_spec(path)
+
+
+def _no_spec(value: str | None) -> ParameterError:
+    return ParameterError(
+        "spec", "be a spec, its path, its content or a draft", value,
+        "The table comes first, the spec after it.",
+    )  # fmt: skip
 
 
 def _simple(value: Any) -> Any:
@@ -264,7 +295,11 @@ def across(plain: Any) -> list[tuple[tuple[str, ...], str]]:
             found.append((place, f"names the column '{name}', which has no entry{hint}"))
 
     if isinstance(unit, dict) and "id" in unit:
-        missing(str(unit["id"]), "unit", "id")
+        named = str(unit["id"])
+        missing(named, "unit", "id")
+        column = columns.get(named)
+        if isinstance(column, dict) and column.get("role") not in UNPUBLISHED:
+            found.append((("columns", named, "role"), PUBLISHED_ID))
     if not isinstance(release, dict):
         return found
     if isinstance(release.get("levels"), dict):

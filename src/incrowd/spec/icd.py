@@ -20,17 +20,10 @@ from typing import Literal, TypeAlias
 from incrowd.codes.hierarchy import ROOT, Hierarchy, from_rows
 from incrowd.codes.values import canonical
 from incrowd.spec.likeness import distinct, nearly_all
+from incrowd.spec.public_list import read_list
 
 Version: TypeAlias = Literal[10, 9]
 
-_CHAPTERS: dict[Version, str] = {
-    10: """
-        A00-B99 C00-D49 D50-D90 E00-E90 F00-F99 G00-G99 H00-H59 H60-H95 I00-I99 J00-J99 K00-K95
-        L00-L99 M00-M99 N00-N99 O00-O9A P00-P96 Q00-QA0 R00-R99 S00-T98 U00-U99 V00-Y99 Z00-Z99""",
-    9: """
-        001-139 140-239 240-279 280-289 290-319 320-389 390-459 460-519 520-579 580-629 630-679
-        680-709 710-739 740-759 760-779 780-799 800-999 V01-V91 E000-E999""",
-}
 _CODES = {
     # Behind the code may stand what WHO marks it with, or a hyphen for the rest of it.
     10: re.compile(r"([A-Z][0-9][0-9AB]|QA0)\.?[0-9A-Z]{0,4}[-*+†!]?"),
@@ -56,13 +49,13 @@ def _categories(version: Version) -> Iterator[str]:
 @cache
 def _rows(version: Version) -> dict[str, tuple[str, ...]]:
     """Category, ten, chapter and root, by the category."""
-    chapters = sorted(_CHAPTERS[version].split())
-    starts, ends = zip(*(chapter.split("-") for chapter in chapters), strict=True)
+    listed = (row for row in read_list("icd_chapters") if row["version"] == str(version))
+    starts, ends = zip(*sorted((row["first"], row["last"]) for row in listed), strict=True)
     within: dict[str, str] = {}
     for category in _categories(version):
         at = bisect.bisect_right(starts, category) - 1
         if at >= 0 and _place(category) <= _place(ends[at]):
-            within[category] = chapters[at]
+            within[category] = f"{starts[at]}-{ends[at]}"
     tens: dict[str, list[str]] = {}
     for category in within:
         if category[-1].isdecimal():  # C7A is in C70-C79

@@ -20,8 +20,11 @@ NOISY_UNDER_SAFE = (
     "use method 'k-epsilon'"
 )
 
+PUBLISHED_ID = "is the id of the unit and must not be published; give it the role 'identifier'"
+
 Confirmable: TypeAlias = Literal["role", "written", "hierarchy", "other", "precision", "bounds"]
 Role: TypeAlias = Literal["identifier", "quasi", "noisy", "sensitive", "drop"]
+UNPUBLISHED: tuple[Role, ...] = ("identifier", "drop")
 
 
 class Diversity(Model):
@@ -44,6 +47,7 @@ class Closeness(Model):
 class Column(Model):
     """One column: its role, and what its role needs.
 
+    ``allow`` names what a release refuses to publish unless the curator says that it may.
     ``written`` says how its values are written, where that is not the usual way. ``confirm`` names
     the entries that a draft took from the data. A safe release refuses to
     run until they are confirmed to be public knowledge, by removing them from the list.
@@ -58,6 +62,7 @@ class Column(Model):
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     diversity: Diversity | None = None
     closeness: Closeness | None = None
+    allow: tuple[Literal["free_text", "id"], ...] = ()
     confirm: tuple[Confirmable, ...] = ()
 
     model_config = ConfigDict(
@@ -106,15 +111,18 @@ class Spec(Model):
 
     ``sheet`` is that of a workbook; ``header`` the row, from 1, that names the columns. ``size`` is
     how many people the curator says there are, or that their true number is public; what to expect
-    is said from it. ``ledger`` is the file of the privacy budget, beside the spec.
+    is said from it. Only a number that is written here may move the split of a budget. ``ledger``
+    is the file of the privacy budget, beside the spec. ``confirm`` marks a ``unit`` that a draft
+    has guessed; every method refuses to run until it is confirmed.
     """
 
     table: Text | None = None
     sheet: Text | None = None
     header: Annotated[int, Field(ge=1)] | None = None
     ledger: Text | None = None
-    size: Annotated[int, Field(ge=1)] | Literal["public"] | None = None
+    size: Annotated[int, Field(ge=1, le=2**53)] | Literal["public"] | None = None
     unit: PersonId | Literal["one row per person"] = "one row per person"
+    confirm: tuple[Literal["unit"], ...] = ()
     columns: Annotated[dict[Text, Column], Field(min_length=1)]
     release: ReleaseSpec | None = None
 
@@ -122,6 +130,8 @@ class Spec(Model):
     def _whole(self) -> Spec:
         if isinstance(self.unit, PersonId) and self.unit.id not in self.columns:
             raise ValueError(f"'unit' names the column '{self.unit.id}', which has no entry")
+        if isinstance(self.unit, PersonId) and self.unit.id not in self.with_role(*UNPUBLISHED):
+            raise ValueError(f"column '{self.unit.id}': {PUBLISHED_ID}")
         release = self.release
         if release is None:
             return self
@@ -144,6 +154,11 @@ class Spec(Model):
     def unconfirmed(self) -> dict[str, tuple[Confirmable, ...]]:
         """What a draft took from the data and nobody has confirmed, by column."""
         return {name: column.confirm for name, column in self.columns.items() if column.confirm}
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether nothing is left to confirm, of columns or of the unit."""
+        return not self.confirm and not self.unconfirmed
 
 
 def json_schema() -> dict[str, Any]:

@@ -17,20 +17,17 @@ from typing import Literal, TypeAlias
 from incrowd.codes.hierarchy import ROOT, Hierarchy, from_rows
 from incrowd.codes.values import canonical
 from incrowd.spec.likeness import distinct, nearly_all
+from incrowd.spec.public_list import read_list
 
 Country: TypeAlias = Literal["GB", "CA", "NL"]
 
-_AREAS = """
-    AB AL B BA BB BD BH BL BN BR BS BT CA CB CF CH CM CO CR CT CV CW DA DD DE DG DH DL DN DT DY E EC
-    EH EN EX FK FY G GL GU GY HA HD HG HP HR HS HU HX IG IM IP IV JE KA KT KW KY L LA LD LE LL LN LS
-    LU M ME MK ML N NE NG NN NP NR NW OL OX PA PE PH PL PO PR RG RH RM S SA SE SG SK SL SM SN SO SP
-    SR SS ST SW SY TA TD TF TN TQ TR TS TW UB W WA WC WD WF WN WR WS WV YO ZE"""
+_AREAS = [row["area"] for row in read_list("postcode_areas") if row["country"] == "GB"]
 # Canada does without letters that are easily mistaken, and without W and Z in the first place.
 _FIRST, _OTHER = "ABCEGHJKLMNPRSTVXY", "ABCEGHJKLMNPRSTVWXYZ"
 _FORMS: dict[Country, re.Pattern[str]] = {
     # A district is one or two digits, or one and a letter. A sector's digit needs its blank.
     "GB": re.compile(
-        rf"(?P<area>{'|'.join(_AREAS.split())})(?:(?P<one>[0-9])[A-Z]|(?P<two>[0-9]{{1,2}}))"
+        rf"(?P<area>{'|'.join(_AREAS)})(?:(?P<one>[0-9])[A-Z]|(?P<two>[0-9]{{1,2}}))"
         r"(?P<rest> ?[0-9][A-Z]{2}| [0-9])?"
     ),
     "CA": re.compile(rf"(?P<kept>[{_FIRST}][0-9][{_OTHER}])(?P<rest> ?[0-9][{_OTHER}][0-9])?"),
@@ -61,7 +58,7 @@ def find(text: str, country: Country) -> str | None:
 def _rows(country: Country) -> list[tuple[str, ...]]:
     match country:
         case "GB":
-            return [(f"{area}{x}", area, ROOT) for area in _AREAS.split() for x in range(100)]
+            return [(f"{area}{x}", area, ROOT) for area in _AREAS for x in range(100)]
         case "CA":
             ends = [f"{digit}{letter}" for digit in range(10) for letter in _OTHER]
             return [(f"{first}{end}", first, ROOT) for first in _FIRST for end in ends]

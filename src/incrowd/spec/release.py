@@ -20,6 +20,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
+from incrowd.privacy.protection import LARGE_EPSILON
 from incrowd.spec.base import Model, Text
 
 Level = Annotated[int, Field(ge=0)]
@@ -153,7 +154,7 @@ class SafeSpec(CommonSpec):
     def budget(self) -> Budget:
         """Of differential privacy."""
         beyond = "the odds of what is released may change by a factor of e^{:g} with one person"
-        return Budget(self.epsilon, self.delta, most=10.0, beyond=beyond)
+        return Budget(self.epsilon, self.delta, most=LARGE_EPSILON, beyond=beyond)
 
     @property
     def is_local(self) -> bool:

@@ -1,8 +1,8 @@
 """How the values of a column are written where they come from, and what they mean.
 
 A column says it where it is not the usual way: what stands for nothing, what separates thousands
-and decimals, a sign at either end of a number, the order of the parts of a date. What does not fit
-stays as it is written, so that it is found outside the domain and not silently lost.
+and decimals, powers of ten, a sign at either end of a number, the order of the parts of a date.
+What does not fit stays as it is written, so that it is found outside the domain and not lost.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, model_validator
@@ -38,6 +39,8 @@ class Written(Model):
     >>> read = Written(nulls=["NA"], thousands=".", decimal=",", sign="€").reader()
     >>> [read(text) for text in ("NA", "1.234,50 €", "7", "?")]
     [None, '1234.5', '7', '?']
+    >>> [Written(exponents=True).reader()(text) for text in ("1e+05", "2.5e-03")]
+    ['100000', '0.0025']
     >>> [Written(dates="day-month-year").reader()(text) for text in ("3/4/2020", "3 Apr 2020")]
     ['2020-04-03', '2020-04-03']
     """
@@ -45,26 +48,32 @@ class Written(Model):
     nulls: tuple[Annotated[Text, Field(min_length=1)], ...] = ()
     thousands: Literal[",", ".", " ", "'", "_"] | None = None
     decimal: Literal[".", ","] | None = None
+    exponents: bool = False
     sign: Annotated[str, Field(pattern=r"^[^\d\s+-][^\d+-]{0,5}$")] | None = None
     dates: Order | None = None
 
     @model_validator(mode="after")
     def _fitting(self) -> Written:
-        numbers = self.thousands or self.decimal or self.sign
+        numbers = self._has_numbers
         if numbers and self.dates:
             raise ValueError("a column holds numbers or dates; give 'dates' or the others")
         if self.thousands is not None and self.thousands == (self.decimal or "."):
             raise ValueError("'thousands' and 'decimal' must differ; 'decimal' is '.' if not given")
         if not (numbers or self.dates or self.nulls):
             raise ValueError(
-                "says nothing; give 'nulls', 'thousands', 'decimal', 'sign' or 'dates'"
+                "says nothing; give 'nulls', 'thousands', 'decimal', 'exponents', 'sign' or 'dates'"
             )
         return self
+
+    @property
+    def _has_numbers(self) -> bool:
+        """Whether it says how numbers are written."""
+        return bool(self.thousands or self.decimal or self.exponents or self.sign)
 
     def reader(self) -> Callable[[object], object]:
         """What a value means: nothing, a number or a day as its canonical text, or itself."""
         nulls = {canonical(text) for text in self.nulls} | {*self.nulls}
-        numeral = self.numeral() if self.thousands or self.decimal or self.sign else None
+        numeral = self.numeral() if self._has_numbers else None
 
         def read(value: object) -> object:
             text = value.strip(BLANKS) if isinstance(value, str) else canonical(value)
@@ -88,7 +97,8 @@ class Written(Model):
         plain = r"0|[1-9]\d*"  # what begins with a zero is a code
         digits = rf"[1-9]\d{{0,2}}(?:{apart}\d{{3}})+|{plain}" if self.thousands else plain
         sign = rf"(?:\s*{re.escape(self.sign)}\s*)?" if self.sign else ""
-        whole = re.compile(rf"([+-]?){sign}((?:{digits})?)(?:{point}(\d+))?{sign}")
+        power = r"(?:[eE]([+-]?\d{1,3}))?" if self.exponents else "()"
+        whole = re.compile(rf"([+-]?){sign}((?:{digits})?)(?:{point}(\d+))?{power}{sign}")
         between = re.compile(apart) if self.thousands else None
 
         def numeral(text: str) -> str | None:
@@ -96,7 +106,8 @@ class Written(Model):
             if found is None or not (found[2] or found[3]):
                 return None
             digits = between.sub("", found[2]) if between else found[2]
-            plain = canonical(f"{found[1]}{digits or '0'}.{found[3] or '0'}")
+            text = f"{found[1]}{digits or '0'}.{found[3] or '0'}"
+            plain = canonical(Decimal(f"{text}e{found[4]}") if found[4] else text)
             return plain if number(plain) is not None else None
 
         return numeral

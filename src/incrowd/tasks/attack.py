@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,17 +26,18 @@ from incrowd.measure.noise import NOT_MEASURED
 from incrowd.privacy.events import from_dict
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.spec.build import Declared
-from incrowd.spec.file import SpecFile, taken
+from incrowd.spec.file import SpecFile, SpecSource, taken
 from incrowd.spec.model import KEPT, PersonId, Spec
 from incrowd.tasks.evaluate import Known, opened, quasi_columns
 from incrowd.tasks.evaluate_noise import relinked, simulated
+from incrowd.tasks.people import draw_rows
 from incrowd.tasks.shadows import shadow_attack
 
 
 def attack(
     original: Any,
     released: Any,
-    spec: SpecFile | Path | str | Mapping[str, Any],
+    spec: SpecSource,
     *,
     control: Any = None,
     secrets: Sequence[str] | None = None,
@@ -92,7 +92,8 @@ def attack(
     )  # fmt: skip
     estimates = list(found.estimates)
     if "linkage" in only and noisy:
-        estimates.insert(0, _by_noise(file, before, after, identity, found))
+        used = draw_rows(before, file.spec, SystemRandomness(), told.rows_key)
+        estimates.insert(0, _by_noise(file, used, after, identity, found))
     if also:
         others = [_other(file, before, scene, one) for one in also]
         estimates += intersected([scene, *others], tries, confidence, np.random.default_rng(start))
@@ -154,8 +155,7 @@ def _scene(
         missing = [name for name in columns if table is not None and name not in table.columns]
         if missing:
             raise TableError(f"The {which} table has no column '{missing[0]}'.")
-    if isinstance(spec.unit, PersonId):
-        original = original.one_row_each(spec.unit.id, SystemRandomness())
+    original = draw_rows(original, spec, SystemRandomness(), told.rows_key)
     counted = count(original, Declared(columns, file.folder))
     weighted = COUNT in released.columns and COUNT not in spec.columns
     shown = read_shown(released, tuple(columns), weighted=weighted)

@@ -20,11 +20,10 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -46,7 +45,7 @@ from incrowd.methods.base import Method, Walk
 from incrowd.methods.registry import method_of
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.randomness import Randomness, SystemRandomness
-from incrowd.spec.file import SpecFile, taken
+from incrowd.spec.file import SpecFile, SpecSource, taken
 from incrowd.spec.release import SafeSpec
 from incrowd.tasks.audit_pairs import Outcome, Pair, pairs
 
@@ -182,7 +181,7 @@ class _Job:
 
 
 def audit(
-    spec: SpecFile | Path | str | Mapping[str, Any],
+    spec: SpecSource,
     *,
     delta: float = DELTA,
     confidence: float = CONFIDENCE,

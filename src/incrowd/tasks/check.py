@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -20,15 +19,21 @@ from incrowd.errors import IncrowdError
 from incrowd.measure.labels import ambiguous
 from incrowd.methods.base import Method
 from incrowd.methods.registry import method_of
+from incrowd.privacy.protection import LARGE_DELTA
+from incrowd.privacy.randomness import SystemRandomness
+from incrowd.spec.base import quoted
 from incrowd.spec.build import build, is_open
-from incrowd.spec.file import SpecFile, taken
+from incrowd.spec.file import SpecFile, SpecSource, taken
 from incrowd.spec.model import Column, PersonId, Spec
-from incrowd.spec.release import Budget, ReleaseSpec, SafeSpec
+from incrowd.spec.release import Budget, KEpsilonSpec, ReleaseSpec, SafeSpec
 from incrowd.tasks.budget import outlay_of
 from incrowd.tasks.expect import expect
+from incrowd.tasks.expect_losses import describe_losses
+from incrowd.tasks.exposure import find_exposures
+from incrowd.tasks.person_id import describe_rows, find_ids
 
 _SHOWN = 5
-_LARGE_DELTA = 1e-4
+_NOISY_ROWS = 20_000  # that the error of noise is expected by
 _UNCONFIRMED = "read from the data, not confirmed"
 
 
@@ -56,20 +61,16 @@ class Finding:
         return self.message.startswith(_UNCONFIRMED)
 
 
-def check(
-    spec: SpecFile | Path | str | Mapping[str, Any],
-    table: Any = None,
-    *,
-    engine: Engine | None = None,
-) -> list[Finding]:
-    """All findings, the wrong ones first. The table is read one column at a time.
+def check(table: Any, spec: SpecSource, *, engine: Engine | None = None) -> list[Finding]:
+    """Return all findings, the wrong ones first. The table is read one column at a time.
 
-    Without a table, the one that the spec names is opened; by ``engine``, if it is given.
+    ``table`` is whatever :func:`incrowd.publish` takes, or None for the one that the spec names;
+    it is opened by ``engine``, if one is given.
     """
     file = taken(spec)
     table = open_for(file, table, engine=engine)
     order = {"wrong": 0, "doubtful": 1, "note": 2}
-    found = [*_findings(file, table), *_expected(file, table)]
+    found = [*_findings(file, table), *_expected(file, table), *_expected_noise(file, table)]
     return sorted(found, key=lambda finding: order[finding.kind])
 
 
@@ -78,17 +79,45 @@ def _expected(file: SpecFile, table: Table) -> Iterator[Finding]:
     if file.spec.release is None:
         return
     try:
-        expectation = expect(file, table)
+        expectation = expect(table, file)
     except IncrowdError:
         return
     for one, line in zip_longest(expectation.each, expectation.lines()):
         yield Finding("doubtful" if one and one.doubtful else "note", None, f"expect: {line}")
+    try:
+        lost = describe_losses(file, table)
+    except IncrowdError:
+        return
+    if lost:
+        yield Finding("doubtful", None, lost)
+
+
+def _expected_noise(file: SpecFile, table: Table) -> Iterator[Finding]:
+    """Noise that is as large as the values, by the first rows; nothing if it would be refused."""
+    if not isinstance(file.spec.release, KEpsilonSpec):
+        return
+    from incrowd.methods.k_epsilon.loss import LARGE_ERROR, describe_error
+    from incrowd.methods.k_epsilon.method import KEpsilon
+
+    try:
+        method = KEpsilon(file.confirmed())
+        errors = method.expect_errors(method.tuples(table.head(_NOISY_ROWS)), SystemRandomness())
+    except IncrowdError:
+        return
+    for name, error in errors.items():
+        if error > LARGE_ERROR:
+            yield Finding("doubtful", name, describe_error(error))
 
 
 def _findings(file: SpecFile, table: Table) -> Iterator[Finding]:
     spec = file.spec
     yield from _names(spec, table)
+    if spec.confirm:
+        yield Finding("doubtful", None, f"{_UNCONFIRMED}: {', '.join(spec.confirm)}")
     yield from _unit(spec, table)
+    for exposure in find_exposures(spec, table):
+        kind: Kind = "wrong" if exposure.refused else "doubtful"
+        yield Finding(kind, exposure.column, exposure.message)
     for message in weak_promises(spec.release):
         yield Finding("doubtful", None, f"release: {message}")
     for name, column in spec.columns.items():
@@ -164,7 +193,7 @@ def _weak_budget(budget: Budget, epsilon: float | None, delta: float | None) -> 
     if epsilon is not None and epsilon > budget.most:
         what = budget.beyond.format(epsilon)
         found.append(f"epsilon = {epsilon:g} protects hardly anybody: {what}.")
-    if delta is not None and delta > _LARGE_DELTA:
+    if delta is not None and delta > LARGE_DELTA:
         found.append(
             f"delta = {delta:.3g} is far too large: by so much any probability may change, "
             "whatever epsilon is. It should be far below one in the number of people, such as 1e-6."
@@ -191,14 +220,24 @@ def _unit(spec: Spec, table: Table) -> Iterator[Finding]:
     rows = table.rows()
     if isinstance(spec.unit, PersonId):
         if spec.unit.id in table.columns:
-            people, missing = table.people(spec.unit.id), table.missing(spec.unit.id)
-            yield Finding("note", spec.unit.id, f"{people:,} people in {rows:,} rows")
+            counts, missing = table.count_rows_per_id(spec.unit.id), table.missing(spec.unit.id)
+            people = f"{counts.ids:,} people in {rows:,} rows; {describe_rows(counts, 'person')}"
+            yield Finding("note", spec.unit.id, people)
             if missing and not spec.unit.without_id:
                 message = (
                     f"{missing:,} rows have no id. Give them one, or leave "
                     f"them out: unit: {{id: {spec.unit.id}, without_id: drop}}"
                 )
                 yield Finding("wrong", spec.unit.id, message)
+        return
+    repeated = {name: known for name, known in find_ids(table).items() if known.is_unit}
+    for name, known in repeated.items():
+        message = (
+            f"looks like an id that several rows share ({known.describe()}). The release would "
+            f"protect one row, not one person: say 'unit: {{id: {quoted(name)}}}' if it is one."
+        )
+        yield Finding("doubtful", name, message)
+    if repeated:
         return
     identifiers = [name for name in spec.with_role("identifier") if name in table.columns]
     if identifiers:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib import import_module
 from importlib.util import find_spec
 
 from incrowd.attacks.own import with_kept
@@ -14,8 +13,6 @@ from incrowd.measure.outcome import pair_at
 from incrowd.measure.prediction import Accuracy, accuracy
 from incrowd.measure.utility import Pair, limited
 from incrowd.release.product import Made, Product
-from incrowd.spec.model import Spec
-from incrowd.spec.release import SafeSpec
 
 _MOST_VALUES = 32  # of a column that is predicted
 _ROWS = 2_000_000  # of a release whose kept columns are read again
@@ -38,14 +35,6 @@ def classified(made: Made, counted: object) -> Accuracy | None:
         return _of(product, counted)
     except Exception:  # noqa: BLE001 - whatever a table can do to a classifier
         return None
-
-
-def prepared(spec: Spec) -> None:
-    """Load what learns, where a release by this spec will be learnt from: it takes a second."""
-    safe = isinstance(spec.release, SafeSpec)
-    kept = not safe and any(column.role == "sensitive" for column in spec.columns.values())
-    if (kept or getattr(spec.release, "target", None)) and find_spec("sklearn") is not None:
-        import_module("sklearn.linear_model")
 
 
 def _of(product: Product, counted: object) -> Accuracy | None:

@@ -7,10 +7,12 @@ they are confirmed one by one, with the values that few people have before one's
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, Literal, get_args
 
 import numpy as np
 
@@ -18,12 +20,14 @@ from incrowd.codes.hierarchy import HierarchyError
 from incrowd.codes.values import canonical, reading_order
 from incrowd.engine.source import open_for
 from incrowd.engine.table import Table, TableError
-from incrowd.errors import IncrowdError
+from incrowd.errors import IncrowdError, ParameterError
 from incrowd.spec.build import build, is_open
-from incrowd.spec.file import Place, SpecFile
+from incrowd.spec.file import Place, SpecFile, SpecSource, taken
 from incrowd.spec.hierarchies import Dates, Intervals
-from incrowd.spec.model import Column, Confirmable
+from incrowd.spec.model import Column, Confirmable, PersonId, Spec
+from incrowd.tasks.person_id import describe_rows, find_ids
 
+UNIT: Final = "unit"  # the place and the entry of the question about the unit
 FREE: tuple[Confirmable, ...] = ("role", "written")  # what tells nothing of anybody
 FEW = 10
 _SHOWN = 12
@@ -41,7 +45,7 @@ class Question:
     """One thing to confirm: what the spec says, why it matters, and what the data say of it."""
 
     column: str
-    entry: Confirmable
+    entry: Confirmable | Literal["unit"]
     says: str
     why: str
     seen: tuple[str, ...] = ()
@@ -49,7 +53,7 @@ class Question:
     @property
     def asks(self) -> str:
         """What is to be answered with yes or no."""
-        if self.entry in FREE:
+        if self.entry in FREE or self.entry == UNIT:
             return "Is that right?"
         return "Is all of it public knowledge, also to whoever has never seen this table?"
 
@@ -57,19 +61,46 @@ class Question:
 def questions(
     file: SpecFile, table: Table | None = None, *, columns: Collection[str] | None = None
 ) -> Iterator[Question]:
-    """Everything that is to be confirmed, column by column; of some columns, if they are named.
+    """Everything that is to be confirmed: the unit, then column by column.
 
-    The table is opened, unless it is given, to show what few people have; it is the curator's.
+    Of some columns, if they are named. The table is opened, unless it is given, to show what few
+    people have; it is the curator's.
     """
     waiting = file.spec.unconfirmed
-    if table is None and waiting:
+    if table is None and not file.spec.is_confirmed:
         table = open_for(file)
+    if file.spec.confirm and columns is None and table is not None:
+        yield _ask_unit(file.spec, table)
     for name, entries in waiting.items():
         if columns is not None and name not in columns:
             continue
         column = file.spec.columns[name]
         for entry in entries:
             yield _question(file, name, column, entry, table)
+
+
+def _ask_unit(spec: Spec, table: Table) -> Question:
+    """Ask whether a row or a person is protected, with the rows of each id."""
+    why = (
+        "The guarantee protects this unit. If a person has several rows and the unit is a row, the "
+        "rows of one person together are not protected."
+    )
+    ids = find_ids(table)
+    if isinstance(spec.unit, PersonId):
+        rows, chosen = table.rows(), spec.unit.id
+        says = f"one person, identified by '{chosen}'; one row of each person is used"
+        seen = []
+        if chosen in table.columns:
+            counts = table.count_rows_per_id(chosen)
+            people = f"{counts.ids:,} people in {rows:,} rows"
+            seen = [f"{people}; {describe_rows(counts, 'person')}."]
+        ids.pop(chosen, None)
+    else:
+        says, seen = f"one row per person ({table.rows():,} rows)", []
+    repeated = [f"'{name}': {known.describe()}." for name, known in ids.items() if known.is_unit]
+    if not isinstance(spec.unit, PersonId) and not repeated:
+        seen.append("No column looks like an id that several rows share.")
+    return Question(UNIT, UNIT, says, why, (*seen, *repeated))
 
 
 def _question(
@@ -168,20 +199,74 @@ def _rare(file: SpecFile, column: Column, counts: dict[str, int]) -> tuple[str, 
     return (f"Values that fewer than {FEW} rows have: {listed}{more}.",)
 
 
-def confirm(file: SpecFile, answers: Iterable[tuple[str, str]]) -> SpecFile:
-    """The spec without the questions that were answered with yes: columns and entries."""
-    left: dict[str, list[str]] = {
-        name: list(entries) for name, entries in file.spec.unconfirmed.items()
-    }
+def confirm(
+    spec: SpecSource,
+    answers: Iterable[str | tuple[str, str]] | None = None,
+    *,
+    all: bool = False,  # noqa: A002 - the word that says it
+    unit: bool = False,
+) -> SpecFile:
+    """Confirm what a draft has read from the data, and return the spec, ready for ``publish``.
+
+    Confirming roles and the way in which values are written reveals nothing. Lists of values and
+    bounds are published: by confirming them you assert that they are public knowledge, also to
+    somebody who has never seen the table, and the guarantee relies on it.
+
+    ``spec`` is a draft, or a spec with entries to confirm; it stays as it is. Each answer is a
+    column, for all of its entries, or a column and one entry, as ``("zip", "hierarchy")``. With
+    ``all``, every entry of every column is confirmed, values and bounds included. ``unit`` confirms
+    what one person is, a row or the rows that share an id; the whole guarantee rests on it, so
+    ``all`` does not. An unknown column or entry is refused, and so is a call that names nothing.
+    """
+    file = taken(spec)
+    if isinstance(answers, str):
+        raise ParameterError("answers", "be a list of columns", answers)
+    waiting = file.spec.unconfirmed
+    left: dict[str, list[str]] = {name: list(entries) for name, entries in waiting.items()}
+    if all:
+        answers = list(waiting)
+    elif answers is None and not unit:
+        listed = "; ".join(f"{name}: {', '.join(entries)}" for name, entries in waiting.items())
+        listed = "; ".join(filter(None, (*file.spec.confirm, listed)))
+        raise IncrowdError(
+            "Say what is confirmed: columns, all=True or unit=True. Left to confirm: "
+            f"{listed or 'nothing'}."
+        )
+    answers = list(answers or ())
+    unit = unit or (UNIT, UNIT) in answers
     changed = set()
-    for name, entry in answers:
+    for name, entry in _entries(file, answers):
         if entry in left.get(name, []):
             left[name].remove(entry)
             changed.add(name)
     changes: dict[Place, list[str] | None] = {
         ("columns", name, "confirm"): left[name] or None for name in sorted(changed)
     }
+    if unit and file.spec.confirm:
+        changes["confirm",] = None
     return file.changed_at(changes) if changes else file
+
+
+def _entries(file: SpecFile, answers: Iterable[str | tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield columns with single entries; refuse columns and entries that do not exist."""
+    columns, entries = file.spec.columns, get_args(Confirmable)
+    for answer in answers:
+        if answer == (UNIT, UNIT):
+            continue
+        name, entry = (answer, None) if isinstance(answer, str) else answer
+        if name not in columns:
+            close = difflib.get_close_matches(name, list(columns), n=1)
+            hint = f" Did you mean '{close[0]}'?" if close else ""
+            raise IncrowdError(f"The spec has no column '{name}' to confirm.{hint}")
+        if entry is None:
+            yield from ((name, one) for one in columns[name].confirm)
+        elif entry in entries:
+            yield name, entry
+        else:
+            raise IncrowdError(
+                f"The column '{name}' has no entry '{entry}' to confirm. Entries are "
+                f"{', '.join(entries)}."
+            )
 
 
 def free(file: SpecFile) -> list[tuple[str, str]]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # What each extra is for; those of developers are not listed.
 PURPOSES = {
     "pandas": "data frames of pandas",
+    "papers": "the papers' figures, 'incrowd reproduce'",
     "postgres": "tables of PostgreSQL",
     "spark": "tables on Apache Spark",
     "statistics": "files of SAS, Stata and SPSS",

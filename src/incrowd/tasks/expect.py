@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from incrowd.engine.source import open_for
@@ -27,7 +26,7 @@ from incrowd.methods.base import Settled
 from incrowd.methods.registry import method_of
 from incrowd.privacy.rounded import people_alike
 from incrowd.spec.build import Declared
-from incrowd.spec.file import SpecFile, taken
+from incrowd.spec.file import SpecFile, SpecSource, taken
 from incrowd.spec.model import PersonId
 
 SHARE = 0.9
@@ -153,15 +152,14 @@ class Expectation:
         return f"{words}."
 
 
-def expect(spec: SpecFile | Path | str | Mapping[str, Any], table: Any = None) -> Expectation:
-    """What to expect; the table is counted only where the spec says that its size is public.
+def expect(table: Any, spec: SpecSource) -> Expectation:
+    """Say what to expect; the table is counted only where the spec says that its size is public.
 
-    Without a table, the one that the spec names is opened for that.
+    ``table`` is whatever :func:`incrowd.publish` takes, or None for the one that the spec names.
     """
-    file = with_size(taken(spec), table)
+    file = taken(spec)
     settled = method_of(file.confirmed()).settled
-    size = file.spec.size
-    assert size != "public"
+    size = stated_size(file, table)
     widest = max(settled.tables, key=lambda limits: _depth(settled.declared, limits))
     return Expectation(
         crowd=settled.crowd,
@@ -171,9 +169,9 @@ def expect(spec: SpecFile | Path | str | Mapping[str, Any], table: Any = None) -
     )
 
 
-def expect_by(draw: str, file: SpecFile, table: Any = None) -> Expectation:
-    """What to expect of a safe release by a sample or by counts, whichever its spec asks for."""
-    return expect(file.changed(("release", "draw"), draw), table)
+def expect_by(draw: str, table: Any, file: SpecFile) -> Expectation:
+    """Say what to expect of a safe release by this draw, whichever its spec asks for."""
+    return expect(table, file.changed(("release", "draw"), draw))
 
 
 def _expected(
@@ -218,11 +216,16 @@ def _depth(declared: Declared, limits: Mapping[str, tuple[int, int]]) -> int:
     return sum(declared.height(name) for name in limits)
 
 
-def with_size(file: SpecFile, table: Any = None) -> SpecFile:
-    """The spec with the number of people in its table as its size, if it says that it is public."""
+def stated_size(file: SpecFile, table: Any = None) -> int | None:
+    """Return the size that the spec states or, where it says 'public', count the table.
+
+    What is counted serves expectations alone. It never goes back into the spec: there it would
+    decide how the budget is split, which is published, and a neighbor at a threshold of the split
+    would be told apart with certainty.
+    """
     if file.spec.size != "public":
-        return file
-    return file.sized(max(people(file, open_for(file, table)), 1))
+        return file.spec.size
+    return max(people(file, open_for(file, table)), 1)
 
 
 def people(file: SpecFile, table: Table) -> int:

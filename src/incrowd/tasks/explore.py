@@ -29,8 +29,11 @@ from incrowd.methods.k_anonymity.classes import (
     suppressible,
 )
 from incrowd.methods.k_anonymity.method import KAnonymity
+from incrowd.privacy.randomness import SystemRandomness
 from incrowd.spec.file import SpecFile
+from incrowd.spec.model import PersonId
 from incrowd.spec.release import ClassesSpec, KAnonymitySpec
+from incrowd.tasks.people import draw_rows
 
 MOST_SCHEMES = 5_000  # of which all are looked at,
 _MOST_TUPLES = 300_000_000  # unless they would take more looks at a tuple than this
@@ -70,8 +73,10 @@ class Column:
 class Explored:
     """Schemes with their figures, the best first; those that do not hold come last.
 
-    ``size`` is how many schemes there are, ``limit`` how many rows may be suppressed. ``chosen``
-    are the levels that the spec has fixed, if it fixes that of every column.
+    ``size`` is how many schemes there are, ``limit`` how many rows may be suppressed. ``rows`` are
+    those that are judged: ``one_row_each`` says that one row of each person is, the one that
+    :func:`incrowd.publish` uses. ``chosen`` are the levels that the spec has fixed, if it fixes
+    that of every column.
     """
 
     columns: tuple[Column, ...]
@@ -82,6 +87,7 @@ class Explored:
     limit: int
     loss: LossName
     chosen: Node | None
+    one_row_each: bool = False
 
     @property
     def whole(self) -> bool:
@@ -135,7 +141,7 @@ def explore(
             f"The algorithm '{release.algorithm}' has no schemes: each class shows what covers it. "
             "Schemes belong to 'algorithm: ola'."
         )
-    rows = method.count(table)
+    rows = method.count(draw_rows(table, file.spec, SystemRandomness()))
     if not isinstance(rows, Rows):
         rows = rows.rows
     names, fixed = rows.counted.names, release.levels
@@ -164,6 +170,7 @@ def explore(
         schemes=tuple(sorted(found, key=lambda one: (not one.holds, one.loss, one.levels))),
         size=lattice.size,
         rows=search.rollups.total,
+        one_row_each=isinstance(file.spec.unit, PersonId),
         k=search.k,
         limit=search.limit,
         loss=release.loss or "normalised",

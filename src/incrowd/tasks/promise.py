@@ -1,38 +1,33 @@
 """What a release will promise, before its table is seen: the crowd, and the certificate's words.
 
-Nothing is read from the table, unless the spec says that its size is public.
+Nothing is read from the table, whatever the spec says of its size: a promise follows from the spec.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from incrowd.methods.base import Method, published
 from incrowd.methods.k_anonymity.method import KAnonymity
 from incrowd.methods.k_epsilon.method import KEpsilon
 from incrowd.methods.registry import method_of
+from incrowd.methods.safe.method import Safe
 from incrowd.privacy.events import Event
 from incrowd.privacy.plan_counts import USUAL_K
-from incrowd.release.statements import Facts, Parameters, told
-from incrowd.release.statements.format_1 import satisfied
-from incrowd.release.statements.format_2 import PUBLIC, people, population
-from incrowd.release.statements.format_4 import statement
-from incrowd.spec.file import SpecFile, taken
+from incrowd.release.parameters import Parameters, parameters_from_events
+from incrowd.release.statement import Facts, Sentence, write_statement
+from incrowd.spec.file import SpecSource, taken
 from incrowd.spec.model import Spec
 from incrowd.spec.release import SafeSpec
-from incrowd.tasks.expect import with_size
 
 _LATER = (
-    "How many rows must be alike to be shown, and which share of the rows is drawn, is chosen "
-    "together with the levels by a mechanism of its own. The certificate will name them; epsilon "
-    "and delta are settled, and include the choice."
+    "k and the sampling probability β are chosen together with the generalization by the search. "
+    "The certificate will state them; ε and δ are fixed, and include the search."
 )
 _TOSSED = (
-    "A coin that sees no data decides between two bounds of the noise, r = {} and r = {}, when the "
-    "release is made. These are the words for the larger one."
+    "The bound of the noise is drawn at random, independently of the table, when the release is "
+    "made: r = {} or r = {}. The statement is the one for the larger bound."
 )
 
 
@@ -50,14 +45,14 @@ class Promised:
     epsilon: float | None
     delta: float | None
     crowd: float
-    statement: str
+    statement: list[Sentence]
     later: str
     events: tuple[Event, ...]
 
 
-def promised(spec: SpecFile | Path | str | Mapping[str, Any], table: Any = None) -> Promised:
+def promised(spec: SpecSource) -> Promised:
     """What a release by a spec will promise, whatever is left to confirm in it."""
-    file = with_size(taken(spec).confirmed(), table)
+    file = taken(spec).confirmed()
     method = method_of(file)
     words, later = _stated(file.spec, method)
     known = method.promise
@@ -67,38 +62,43 @@ def promised(spec: SpecFile | Path | str | Mapping[str, Any], table: Any = None)
     )  # fmt: skip
 
 
-def _stated(spec: Spec, method: Method) -> tuple[str, str]:
+def _stated(spec: Spec, method: Method) -> tuple[list[Sentence], str]:
     release, known = spec.release, method.promise
     assert release is not None
     common: dict[str, Any] = {
-        "unit": known.unit, "epsilon": known.epsilon, "delta": known.delta,
-        "without_id": known.without_id,
+        "method": release.method, "unit": known.unit, "epsilon": known.epsilon,
+        "delta": known.delta, "without_id": known.without_id,
     }  # fmt: skip
     if isinstance(method, KAnonymity | KEpsilon):
         columns = method.columns
         parameters = method.parameters() if isinstance(method, KEpsilon) else columns.parameters()
-        local = tuple(sorted(columns.quasi)) if columns.release.is_local else ()
+        local = sorted(columns.quasi) if columns.release.is_local else ()
         facts = Facts(
             tables=[parameters], local=local, noisy=tuple(published(spec, "noisy")),
-            kept=tuple(sorted(columns.kept)), **common,
+            kept=sorted(columns.kept), **common,
         )  # fmt: skip
-        return statement(release.method, facts), ""
+        return write_statement(facts), ""
     assert isinstance(release, SafeSpec)
-    found = told(list(method.events))
-    assert found is not None
+    implied = parameters_from_events(list(method.events))
+    assert implied is not None
     names = published(spec, "quasi", "sensitive")
+    assert isinstance(method, Safe)
+    tables, shared = [_of_table(possible, release) for possible in implied.tables], implied.shared
+    if len(tables) == 1:
+        tables = [{**tables[0], **method.asserted}]
+    else:
+        shared = {**shared, **method.asserted}
     facts = Facts(
-        tables=[_of_table(possible, release) for possible in found.tables],
-        shared=found.shared, local=tuple(sorted(names)) if release.is_local else (), **common,
+        tables=tables, shared=shared,
+        local=sorted(names) if release.is_local else (), **common,
     )  # fmt: skip
-    first = found.tables[0]
-    if all(len(possible) == 1 for possible in found.tables):
-        return statement("safe", facts), ""
+    first, sentences = implied.tables[0], write_statement(facts)
+    if all(len(possible) == 1 for possible in implied.tables):
+        return sentences, ""
     if "r" in first[0]:
         bounds = sorted(int(known["r"]) for known in first)
-        return statement("safe", facts), _TOSSED.format(*bounds)
-    whole = {**facts.shared, **facts.tables[0]}
-    return satisfied(facts).rstrip() + people(facts) + population(whole) + PUBLIC, _LATER
+        return sentences, _TOSSED.format(*bounds)
+    return [one for one in sentences if one.key != "sample"], _LATER
 
 
 def _of_table(possible: list[Parameters], release: SafeSpec) -> Parameters:

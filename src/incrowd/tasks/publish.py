@@ -12,11 +12,9 @@ import shutil
 import tempfile
 import warnings
 import weakref
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from html import escape
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,14 +31,14 @@ from incrowd.privacy.events import Event
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.certificate import Certificate
 from incrowd.release.entries import Booking
-from incrowd.release.examples import Examples, examples, some_rows
+from incrowd.release.examples import Examples, example_columns, examples, some_rows
 from incrowd.release.folder import fill_both
 from incrowd.release.history import Recognised
 from incrowd.release.ledger import Ledger
 from incrowd.release.origin import Origin, Standing
 from incrowd.release.page import Page
 from incrowd.release.write import write, write_curator
-from incrowd.spec.file import SpecFile, taken
+from incrowd.spec.file import SpecFile, SpecSource, taken
 from incrowd.spec.model import PersonId, Spec
 from incrowd.tasks.budget import (
     book_release,
@@ -49,8 +47,12 @@ from incrowd.tasks.budget import (
     refuse_without_ledger,
 )
 from incrowd.tasks.check import weak_promises
-from incrowd.tasks.classify import classified, prepared
-from incrowd.tasks.expect import expect, with_size
+from incrowd.tasks.classify import classified
+from incrowd.tasks.expect import expect
+from incrowd.tasks.exposure import refuse_exposures
+from incrowd.tasks.people import choose_key, draw_rows, write_key
+
+NEARLY_NOTHING = 0.05  # of rows, or of pairs of columns
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -63,7 +65,8 @@ class Release:
     ``folder`` holds the files to be handed out, ``curator`` the private ones. Where none was
     asked for, they are temporary and go when the release does; :meth:`save` keeps them. ``booking``
     says how a ledger has booked the release, if one has; ``library`` whose data frames it was
-    given; ``examples`` are some rows before and after, private as the report is.
+    given; ``examples`` are some rows before and after, and ``unused`` how many rows were not used
+    because the unit is a person; both are private as the report is.
     """
 
     certificate: Certificate
@@ -76,6 +79,7 @@ class Release:
     reasons: tuple[str, ...] = ()
     library: str = "polars"
     examples: Examples | None = None
+    unused: int = 0
 
     @property
     def booked(self) -> bool:
@@ -86,6 +90,11 @@ class Release:
     def empty(self) -> bool:
         """Whether not a single row is shown."""
         return not any(table.release.rows for table in self.certificate.tables)
+
+    @property
+    def nearly_empty(self) -> bool:
+        """Whether hardly anything is shown; see :func:`describe_emptiness`."""
+        return bool(describe_emptiness(self.certificate, self.evaluation))
 
     @property
     def data(self) -> Any:
@@ -109,7 +118,7 @@ class Release:
         What only the curator may see goes beside it (NAME.curator), or where ``curator`` says.
         """
         public = Path(folder)
-        private = _beside(public) if curator is None else Path(curator)
+        private = curator_folder(public) if curator is None else Path(curator)
         with fill_both(public, private) as (draft, hidden):
             shutil.copytree(self.folder, draft, dirs_exist_ok=True)
             shutil.copytree(self.curator, hidden, dirs_exist_ok=True)
@@ -139,12 +148,14 @@ class Release:
 
     def _repr_html_(self) -> str:
         rows = " + ".join(f"{table.release.rows:,}" for table in self.certificate.tables)
-        return f"<p>{rows} rows. {escape(self.certificate.guarantee.statement)}</p>"
+        sentences = (escape(one.text) for one in self.certificate.guarantee.statement)
+        items = "".join(f"<li>{text}</li>" for text in sentences)
+        return f"<p>{rows} rows.</p><ol>{items}</ol>"
 
 
 def publish(
     table: Any,
-    spec: SpecFile | Path | str | Mapping[str, Any],
+    spec: SpecSource,
     *,
     output: Path | str | None = None,
     curator: Path | str | None = None,
@@ -159,12 +170,13 @@ def publish(
 
     ``table`` is whatever :func:`incrowd.engine.source.open_table` takes, or None for the one
     that the spec names; ``engine`` opens it, by default the one for tables of its kind. ``spec``
-    is a file, its path, or its content. What only the curator may see goes into ``curator``, by
-    default beside the release (NAME.curator). ``step`` hears of each step before it is taken,
-    ``progress`` how much of a long search is decided. ``ledger`` is the one that the spec names;
-    give it where the spec names none. Everything that can be refused is refused
-    before the ledger is touched, and the ledger is booked before anything is drawn. What whoever
-    publishes should know is warned of, and kept in ``Release.warnings``.
+    is a file, its path, its content, or a draft that is confirmed (:func:`incrowd.confirm`). What
+    only the curator may see goes into ``curator``, by default beside the release (NAME.curator).
+    ``step`` hears of each step before it is taken, ``progress`` how much of a long search is
+    decided. ``ledger`` is the one that the spec names; give it where the spec names none.
+    Everything that can be refused is refused before the ledger is touched, and the ledger is
+    booked before anything is drawn. What whoever publishes should know is warned of, and kept in
+    ``Release.warnings``.
     """
     release = released(
         table, spec, output=output, curator=curator,
@@ -177,7 +189,7 @@ def publish(
 
 def released(
     table: Any,
-    spec: SpecFile | Path | str | Mapping[str, Any],
+    spec: SpecSource,
     *,
     output: Path | str | None,
     curator: Path | str | None,
@@ -208,14 +220,11 @@ def released(
         weakref.finalize(release, shutil.rmtree, home, ignore_errors=True)
         return release
     output, file = Path(output), taken(spec)
-    curator = _beside(output) if curator is None else Path(curator)
+    curator = curator_folder(output) if curator is None else Path(curator)
     ledger = None if rehearsal else ledger_of(file, ledger)
     bits = bits or SystemRandomness()
 
     library = type(table).__module__.partition(".")[0]
-    if file.spec.size == "public":  # then it may decide what is spent
-        table = open_for(file, table, engine=engine)
-        file = with_size(file, table)
     method, asked = method_of(file), file.spec.release
     assert asked is not None
     spend: list[Event] = method.events
@@ -225,17 +234,14 @@ def released(
     elif not rehearsal:
         refuse_without_ledger(file)
     engine = engine or engine_for(table)
-    # Loading what draws the report goes beside the reading, hashing the table beside the counting.
-    workers = ThreadPoolExecutor(4)
-    workers.submit(import_module, "incrowd.release.report")
-    source = open_for(file, table, engine=engine)
+    source = whole = open_for(file, table, engine=engine)
     _refuse_unfit(file.spec, source)
+    exposed = refuse_exposures(file.spec, source)
     with (
         _Spend(output) as spent,
         fill_both(output, curator) as (draft, private),
-        workers,
+        ThreadPoolExecutor(4) as workers,  # the table is hashed while it is counted
     ):
-        workers.submit(prepared, file.spec)
         recognised = None if rehearsal else Recognised(source, ledger, workers)
         step("count")
         counted = method.count(source)
@@ -245,14 +251,18 @@ def released(
         step("book")
         if ledger is not None:
             spent.booking = book_release(file, method, ledger.book)
-        known = _seeded(bits) + _warn_of_last(ledger, spent.booking)
+        known = exposed + _seeded(bits) + _warn_of_last(ledger, spent.booking)
         if recognised is not None:
             known += recognised.warnings(accounted=bool(spend))
+        rows_key, unused = None, 0
         if isinstance(file.spec.unit, PersonId):
-            source = source.one_row_each(file.spec.unit.id, bits)
+            unused = source.rows()
+            rows_key = choose_key(file.spec, bits, rehearsal=rehearsal)
+            source = draw_rows(source, file.spec, bits, rows_key)
             counted = method.count(source)
+            unused -= source.rows()
         made = method.make(counted, Walk(bits, source.engine, step, progress))
-        before = workers.submit(some_rows, source, made.products[0].original.names)
+        before = workers.submit(some_rows, source, example_columns(made.products[0]))
         step("measure")
         evaluation, measured = made.measured()
         evaluation = evaluation.with_accuracy(classified(made, counted))
@@ -263,10 +273,14 @@ def released(
         step("report")
         seen = examples(made.products, before.result())
         weak = weak_promises(asked, made.promise.epsilon, made.promise.delta)
-        weak += expect(file, source).doubts() if file.spec.size is not None else []
+        weak += [words] if (words := describe_emptiness(certificate, evaluation)) else []
+        weak += expect(whole, file).doubts() if file.spec.size is not None else []
+        if rows_key is not None:
+            write_key(private, certificate, rows_key)
         write_curator(
             private, certificate, evaluation, made.reasons, (*known, *weak, *measured), seen,
-            attacked, _origin(file, ledger, spent.booking, signed=key is not None),
+            attacked,
+            _origin(file, ledger, spent.booking, signed=key is not None, unused=unused),
         )  # fmt: skip
         step("appear")
         if recognised is not None:
@@ -282,11 +296,34 @@ def released(
         reasons=made.reasons,
         library=library,
         examples=seen,
+        unused=unused,
     )
 
 
-def _beside(folder: Path) -> Path:
-    """Where the private part of a release lies."""
+def describe_emptiness(certificate: Certificate, found: Evaluation) -> str:
+    """Say that hardly anything is shown: less than 5 % of rows, or of pairs of columns in slices.
+
+    Nothing of a release that shows more, or nothing at all. Of a sample, rows are those drawn.
+    """
+    if not any(table.release.rows for table in certificate.tables):
+        return ""
+    if certificate.slices is not None:
+        shown = sum(pair.slice is not None for pair in found.associations)
+        every, what = len(found.associations), "pairs of columns"
+    else:
+        drawn = certificate.parameters.get("beta", 1.0)
+        rate = float(drawn) if isinstance(drawn, float) else 1.0
+        shown, every, what = found.rows_released, round(found.rows_original * rate), "rows"
+    if shown >= NEARLY_NOTHING * every:
+        return ""
+    return (
+        f"Hardly anything is published: {shown:,} of {every:,} {what}, less than "
+        f"{NEARLY_NOTHING:.0%}. Publish fewer or coarser columns."
+    )
+
+
+def curator_folder(folder: Path) -> Path:
+    """Return where the private part of a release lies, unless somebody chose another place."""
     return folder.resolve().with_name(f"{folder.resolve().name}.curator")
 
 
@@ -328,7 +365,7 @@ def _warn_of_last(ledger: Ledger | None, booking: Booking | None) -> tuple[str, 
 
 
 def _origin(
-    file: SpecFile, ledger: Ledger | None, booking: Booking | None, *, signed: bool
+    file: SpecFile, ledger: Ledger | None, booking: Booking | None, *, signed: bool, unused: int
 ) -> Origin:
     """What the report says of the spec, and of the ledger after this release."""
     standing = None
@@ -339,7 +376,7 @@ def _origin(
             releases=sum(spend.used for spend in spends), in_spec=file.spec.ledger is not None,
         )  # fmt: skip
     name = file.path.name if file.path is not None else "spec.yaml"
-    return Origin(file.text(), name, signed, standing)
+    return Origin(file.text(), name, signed, standing, unused)
 
 
 def _refuse_unfit(spec: Spec, table: Table) -> None:

@@ -7,10 +7,9 @@ frequent as the first. The certificate says that it is a rehearsal, and whoever 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError, check_whole
 from incrowd.measure.expected import OPEN_VALUES, weights
 from incrowd.spec.build import build, is_open
-from incrowd.spec.file import SpecFile, taken
+from incrowd.spec.file import SpecFile, SpecSource, taken
 from incrowd.spec.model import Column, PersonId
 from incrowd.tasks.publish import Release, released
 
@@ -28,7 +27,7 @@ _WORDS = tuple(f"value {number}" for number in range(1, OPEN_VALUES + 1))
 
 
 def rehearse(
-    spec: SpecFile | Path | str | Mapping[str, Any],
+    spec: SpecSource,
     *,
     size: int | None = None,
     output: Path | str | None = None,

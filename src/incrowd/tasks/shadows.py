@@ -10,11 +10,9 @@ lists no values keeps those that were met in the whole table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,9 +30,8 @@ from incrowd.methods.base import Method, Walk, here
 from incrowd.methods.registry import method_of
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release.product import Made, Product
-from incrowd.spec.file import SpecFile, taken
+from incrowd.spec.file import SpecSource, taken
 from incrowd.spec.model import PersonId
-from incrowd.tasks.expect import with_size
 
 FIELDS = ("rows shown", "classes shown", "rows that fit", "what was chosen", "all that is shown")
 TRIES = 60
@@ -44,7 +41,7 @@ _NOTHING = -1  # where a release was refused
 
 def shadow_attack(
     table: Any,
-    spec: SpecFile | Path | str | Mapping[str, Any],
+    spec: SpecSource,
     *,
     rng: np.random.Generator,
     targets: int = TARGETS,
@@ -89,7 +86,7 @@ class Shadows:
     def of(
         cls,
         table: Any,
-        spec: SpecFile | Path | str | Mapping[str, Any],
+        spec: SpecSource,
         *,
         rng: np.random.Generator,
         engine: Engine | None = None,
@@ -100,8 +97,6 @@ class Shadows:
         """
         file = taken(spec)
         source = open_for(file, table, engine=engine)
-        if file.spec.size == "public":
-            file = with_size(file, source)
         method = method_of(file)
         if isinstance(file.spec.unit, PersonId):
             source = source.one_row_each(file.spec.unit.id, _bits(rng))

@@ -20,6 +20,7 @@ from incrowd.methods.k_epsilon.method import KEpsilon
 from incrowd.methods.k_epsilon.rows import NoisyRows, noisy_rows
 from incrowd.privacy.randomness import Randomness
 from incrowd.spec.file import SpecFile
+from incrowd.tasks.people import draw_rows
 
 KS = (2, 5, 10, 20, 50, 100)
 EPSILONS = (0.05, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
@@ -68,7 +69,7 @@ def choices(
         )
     method = KEpsilon(file)
     release = method.release
-    rows = method.tuples(table)
+    rows = method.tuples(draw_rows(table, file.spec, bits))
     total = rows.frequencies.total
     fitting = [k for k in ks if k <= total]
     found = []

@@ -46,6 +46,11 @@ def _print(found: Explored) -> None:
     looked = len(found.schemes)
     how = "all of them" if found.whole else f"{looked:,}, near the best and on the way to both ends"
     screen.print(f"{found.size:,} schemes; looked at {how}.", soft_wrap=True)
+    if found.one_row_each:
+        screen.print(
+            f"Judged by one row of each of {found.rows:,} people, the row that publish uses.",
+            soft_wrap=True,
+        )
     good = [one for one in found.schemes if one.holds]
     if not good:
         screen.print(

@@ -16,6 +16,7 @@ from incrowd.privacy.plan_counts import CountsPlan, plan_counts
 from incrowd.privacy.rounded import people_alike
 from incrowd.ui import terminal
 from incrowd.ui.options import number, parsed
+from incrowd.ui.results import print_strength
 from incrowd.ui.terminal import console
 
 if TYPE_CHECKING:
@@ -132,6 +133,7 @@ _MEANINGS = {
 def print_plan(answer: Plan) -> None:
     """Print a plan as a table and in words."""
     _print_figures(answer.shown(), _MEANINGS, answer.words())
+    print_strength(answer.epsilon, answer.delta)
 
 
 def print_grid(grid: PlanTable) -> None:
@@ -206,6 +208,7 @@ _COUNTS_MEANINGS = {
 def print_counts(answer: CountsPlan) -> None:
     """Print a plan for counts as a table and in words."""
     _print_figures(answer.shown(), _COUNTS_MEANINGS, answer.words())
+    print_strength(answer.epsilon, answer.delta)
 
 
 def print_both(sample: Plan, counts: CountsPlan) -> None:

@@ -40,7 +40,8 @@ def publish(
 ) -> int:
     """Publish a release: data, certificate, scheme; and, beside it, a private report.
 
-    Exit status 4 if nothing survived: the release is there, empty, and its budget is spent.
+    Exit status 4 if nothing survived, or less than 5 % of it: the release is there, and its budget
+    is spent.
     """
     from incrowd.engine.source import catalogue, open_for
     from incrowd.privacy.randomness import SeededRandomness
@@ -53,7 +54,7 @@ def publish(
         catalogue(worker).refuse_name(save_as)
     table = open_for(file, engine=worker) if file.spec.size == "public" else None
     if not as_json:
-        print(f"{expect(file, table).summary()} (More: incrowd check {spec})")
+        print(f"{expect(table, file).summary()} (More: incrowd check {spec})")
     whole = int(check_whole("seed", parsed("seed", seed), 0)) if seed else None
     try:
         with terminal.progress("settling the budget") as (step, tell):
@@ -78,14 +79,22 @@ def publish(
     if as_json:
         known = certificate.model_dump(exclude_none=True)
         booking = None if release.booking is None else release.booking.as_dict()
-        more = {"booked": release.booked, "booking": booking, "empty": release.empty}
-        terminal.print_json({**known, **more})
-        return EMPTY if release.empty else DONE
+        terminal.print_json(
+            {
+                **known,
+                "booked": release.booked,
+                "booking": booking,
+                "empty": release.empty,
+                "nearly_empty": release.nearly_empty,
+            }
+        )
+        return EMPTY if release.empty or release.nearly_empty else DONE
     for line in results.published(release):
         print(line)
+    results.print_protection(certificate)
     for name in saved:
         print(f"Saved as the table {name}.")
-    return EMPTY if release.empty else DONE
+    return EMPTY if release.empty or release.nearly_empty else DONE
 
 
 def _saved(release: Release, name: str) -> tuple[str, ...]:
@@ -111,23 +120,19 @@ def verify(
         str | None,
         typer.Option(help="Who must have signed: a public key in hexadecimal, or a PEM file."),
     ] = None,
-    least_format: Annotated[
-        str, number("Say no to certificates of an older format, which are checked less closely.")
-    ] = "1",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """Check a release from its folder alone; exit status 1 if anything does not hold."""
     from incrowd.release.verify import read_certificate
     from incrowd.release.verify import verify as check_release
 
-    least = int(check_whole("least-format", parsed("least-format", least_format)))
-    problems = check_release(folder, key=key, least_format=least)
+    problems = check_release(folder, key=key)
     if as_json:
         known: dict[str, Any] = {"ok": not problems, "problems": problems}
         if not problems:
             sealed = read_certificate(folder)
             known["randomness"] = sealed.randomness
-            known["format"] = sealed.format or 1
+            known["format"] = sealed.format
             known["signed_by"] = sealed.signature.public_key if sealed.signature else None
         terminal.print_json(known)
         return int(bool(problems))
@@ -139,8 +144,8 @@ def verify(
     signed = certificate.signature
     print("The release holds: hash, values, classes and guarantee are as certified.")
     print(f"It satisfies {results.promise(certificate)}")
-    if certificate.format is None:
-        print("It is of format 1: hidden bytes and the order of rows were not checked.")
+    print(results.protected(certificate))
+    results.print_protection(certificate)
     print(f"Signed by {signed.public_key}." if signed else "It is not signed.")
     if signed and key is None:
         print("Is that who you trust? --key names who must have signed.")
@@ -149,7 +154,7 @@ def verify(
 
 def evaluate(
     original: Annotated[str, typer.Option(help="The table as it was.")],
-    released: Annotated[str, typer.Option(help="The table as it is shown, by whatever tool.")],
+    released: Annotated[str, typer.Option(help="A released table, or a release folder.")],
     spec: Annotated[Path, typer.Option(help="The spec with the hierarchies.")],
     target: Annotated[
         str | None, typer.Option(help="A column to predict from the others (scikit-learn).")
@@ -159,6 +164,10 @@ def evaluate(
     ] = None,
     identity: Annotated[
         str | None, typer.Option("--id", help="A column that names the same row in both tables.")
+    ] = None,
+    curator: Annotated[
+        Path | None,
+        typer.Option(help="The private folder of the release; beside it by default."),
     ] = None,
     engine: EngineName = None,
     master: Master = None,
@@ -170,6 +179,7 @@ def evaluate(
 
     found = compare(
         original, released, spec, target=target, holdout=holdout, identity=identity,
+        curator=curator,
         engine=engine_of(engine, master, conf),
     )  # fmt: skip
     terminal.print_json(found.as_dict()) if as_json else results.print_evaluation(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +25,8 @@ def reproduce(
     check_choice("paper", paper, ("a", "b", "attacks", "all"))
     if paper in ("a", "attacks") and (adult is not None or quick):
         raise IncrowdError("The options --adult and --quick are for paper b.")
+    if find_spec("matplotlib") is None:
+        raise IncrowdError("Drawing figures needs matplotlib: pip install 'incrowd[papers]'.")
     if paper in ("a", "all"):
         from incrowd.papers import paper_a, paper_a_figures
 

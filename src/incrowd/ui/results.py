@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from incrowd.privacy.counts import law_of
 from incrowd.privacy.rounded import rounded
-from incrowd.release.statements.format_3 import noise_of
+from incrowd.release.parameters import noise_event
 from incrowd.ui.terminal import console, say
 
 if TYPE_CHECKING:
@@ -34,6 +34,51 @@ def promise(certificate: Certificate) -> str:
     both = certificate.by_counts and certificate.k > 1
     also = f" and k-anonymity with k = {certificate.k}" if both else ""
     return f"({epsilon}, {delta})-differential privacy{also}."
+
+
+def protected(certificate: Certificate) -> str:
+    """Say whether a row or a person is protected."""
+    if certificate.guarantee.unit == "one row":
+        return "Protected: one row. A person with several rows is not protected as a whole."
+    return "Protected: one person, of whom one row was used."
+
+
+def print_strength(epsilon: float | None, delta: float | None, members: str = "") -> None:
+    """Print how much a guarantee protects, in the color of a warning where that is little."""
+    from incrowd.privacy.protection import classify_guarantee, describe_attacker
+
+    if epsilon is None or delta is None:
+        return
+    strength = classify_guarantee(epsilon, delta)
+    success = describe_attacker(epsilon, delta, members=members) if members else ""
+    style = "bold red" if strength.is_warning else None
+    text = f"{strength.text} {success}".strip()
+    console().print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def print_protection(certificate: Certificate) -> None:
+    """Print how much a release protects; nothing where nothing is guaranteed."""
+    from incrowd.release.pages import protected_people
+
+    known = certificate.guarantee
+    if certificate.is_private:
+        print_strength(known.epsilon, known.delta, protected_people(certificate))
+
+
+def strength_text(certificate: Certificate) -> str:
+    """Return how much a release protects, in words; empty where nothing can be said."""
+    from incrowd.release.pages import describe_strength, describe_success
+
+    strength = describe_strength(certificate)
+    return "" if strength is None else f"{strength.text} {describe_success(certificate)}"
+
+
+def is_reassuring(certificate: Certificate) -> bool:
+    """Return whether a guarantee may be shown in the color of success."""
+    from incrowd.release.pages import describe_strength
+
+    strength = describe_strength(certificate)
+    return strength is not None and not strength.is_warning
 
 
 def chosen(certificate: Certificate) -> str:
@@ -98,9 +143,15 @@ def published(release: Release) -> list[str]:
         if found.search is not None and found.search.optimum:  # or else it is warned of
             lines.append(found.search.words)
         lines += [] if found.noise is None else noise_lines(found.noise)
+    lines += [f"For you only: {line}" for line in found.lost.lines()]
     lines.insert(1, f"Private, for you alone: {release.curator / 'report.html'}")
     if release.booking is not None:
         lines.insert(2, f"Booked in the ledger as {_article(release.booking)}{release.booking}.")
+    lines.insert(2, protected(certificate))
+    if release.unused:
+        lines.append(
+            f"For you alone: one row per person was used; {release.unused:,} other rows were not."
+        )
     return [line for line in [*lines, *release.reasons] if line]
 
 
@@ -137,11 +188,11 @@ def _off(certificate: Certificate, found: Evaluation) -> list[str]:
     """How far off counts are; nothing of a sample."""
     if not certificate.by_counts:
         return []
-    law = law_of(noise_of(certificate.parameters))
+    law = law_of(noise_event(certificate.parameters))
     words = (
         f"The noise in the number of rows of a cell is at most {law.within(0.95)} with probability "
-        f"0.95, and {law.reach} at worst; classes just above {certificate.least} rows tend to be "
-        f"shown too large. Private: {found.suppressed:,} rows are missing, {found.surplus:,} too "
+        f"0.95, and {law.reach} at worst. Counts near the threshold of {certificate.least} are "
+        f"biased upward. Private: {found.suppressed:,} rows are missing, {found.surplus:,} too "
         "many."
     )
     return [words]
@@ -199,32 +250,65 @@ def advice(found: Evaluation) -> str:
     )
 
 
-def print_evaluation(found: ByLabels) -> None:
-    """Print an evaluation as a table and, in a few lines, risk and utility."""
+def print_evaluation(found: Evaluation) -> None:
+    """Print an evaluation as a table and, in a few lines, risk and utility; slices in turn."""
+    from incrowd.measure.evaluation import ByLabels
+
+    if isinstance(found, ByLabels):
+        _print_by_labels(found)
+        return
+    terminal = console()
+    for number, (one, names) in enumerate(zip(found.slices, found.columns, strict=True), 1):
+        terminal.print(f"Slice {number}: {', '.join(names)}", markup=False, style="bold")
+        print_evaluation(one)
+        terminal.print()
+    terminal.print(f"All slices: loss {found.loss:.4f}. {survivals(found)}", soft_wrap=True)
+    for name in found.missing_columns:
+        terminal.print(f"No slice has the column '{name}', which is lost.", markup=False)
+
+
+def _print_by_labels(found: ByLabels) -> None:
     from rich.table import Table
 
     terminal = console()
-    terminal.print(
-        f"{found.rows_released:,} of {found.rows_original:,} rows are shown, {found.suppressed:,} "
-        f"are not; {found.classes:,} classes, the smallest of {found.smallest_class:,}."
-    )
-    if found.surplus:
-        terminal.print(f"{found.surplus:,} rows are shown that the table does not have.")
-    for name in found.missing_columns:
-        terminal.print(f"It has no column '{name}', which counts as lost.", markup=False)
-    for text in (*found.readings, *(found.noise.warnings if found.noise else ())):
-        terminal.print(f"WARNING: {text}", markup=False, soft_wrap=True)
+    for line in evaluation_lines(found):
+        terminal.print(line, markup=False, soft_wrap=True)
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("column", "loss", "precision lost", "distance"):
         table.add_column(name, justify="left" if name == "column" else "right")
     for name, loss in found.loss_by_column.items():
-        figures = (loss, found.precision_by_column[name], found.utility.distance_by_column[name])
-        table.add_row(name, *(f"{value:.4f}" for value in figures))
+        distance = "nothing shown"
+        if name not in found.lost.nothing_shown:
+            distance = f"{found.utility.distance_by_column[name]:.4f}"
+        table.add_row(name, f"{loss:.4f}", f"{found.precision_by_column[name]:.4f}", distance)
     terminal.print(table, markup=False)
+    for line in _measure_lines(found):
+        terminal.print(line, markup=False, soft_wrap=True)
+
+
+def evaluation_lines(found: ByLabels) -> list[str]:
+    """What an evaluation says of rows, of values that were lost, and of how it was read."""
+    lines = [
+        (
+            f"{found.rows_released:,} of {found.rows_original:,} rows are shown, "
+            f"{found.suppressed:,} are not; {found.classes:,} classes, the smallest of "
+            f"{found.smallest_class:,}."
+        )
+    ]
+    if found.surplus:
+        lines.append(f"{found.surplus:,} rows are shown that the table does not have.")
+    lines += [f"It has no column '{name}', which counts as lost." for name in found.missing_columns]
+    warnings = (*found.readings, *(found.noise.warnings if found.noise else ()))
+    return [*lines, *found.lost.lines(), *(f"WARNING: {text}" for text in warnings)]
+
+
+def _measure_lines(found: ByLabels) -> list[str]:
+    """Loss, risk and utility, a few lines each."""
     losses, risk, useful = found.losses, found.risk, found.utility
     size = losses.average_class_size
     average = "none" if size is None else f"{size:.1f}"
     some = f" (of {risk.compared:,} random classes)" if risk.compared < found.classes else ""
+    at_levels = "" if found.utility_of_values is None else " at the levels of the release"
     lines = [
         f"loss      {found.loss:.4f} normalised (a row missing or too many counts 1)",
         f"          {losses.precision:.4f} precision lost, {losses.entropy:.4f} entropy",
@@ -232,9 +316,14 @@ def print_evaluation(found: ByLabels) -> None:
         f"risk      {risk.highest:.4f} highest, {risk.mean:.4f} mean (prosecutor)",
         f"          {risk.journalist:.4f} journalist, {risk.marketer:.4f} marketer{some}",
         f"          {risk.uniques:.2%} unique, of the original {risk.uniques_original:.2%}",
-        f"utility   {useful.association_error:.4f} mean error of associations",
-        f"          {useful.query_error:.1%} median error of range counts",
+        f"utility   {useful.association_error:.4f} mean error of associations{at_levels}",
+        f"          {useful.query_error:.1%} median error of range counts{at_levels}",
     ]
+    if found.utility_of_values is not None:
+        lines.append(
+            f"          {found.utility_of_values.association_error:.4f} and "
+            f"{found.utility_of_values.query_error:.1%} by the values of the table"
+        )
     if found.noise is not None:
         lines += noise_lines(found.noise)
     if useful.accuracy is not None:
@@ -248,8 +337,7 @@ def print_evaluation(found: ByLabels) -> None:
                 f"          {known.auc_released:.4f} area under the curve (AUC), "
                 f"{known.auc_original:.4f} from the original"
             )
-    for line in lines:
-        terminal.print(line, markup=False, soft_wrap=True)
+    return lines
 
 
 def print_attacks(found: Attacked) -> None:
@@ -381,7 +469,8 @@ def print_question(question: Question, at: int, all_: int) -> None:
     screen = console()
     if screen.is_terminal:
         screen.clear()
-    say(f"{at} of {all_}: {question.column}, {question.entry}")
+    place = dict.fromkeys((question.column, question.entry))  # the unit is of no column
+    say(f"{at} of {all_}: {', '.join(place)}")
     say(f"  {question.says}")
     for line in (*question.seen, question.why):
         say(f"  {line}")

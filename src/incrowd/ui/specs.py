@@ -69,6 +69,9 @@ def confirm(
     every: Annotated[
         bool, typer.Option("--all", help="Confirm roles and how values are written, unasked.")
     ] = False,
+    unit: Annotated[
+        bool, typer.Option("--unit", help="The unit is right: what is protected, row or person.")
+    ] = False,
     values_are_public: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Its values or bounds are public knowledge."),
@@ -84,11 +87,12 @@ def confirm(
     file = load(spec)
     named = values_are_public or []
     answers = [*(task.free(file) if every else ()), *task.public(file, named)]
+    answers += [(task.UNIT, task.UNIT)] if unit and file.spec.confirm else []
     if answers:
         file = task.confirm(file, answers)
         task.save(file)
         print(f"Confirmed {len(answers)} entries of {spec}.")
-    asked = list(task.questions(file)) if not (every or named) else []
+    asked = list(task.questions(file)) if not (every or named or unit) else []
     for at, question in enumerate(asked, 1):
         results.print_question(question, at, len(asked))
         answer = terminal.ask(f"{question.asks} [y]es, [n]o, [q]uit")
@@ -97,13 +101,20 @@ def confirm(
         if answer == "y":
             file = task.confirm(file, [(question.column, question.entry)])
             task.save(file)
-    left = file.spec.unconfirmed
-    if not left:
+    if file.spec.is_confirmed:
         print(f"Nothing is left to confirm. Then: incrowd check {spec}")
         return 0
+    left = file.spec.unconfirmed
+    if file.spec.confirm:
+        print(
+            "The unit is left to confirm: does a release protect a row, or a person with several "
+            f"rows? Look at the counts (incrowd confirm {spec}), or add --unit if it is right."
+        )
+    if not left:
+        return 1
     number_left = sum(len(entries) for entries in left.values())
     print(f"{number_left} entries of {len(left)} columns are left to confirm: {', '.join(left)}.")
-    if every or named:
+    if every or named or unit:
         print(
             "Lists of values and bounds are published: look at each (incrowd confirm "
             f"{spec}), or name those that are public: --values-are-public COLUMN."
@@ -126,8 +137,8 @@ def check(
     from incrowd.tasks.check import foreseen
 
     file = load(spec)
-    findings = checked(file, engine=engine_of(engine, master, conf))
-    if file.spec.release is not None and not file.spec.unconfirmed:
+    findings = checked(None, file, engine=engine_of(engine, master, conf))
+    if file.spec.release is not None and file.spec.is_confirmed:
         findings = [*foreseen(file), *findings]
     wrong = any(finding.kind == "wrong" for finding in findings)
     if as_json:
@@ -153,7 +164,7 @@ def rehearse(
     """Publish a made-up table by the spec, to see the whole journey for nothing.
 
     The table, a ledger and the record of released tables are not opened. `verify` says no to it.
-    Exit status 4 if nothing of the made-up table survived.
+    Exit status 4 if nothing of the made-up table survived, or less than 5 %.
     """
     from incrowd.spec.file import load
     from incrowd.tasks.rehearse import rehearse as run
@@ -164,13 +175,13 @@ def rehearse(
         )
     if as_json:
         known = release.certificate.model_dump(exclude_none=True)
-        terminal.print_json({**known, "empty": release.empty})
-        return EMPTY if release.empty else DONE
+        terminal.print_json({**known, "empty": release.empty, "nearly_empty": release.nearly_empty})
+        return EMPTY if release.empty or release.nearly_empty else DONE
     for warning in release.warnings:
         print(f"incrowd: warning: {warning}", file=sys.stderr)
     for line in results.published(release):
         print(line)
-    return EMPTY if release.empty else DONE
+    return EMPTY if release.empty or release.nearly_empty else DONE
 
 
 def schema() -> None:

@@ -8,5 +8,5 @@ DONE: Final = 0
 NO: Final = 1  # what was asked is understood, and the answer is no; nothing was spent
 WRONG_USE: Final = 2
 FAULT: Final = 3  # ours
-EMPTY: Final = 4  # released, and nothing survived: what it costs is spent
+EMPTY: Final = 4  # released, and nothing survived, or less than 5 %: what it costs is spent
 INTERRUPTED: Final = 130  # as shells say it

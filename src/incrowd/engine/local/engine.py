@@ -19,6 +19,12 @@ from incrowd.arrays import Bools, Counts
 from incrowd.engine.address import is_address, without_secrets
 from incrowd.engine.local.excel import open_excel
 from incrowd.engine.local.made import MadeTable, masked, used_labels
+from incrowd.engine.local.orders import (
+    orders_of_arrow,
+    orders_of_file,
+    orders_of_frame,
+    orders_of_pandas,
+)
 from incrowd.engine.local.postgres import read_postgres
 from incrowd.engine.local.statistics import STATISTICS, open_statistics
 from incrowd.engine.local.table import LocalTable
@@ -60,7 +66,7 @@ class LocalEngine:
             # Somebody else's plan may give its rows in another order each time: run it once.
             return LocalTable(source.collect(engine="streaming").lazy())
         if isinstance(source, pl.DataFrame):
-            return LocalTable(source.lazy())
+            return LocalTable(source.lazy(), origin=Origin(orders=orders_of_frame(source)))
         if is_address(source):
             return LocalTable(read_postgres(source).lazy())
         if isinstance(source, str) and (other := re.match(r"([\w.+:-]{2,})://", source)):
@@ -79,10 +85,12 @@ class LocalEngine:
         kind = f"{type(source).__module__.split('.')[0]}.{type(source).__name__}"
         if kind == "pandas.DataFrame":
             refuse_duplicates([str(name) for name in source.columns], "The data frame")
-            return _converted(lambda: pl.from_pandas(source.reset_index(drop=True)), kind)
+            known = Origin(orders=orders_of_pandas(source))
+            return _converted(lambda: pl.from_pandas(source.reset_index(drop=True)), kind, known)
         if kind.startswith("pyarrow.") and hasattr(source, "schema"):
             refuse_duplicates(list(source.schema.names), "The Arrow table")
-            return _converted(lambda: pl.from_arrow(source), kind)
+            known = Origin(orders=orders_of_arrow(source) if hasattr(source, "num_rows") else {})
+            return _converted(lambda: pl.from_arrow(source), kind, known)
         raise TableError(
             f"Cannot read a table from a {kind}. Give a path, a PostgreSQL address, or a Polars, "
             "pandas or Arrow table."
@@ -126,9 +134,9 @@ class LocalEngine:
 ENGINE = LocalEngine()
 
 
-def _converted(convert: Callable[[], Any], kind: str) -> LocalTable:
+def _converted(convert: Callable[[], Any], kind: str, origin: Origin) -> LocalTable:
     try:
-        return LocalTable(convert().lazy())
+        return LocalTable(convert().lazy(), origin=origin)
     except Exception as error:  # the converters' errors have no common base
         reason = str(error).splitlines()[0]
         raise TableError(f"Cannot read the {kind}: {reason}") from error
@@ -191,6 +199,8 @@ def _open_path(
         else:
             known = ", ".join(sorted(_KNOWN))
             raise TableError(f"Cannot tell what '{path.name}' is; the name must end in {known}.")
+        if ending == ".parquet" or ending in _ARROW:
+            origin = Origin(orders={**orders_of_frame(frame), **orders_of_file(path)})
         table = LocalTable(frame, path, origin)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         reason = str(error).splitlines()[0]

@@ -9,10 +9,14 @@ from typing import Any
 
 import polars as pl
 
+from incrowd.codes.values import canonical
 from incrowd.engine.local.cells import narrowed
 from incrowd.engine.local.text import refuse_duplicates
 from incrowd.engine.local.title import LOOKED_AT, Cells, under_title
 from incrowd.engine.table import UNNAMED, Origin, TableError
+
+_CLOCK = r"^1899-12-3[01] (\d\d:\d\d:\d\d)$"
+_NUMBER = r"^-?\d+(\.\d{1,9})?$"
 
 
 def open_excel(path: Path, sheet: str | None, header: int | None) -> tuple[pl.LazyFrame, Origin]:
@@ -94,16 +98,53 @@ def _typed(path: Path, book: Any, sheet: str, row: int, texts: pl.DataFrame) -> 
         else pl.Series(at, [None] * len(frame))
         for at in frame.columns
     ]
-    return pl.DataFrame(columns).filter(~pl.all_horizontal(pl.all().is_null()))
+    with _in_our_words(path):
+        found = pl.DataFrame(columns).with_columns(
+            _with_all_digits(book, sheet, row, pl.DataFrame(columns))
+        )
+    return found.filter(~pl.all_horizontal(pl.all().is_null()))
+
+
+def _with_all_digits(book: Any, sheet: str, row: int, frame: pl.DataFrame) -> list[pl.Series]:
+    """Columns of text with the numbers among them as they are written alone.
+
+    The reader rounds a number among texts to nine decimals, so that one cell of text would change
+    what is read, and published, of all other rows. A text such as 007 is no number so rounded.
+    """
+    texts = frame.select(pl.col(pl.String))
+    mixed = [column.name for column in texts if column.str.contains(_NUMBER).any()]
+    if not mixed:
+        return []
+    numbers = book.load_sheet(
+        sheet, header_row=None, skip_rows=row,
+        use_columns=mixed, dtypes=dict.fromkeys(mixed, "float"),
+    ).to_polars()  # fmt: skip
+    found = []
+    for at in mixed:
+        pairs = zip(texts.get_column(at), numbers.get_column(at), strict=True)
+        whole = [canonical(x) if text == _rounded(x) else text for text, x in pairs]
+        found.append(pl.Series(at, whole, dtype=pl.String))
+    return found
+
+
+def _rounded(number: float | None) -> str:
+    """A number as the reader writes it among texts."""
+    return "" if number is None else f"{number:.9f}".rstrip("0").rstrip(".")
 
 
 def _unmixed(column: pl.Series, texts: pl.Series) -> pl.Series:
     """A column of several kinds as text: among numbers, true would be read as 1."""
     if column.dtype.is_numeric() and texts.is_in(["true", "false"]).any():
         column = texts
-    if column.dtype == pl.String:  # a day among texts is a day, not a time
-        return column.str.replace(r"^(\d{4}-\d\d-\d\d) 00:00:00$", "$1")
-    return column
+    if column.dtype == pl.Datetime and texts.str.contains(_CLOCK).any():
+        column = texts
+    if column.dtype != pl.String:
+        return column
+    # Days, times and clocks among texts look as they do without them: one cell of text must not
+    # change what is read, and published, of all other rows.
+    column = column.str.replace(_CLOCK, "$1")
+    column = column.str.replace(r"^(\d{4}-\d\d-\d\d) 00:00:00$", "$1")
+    return column.str.replace(r"^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)$", "${1}T${2}")
 
 
 @contextmanager

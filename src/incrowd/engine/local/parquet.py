@@ -77,41 +77,38 @@ def count(
 
 @dataclass(frozen=True)
 class Chunk:
-    """What a part of a file holds of one column: nulls, bytes of text, a dictionary's entries.
+    """What a part of a file holds of one column: the entries of its dictionary, and odd numbers.
 
-    ``entries`` are those of the dictionary, ``used`` those that some row of the part has.
+    ``used`` are the entries that some row of the part has; those of the dictionary may repeat.
+    Odd are floats that are no numbers, and a negative zero: their bits carry more than they show.
     """
 
-    group: int
     column: str
-    nulls: int
-    text: int
     entries: list[object]
     used: list[object]
+    odd: bool
 
 
 def chunks(path: Path) -> Iterator[Chunk]:
-    """Every part of every column of a file."""
-    from pyarrow import compute  # slow to load, and only a check asks for it
-
+    """Read every part of every column of a file."""
     names = parquet.read_schema(path).names
     for group in _groups(path):
         for name in names:
-            nulls = text = 0
-            entries: dict[object, None] = {}
+            entries: list[object] = []
             used: dict[object, None] = {}
+            odd = False
             for batch in _batches(path, [name], group):
                 column = batch.column(0)
-                nulls += column.null_count
+                if pa.types.is_floating(column.type):
+                    values = column.drop_null().to_numpy(zero_copy_only=False)
+                    odd |= bool((np.isnan(values) | ((values == 0) & np.signbit(values))).any())
                 if not pa.types.is_dictionary(column.type):
                     continue
-                known = column.dictionary
                 codes = column.indices.drop_null().to_numpy(zero_copy_only=False)
-                times = np.bincount(codes, minlength=len(known))
-                text += int(times @ compute.binary_length(known).to_numpy(zero_copy_only=False))
-                entries.update(dict.fromkeys(known.to_pylist()))
-                used.update(dict.fromkeys(known.take(np.flatnonzero(times)).to_pylist()))
-            yield Chunk(group, name, nulls, text, list(entries), list(used))
+                times = np.bincount(codes, minlength=len(column.dictionary))
+                entries = column.dictionary.to_pylist()
+                used.update(dict.fromkeys(entries[at] for at in np.flatnonzero(times)))
+            yield Chunk(name, entries, list(used), odd)
 
 
 def ascending(

@@ -26,7 +26,8 @@ STATISTICS = frozenset(_READERS)
 def open_statistics(path: Path) -> tuple[pl.LazyFrame, Origin]:
     """A table as its program shows it: labels instead of codes, days and times, missing as null.
 
-    Descriptions of columns are the origin's labels.
+    Descriptions of columns are the origin's labels; values with labels have the order of their
+    codes, unless the file calls them nominal.
     """
     try:
         import pyreadstat
@@ -47,7 +48,20 @@ def open_statistics(path: Path) -> tuple[pl.LazyFrame, Origin]:
         reason = str(error).splitlines()[0]
         raise TableError(f"Cannot read '{path.name}' as {path.suffix[1:]}: {reason}") from error
     labels = {name: text for name, text in known.column_names_to_labels.items() if text}
-    return narrowed(frame).lazy(), Origin(labels=labels)
+    measures = getattr(known, "variable_measure", {})
+    orders = {
+        name: tuple(dict.fromkeys(text for _, text in sorted(coded.items(), key=_by_code)))
+        for name, coded in known.variable_value_labels.items()
+        if measures.get(name) != "nominal" and frame.schema.get(name) == pl.String
+    }
+    return narrowed(frame).lazy(), Origin(labels=labels, orders=orders)
+
+
+def _by_code(pair: tuple[Any, str]) -> tuple[bool, float, str]:
+    """Labels in the order of their codes: numbers by size, then texts."""
+    code = pair[0]
+    is_text = isinstance(code, str)
+    return is_text, 0.0 if is_text else float(code), str(code)
 
 
 def _column(name: str, values: Sequence[Any], labels: Mapping[Any, str]) -> pl.Series:

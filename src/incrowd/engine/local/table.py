@@ -15,7 +15,7 @@ import polars as pl
 from incrowd.codes.frequency import Frequencies, joined
 from incrowd.codes.values import BLANKS, BOOLEANS, NUMERAL
 from incrowd.engine.local import parquet
-from incrowd.engine.table import Coder, Engine, Origin, TableError, Tally
+from incrowd.engine.table import Coder, Engine, Origin, RowsPerId, TableError, Tally
 from incrowd.privacy.randomness import Randomness
 
 _PART_ROWS = 4_000_000
@@ -164,6 +164,17 @@ class LocalTable:
         """How many people a column identifies."""
         known = self._identified(column).select(pl.col("id").drop_nulls().n_unique())
         return int(known.collect(engine="streaming").item())
+
+    def count_rows_per_id(self, column: str) -> RowsPerId:
+        """Count the ids of a column, and the rows of each."""
+        rows = self._identified(column).drop_nulls().group_by("id").agg(pl.len().alias("rows"))
+        of_all = rows.select(
+            pl.len().alias("ids"),
+            pl.col("rows").median().alias("median"),
+            pl.col("rows").max().alias("largest"),
+        )
+        ids, median, largest = of_all.collect(engine="streaming").row(0)
+        return RowsPerId(int(ids), float(median or 0), int(largest or 0))
 
     def missing(self, column: str) -> int:
         """How many rows have no value in a column."""

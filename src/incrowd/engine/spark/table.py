@@ -27,7 +27,7 @@ from incrowd.arrays import Members
 from incrowd.codes.frequency import Frequencies
 from incrowd.engine.local.table import LocalTable, tally_of
 from incrowd.engine.local.text import refuse_duplicates
-from incrowd.engine.spark import classes
+from incrowd.engine.spark import classes, ids
 from incrowd.engine.spark.cells import SURELY, approximately, coded_cells
 from incrowd.engine.spark.coarse import count_coarsely, look
 from incrowd.engine.spark.kinds import (
@@ -43,6 +43,7 @@ from incrowd.engine.spark.sums import RowSums
 from incrowd.engine.table import (
     Coder,
     Origin,
+    RowsPerId,
     TableError,
     Tally,
     TooManyError,
@@ -240,18 +241,19 @@ class SparkTable:
     def distinct(self, columns: Sequence[str]) -> int:
         """How many distinct tuples some columns have."""
         self._refuse_missing(columns)
+        inner = [self._inner[name] for name in columns]
         with told("count the distinct tuples of the table"):
-            return int(
-                self._frame.select(*[self._inner[name] for name in columns]).distinct().count()
-            )
+            return int(self._frame.select(*inner).distinct().count())
 
     def people(self, column: str) -> int:
         """How many people a column identifies."""
+        return self.count_rows_per_id(column).ids
+
+    def count_rows_per_id(self, column: str) -> RowsPerId:
+        """Count the ids of a column, and the rows of each."""
         self._refuse_missing([column])
-        with told(f"count the people of the column '{column}'"):
-            found = self._frame.select(F.count_distinct(self._identity(column))).first()
-        assert found is not None
-        return int(found[0])
+        with told(f"count the rows of each value of the column '{column}'"):
+            return ids.count_rows_per_id(self._frame, self._identity(column))
 
     def missing(self, column: str) -> int:
         """How many rows have no value in a column; text without characters is none."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from incrowd.anonymize.lattice import MOST_NODES
 from incrowd.errors import IncrowdError
 from incrowd.methods.base import Settled, published
-from incrowd.release.statements import RULES
+from incrowd.release.parameters import RULES
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Closeness, Column, Diversity

@@ -13,7 +13,7 @@ from incrowd.codes.hierarchy import ROOT
 from incrowd.engine.count import count_rows
 from incrowd.engine.table import Engine, Table, TooManyError
 from incrowd.errors import IncrowdError
-from incrowd.measure.subgroups import kept_groups
+from incrowd.measure.lost_values import KeptRows
 from incrowd.methods.base import Settled, Walk, cells, protection, published
 from incrowd.methods.k_anonymity.apart import ApartRows, apart, keep, looks_of
 from incrowd.methods.k_anonymity.classes import Classes, classes
@@ -95,9 +95,9 @@ class KAnonymity:
             kept=tuple(columns.kept),
             search=found.search,
             warnings=columns.warnings(kept, rows.frequencies.total),
-            kept_groups=()
-            if isinstance(counted, ApartRows) or found.published is not None
-            else kept_groups(kept, rows.frequencies, shown, len(original.names)),
+            beside=None
+            if isinstance(counted, ApartRows)
+            else KeptRows(kept, rows.frequencies, shown),
         )
         return Made((product,), self.promise, self.events, original, reasons=self._columns.reasons)
 

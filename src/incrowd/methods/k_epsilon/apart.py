@@ -20,6 +20,7 @@ from incrowd.methods.k_epsilon.loss import (
     exactly,
     findings,
     noisiness,
+    warn_of_errors,
     words,
 )
 from incrowd.methods.k_epsilon.rows import NoisyRows, noisy_columns
@@ -105,14 +106,15 @@ def together(parts: Sequence[Part]) -> Noisiness:
     shown = [part.kept for part in parts]
     fresh = [noise.simulated for noise in noises if noise.simulated is not None]
     said = sum((part.findings for part in parts[1:]), parts[0].findings)
+    columns = {name: _column(name, parts) for name in noises[0].columns}
     return Noisiness(
-        columns={name: _column(name, parts) for name in noises[0].columns},
+        columns=columns,
         linking=exactly(_mean([(n.linking.mean if n.linking else 0.0) for n in noises], shown)),
         linking_shared=exactly(
             _mean([(n.linking_shared.mean if n.linking_shared else 0.0) for n in noises], shown)
         ),
         suppressed_by_confidence=sum(noise.suppressed_by_confidence or 0 for noise in noises),
-        warnings=tuple(words(said)),
+        warnings=(*words(said), *warn_of_errors(columns)),
         simulated=Simulated(
             _runs([one.linking for one in fresh], [part.rows for part in parts]),
             _runs([one.linking_shared for one in fresh], [part.rows for part in parts]),

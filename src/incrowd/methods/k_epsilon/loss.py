@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ RUNS = 30
 LINKED_ROWS = 30_000  # so many rows are linked again and again, whole classes at random
 _COPY = 0.99  # a correlation from which two columns look like copies
 _EXPOSED = 0.9  # a chance of being linked from which noise does not hide a row
+LARGE_ERROR = 1.0  # a mean relative error: noise as large as the values
 
 
 def noisiness(
@@ -43,8 +44,25 @@ def noisiness(
         linking=exactly(itself.risk),
         linking_shared=exactly(itself.shared),
         suppressed_by_confidence=int((~kept).sum()),
-        warnings=tuple(words(found or findings(data))),
+        warnings=(*words(found or findings(data)), *warn_of_errors(losses)),
         simulated=Simulated(*linked(data, bits, most=most), note=FRESH),
+    )
+
+
+def warn_of_errors(losses: Mapping[str, NoiseLoss]) -> tuple[str, ...]:
+    """Warn of noise that is as large as the values: a mean relative error above 100 %."""
+    return tuple(
+        f"Column '{name}': {describe_error(loss.expected_error)}"
+        for name, loss in losses.items()
+        if (loss.expected_error or 0.0) > LARGE_ERROR
+    )
+
+
+def describe_error(error: float | None) -> str:
+    """Return a large error in words, with the way out."""
+    return (
+        f"the expected relative error is {error or 0.0:,.0%} of a value, on average. Use a larger "
+        "epsilon or a smaller k, or drop the column."
     )
 
 

@@ -10,23 +10,24 @@ import numpy.typing as npt
 
 from incrowd.arrays import Bools, Codes, Places, Steps
 from incrowd.codes.counted import Counted, Rows, Shown
-from incrowd.codes.frequency import Frequencies, merged, packed
+from incrowd.codes.frequency import merged, packed
 from incrowd.codes.grid import Grid
 from incrowd.engine.count import count_rows
 from incrowd.engine.table import Engine, Table
 from incrowd.errors import IncrowdError
+from incrowd.measure.lost_values import KeptRows
 from incrowd.measure.noise import Noisiness
 from incrowd.measure.searched import Searched
-from incrowd.measure.subgroups import Subgroup, kept_groups
 from incrowd.methods.base import Settled, Walk, in_reading_order, protection, published
 from incrowd.methods.k_anonymity.apart import ApartRows, apart, looks_of
 from incrowd.methods.k_anonymity.classes import Classes, classes
 from incrowd.methods.k_anonymity.columns import Columns
 from incrowd.methods.k_epsilon.apart import NoisyWork, Part, grids, together
-from incrowd.methods.k_epsilon.loss import noisiness
+from incrowd.methods.k_epsilon.loss import expected_error, noisiness
 from incrowd.methods.k_epsilon.rows import NoisyRows, noisy_rows
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
+from incrowd.privacy.randomness import Randomness
 from incrowd.release.certificate import NoisyColumn, Promise
 from incrowd.release.product import Made, Product
 from incrowd.spec.file import SpecFile
@@ -62,6 +63,12 @@ class KEpsilon:
         """The tuples of generalised, kept and noisy columns, here."""
         return count_rows(table, self.columns.declared, (*self.columns.kept, *self.noisy))
 
+    def expect_errors(self, rows: Rows, bits: Randomness) -> dict[str, float]:
+        """Return the mean relative error to expect of each noisy column; no noise is drawn."""
+        found = classes(rows, self.every, self.release, bits=bits)
+        data = noisy_rows(rows, found, self.noisy, self.release)
+        return {column.name: expected_error(column, data.members) for column in data.columns}
+
     @property
     def every(self) -> dict[str, Column]:
         """All columns that are shown."""
@@ -86,15 +93,16 @@ class KEpsilon:
             partial(noisiness, data, released, kept, walk.bits),
             found.search,
             self.columns.warnings(rows.kept, rows.frequencies.total),
-            self._kept_groups(rows, data.tuples[kept]),
+            self._beside(rows, found, data.tuples[kept]),
         )
 
-    def _kept_groups(self, rows: Rows, shown: Places) -> tuple[Subgroup, ...]:
-        """How many rows have which value of the columns that are kept, and are shown."""
+    def _beside(self, rows: Rows, found: Classes, shown: Places) -> KeptRows:
+        """Return both tables with the columns that are kept as they are."""
         kept = {name: rows.kept[name] for name in self.columns.kept}
-        counts = np.bincount(shown, minlength=len(rows.frequencies)).astype(np.int64)
-        after = Frequencies(rows.frequencies.codes, counts)
-        return kept_groups(kept, rows.frequencies, after, len(rows.counted.names))
+        codes = rows.frequencies.codes[:, : len(rows.counted.names) + len(kept)]
+        looks = np.column_stack([found.codes[rows.owner], codes[:, len(rows.counted.names) :]])
+        after = merged(looks[shown].astype(np.int32), np.ones(len(shown), np.int64))
+        return KeptRows(kept, merged(codes, rows.frequencies.counts), after)
 
     def _make_apart(self, counted: ApartRows, walk: Walk) -> Made:
         """The same where the rows are: classes from counts, noise there, what is shown here."""
@@ -138,7 +146,7 @@ class KEpsilon:
         noise: Callable[[], Noisiness],
         search: Searched | None,
         warnings: tuple[str, ...],
-        groups: tuple[Subgroup, ...] = (),
+        beside: KeptRows | None = None,
     ) -> Made:
         product = Product(
             data=data,
@@ -157,7 +165,7 @@ class KEpsilon:
             noise=noise,
             search=search,
             warnings=warnings,
-            kept_groups=groups,
+            beside=beside,
         )
         return Made((product,), self.promise, self.events, original, reasons=self.columns.reasons)
 

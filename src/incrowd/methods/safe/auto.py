@@ -8,6 +8,7 @@ from typing import Literal
 from incrowd.errors import IncrowdError
 from incrowd.methods.safe.scheme import (
     SEARCH_SHARE,
+    SMALL,
     Cut,
     Fixed,
     Scheme,
@@ -19,6 +20,7 @@ from incrowd.spec.release import SafeSpec
 
 MANY_SCHEMES = 300_000
 _FEWER = ((2_000, 20_000), (10_000, 60_000))  # below so many people, so many schemes
+_SIZES = (None, *sorted({below - 1 for below, _ in (*_FEWER, *SMALL)}))  # one of each step
 
 
 def drawn(release: SafeSpec) -> tuple[SafeSpec, tuple[str, ...]]:
@@ -76,6 +78,21 @@ def decided(
         )
         return scheme, (*reasons, words)
     return scheme, reasons
+
+
+def depends_on_size(release: SafeSpec, declared: Declared) -> bool:
+    """Whether some other size in the spec would settle another split, or another set of schemes.
+
+    If so, a size that the spec states may have decided parameters that are published, so the
+    certificate names it. Sizes count by their steps, so one of each step stands for all sizes.
+    """
+    settled = set()
+    for size in _SIZES:
+        scheme, _ = _decided(release, declared, size)
+        spent = scheme.shares() if release.search_epsilon is None else ()
+        limits = () if release.slices else tuple(scheme.limits(declared.names).items())
+        settled.add((spent, limits))
+    return len(settled) > 1
 
 
 def _decided(

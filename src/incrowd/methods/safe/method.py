@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
+from dataclasses import replace
 
 from incrowd.codes.counted import Counted
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.methods.base import Settled, Walk, protection, published
-from incrowd.methods.safe.auto import decided, drawn
+from incrowd.methods.safe.auto import decided, depends_on_size, drawn
 from incrowd.methods.safe.budget import by_counts, fixed, searched, split_one
 from incrowd.methods.safe.draw import possible
+from incrowd.methods.safe.scheme import Cut
 from incrowd.methods.safe.slices import Slicer
 from incrowd.methods.safe.spread import SpreadCounted, counted
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Coin
+from incrowd.privacy.rounded import as_written
 from incrowd.privacy.split import Split
 from incrowd.release.certificate import Promise
-from incrowd.release.product import Made
-from incrowd.release.statements.format_3 import BOTH
+from incrowd.release.parameters import BOTH, DIFFERENTIAL_PRIVACY
+from incrowd.release.product import Made, Parameters
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Column, Spec
@@ -38,8 +40,9 @@ class Safe:
         self._declared = Declared(columns, file.folder)
         _refuse_target(self._release.target, self._declared.names)
         self._slicing = Slicer(self._release.slices, self._declared.names)
-        size = file.spec.size if isinstance(file.spec.size, int) else None
+        size = file.spec.size if isinstance(file.spec.size, int) else None  # never a counted one
         self._scheme, scheme_reasons = decided(self._release, self._declared, size)
+        self.asserted = self._assert_size(size)
         self._reasons = (*scheme_reasons, *draw_reasons)
         self._split = self._settled()
         self.together: Guarantee | None = None
@@ -47,11 +50,21 @@ class Safe:
             self._split, self.together = split_one(self._split, self._release.releases)
         self.events = self._split.events
         self.promise = Promise(
-            kind=BOTH if self._release.draw == "counts" else "differential privacy",
+            kind=BOTH if self._release.draw == "counts" else DIFFERENTIAL_PRIVACY,
             epsilon=self._split.epsilon,
             delta=self._split.delta,
             **protection(file.spec),
         )
+
+    def _assert_size(self, size: int | None) -> Parameters:
+        """Return the stated size as a parameter of the certificate, if it may have decided others.
+
+        Only an integer in the spec moves the split of epsilon or the schemes. It is public by the
+        curator's word, as the hierarchies are, so the split depends on no table.
+        """
+        if size is None or not depends_on_size(self._release, self._declared):
+            return {}
+        return {"size": float(size)}
 
     def _settled(self) -> Split:
         """What is spent, on all tables of all planned releases together.
@@ -90,24 +103,29 @@ class Safe:
         """The tuples that the scheme works on; of slices, those of all columns."""
         if self._slicing.tables == 1:
             return self._scheme.counted(table)
-        return counted(table, self._declared)
+        whole = counted(table, self._declared)
+        return self._scheme.require_local(whole) if isinstance(self._scheme, Cut) else whole
 
     def make(self, whole: Counted | SpreadCounted, walk: Walk) -> Made:
         """Choose what is to be chosen, draw, drop what is rare."""
         parts = [whole]
         if self._slicing.tables > 1:
             walk.step("slice")
-            epsilons = [Fraction(repr(epsilon)) for epsilon in self._split.choices]
+            epsilons = [as_written(epsilon) for epsilon in self._split.choices]
             slices = self._slicing.slices(
                 whole, epsilons, walk.bits, possible(self._split, self._release)
             )
             parts = [whole.part(names) for names in slices]
+        products = tuple(self._scheme.product(part, self._split, walk) for part in parts)
+        if len(products) == 1:
+            parameters = {**products[0].parameters, **self.asserted}
+            products = (replace(products[0], parameters=parameters),)
         return Made(
-            products=tuple(self._scheme.product(part, self._split, walk) for part in parts),
+            products=products,
             promise=self.promise,
             events=self.events,
             original=whole if isinstance(whole, Counted) else whole.some(),
-            parameters=self._split.shared,
+            parameters={**self._split.shared, **self.asserted},
             reasons=tuple(filter(None, (*self._reasons, self._slicing.reason))),
         )
 

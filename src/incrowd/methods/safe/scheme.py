@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
@@ -27,13 +26,14 @@ from incrowd.methods.base import Walk, cells
 from incrowd.methods.safe.draw import Draw, draws
 from incrowd.methods.safe.spread import SpreadCounted, SpreadRollups, counted
 from incrowd.privacy.randomness import Randomness
+from incrowd.privacy.rounded import as_written
 from incrowd.privacy.split import Split
 from incrowd.release.product import Apart, Product
 from incrowd.spec.build import Declared
 from incrowd.spec.release import SafeSpec, Slicing
 
 SEARCH_SHARE = 0.05
-_SMALL = ((2_000, 0.2), (10_000, 0.1))  # below so many people, so much of epsilon
+SMALL = ((2_000, 0.2), (10_000, 0.1))  # below so many people, so much of epsilon
 ROUNDS = 2
 SIDE_BY_SIDE = (
     "This release is cut locally: fine and coarse labels may stand side by side in a column, and "
@@ -52,7 +52,7 @@ def search_share(size: int | None) -> float:
     The steps were settled by trials on generated tables of 300 to 4,000 rows.
     """
     known = math.inf if size is None else size
-    return next((share for below, share in _SMALL if known < below), SEARCH_SHARE)
+    return next((share for below, share in SMALL if known < below), SEARCH_SHARE)
 
 
 class Scheme(Protocol):
@@ -180,7 +180,7 @@ class Searched:
             rollups,
             self.lattice(whole.names),
             list(among),
-            epsilon=Fraction(repr(split.selections[0])),
+            epsilon=as_written(split.selections[0]),
             power=self._power,
             weights=self._weights(whole.names),
             bits=walk.bits,
@@ -230,20 +230,25 @@ class Cut(Searched):
 
     def counted(self, table: Table) -> Counted:
         """The table at level 0, which has to be here to be cut."""
-        found = super().counted(table)
+        return self.require_local(super().counted(table))
+
+    @staticmethod
+    def require_local(found: Counted | SpreadCounted) -> Counted:
+        """Return tuples that are here; refuse others before anything is spent.
+
+        Whether cells are cut is published. If tables with too many tuples were rolled up without
+        cuts, how many tuples there are would decide it.
+        """
         if isinstance(found, SpreadCounted):
             raise IncrowdError(
                 "The table has more distinct tuples than one machine is to hold, and 'scheme: "
-                "mondrian' cuts them here. Use 'scheme: search', fewer or coarser columns, or "
-                "slices."
+                "mondrian' cuts them here. Use 'scheme: search', or fewer or coarser columns."
             )
         return found
 
     def product(self, whole: Counted | SpreadCounted, split: Split, walk: Walk) -> Product:
         """Search, cut the cells, draw, drop below k."""
-        if isinstance(whole, SpreadCounted):  # of a slice: it is rolled up, not cut
-            chosen, draw = self._chosen(whole, split, walk)
-            return self._leveled(whole, chosen, draw, walk)
+        whole = self.require_local(whole)
         chosen, draw = self._chosen(whole, split, walk)
         axes = {
             at: contiguous(axis)
@@ -263,7 +268,7 @@ class Cut(Searched):
                 weighted=self._release.rows == "weighted", engine=walk.engine,
             ),
             original=whole,
-            shown=Shown(labels, drawn, tuple(levels)),
+            shown=Shown(labels, drawn, tuple(levels), draw.noise),
             columns=self._declared.columns,
             axes=tuple(axes.get(at, axis) for at, axis in enumerate(whole.axes)),
             parameters=draw.parameters,
@@ -287,7 +292,7 @@ class Cut(Searched):
             whole.frequencies.counts,
             _cells_of(axes, whole, chosen.levels, shares),
             ramp=chosen.ramp,
-            epsilons=[Fraction(repr(epsilon)) for epsilon in split.selections[1:]],
+            epsilons=[as_written(epsilon) for epsilon in split.selections[1:]],
             power=self._power,
             shares=shares[list(axes)],
             bits=bits,

@@ -1,13 +1,14 @@
 """Draft a spec from a table: guesses, each marked with ``confirm`` until somebody looks.
 
-Only the first rows are looked at, or on Spark, where there is no order, as many of any. Roles
-come from names and from what values look like; hierarchies from the range or the list of values
-met. All of that is read from the data, so a safe release refuses the draft until the curator has
-confirmed it to be public knowledge.
+Only the first rows are looked at, or on Spark, where there is no order, as many of any; ids are
+counted over the whole table. Roles come from names and from what values look like; hierarchies
+from the range or the list of values met. All of that is read from the data, so a safe
+release refuses the draft until the curator has confirmed it to be public knowledge.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from incrowd.errors import IncrowdError
 from incrowd.spec.base import quoted
 from incrowd.tasks.draft.guess import Guess, guess
 from incrowd.tasks.draft.identifiers import HIPAA, SAMPLED
+from incrowd.tasks.person_id import KINDS, describe_rows
 
 ROWS = 200_000
 
@@ -48,24 +50,26 @@ class Draft:
             *([] if self.sheet is None else [f"sheet: {quoted(self.sheet)}"]),
             *([] if self.header is None else [f"header: {self.header}"]),
             "# size: 1000  # how many people, or `public`; to be told what to expect",
-            self._unit(),
+            *self._unit(),
             "columns:",
             *(one.yaml() for one in self.guesses),
             "release: {method: safe, epsilon: 1.0, delta: 1.0e-6}",
         ]
         return "\n".join(lines) + "\n"
 
-    def _unit(self) -> str:
-        """Whose rows they are: a person may have several where an id repeats."""
-        for one in self.guesses:
-            if one.repeats:
-                drop = ", without_id: drop" if one.nulls else ""
-                left = ", rows without an id are left out" if one.nulls else ""
-                known = f"{{id: {quoted(one.column)}{drop}}}"
-                return f"unit: {known}  # it repeats: of each, one row is used{left}; check it"
-        return (
-            "unit: one row per person  # or {id: COLUMN} if several rows can belong to one person"
-        )
+    def _unit(self) -> list[str]:
+        """What is protected: a person may have several rows where an id repeats."""
+        known = "unit: one row per person  # or {id: COLUMN} if a person may have several rows"
+        ids = [guess for guess in self.guesses if guess.repeats]
+        if ids:
+            guess = min(ids, key=lambda guess: KINDS.index(guess.identifies or "event"))
+            assert guess.counts is not None
+            drop = ", without_id: drop" if guess.nulls else ""
+            left = ", rows without an id are left out" if guess.nulls else ""
+            rows = describe_rows(guess.counts, "id")
+            known = f"unit: {{id: {quoted(guess.column)}{drop}}}"
+            known += f"  # {rows}; one row of each is used{left}"
+        return [known, "confirm: [unit]"]
 
     def personal(self) -> str:
         """What looks like an identifier of HIPAA, or personal data of GDPR, in a sentence."""
@@ -101,18 +105,26 @@ def draft(table: Any, *, name: str | None = None) -> Draft:
     head = table.head(ROWS)
     known = table.origin
     guesses = tuple(
-        _looked_at(head, column, known.labels.get(column, "")) for column in table.columns
+        _looked_at(table, head, column, known.labels.get(column, ""), known.orders.get(column, ()))
+        for column in table.columns
     )
     return Draft(name, guesses, sheet=known.sheet, header=known.header, notes=known.notes)
 
 
-def _looked_at(head: Table, column: str, label: str = "") -> Guess:
+def _looked_at(
+    table: Table, head: Table, column: str, label: str = "", order: Sequence[str] = ()
+) -> Guess:
     try:
         values = head.values(column)
     except TableError:
         return Guess(column, "drop", None, "holds lists or bytes, not single values", ("role",))
     missing = head.missing(column)
-    made = guess(column, values, head.rows() - missing, label)
+    made = guess(column, values, head.rows() - missing, label, order)
+    if made.identifies is not None:  # the first rows may show each id once
+        if made.written is not None:
+            table = table.reread({column: made.written.reader()})
+        made = made.with_counts(table.count_rows_per_id(column), table.rows())
+        missing = table.missing(column)
     nulls = missing > 0 or (made.written is not None and bool(made.written.nulls))
     return replace(made, nulls=nulls)
 
@@ -155,7 +167,7 @@ def draft_from_arx(
     guesses = [
         _with_file(column, written(used[column], beside))
         if column in used
-        else _looked_at(head, column)
+        else _looked_at(opened, head, column)
         for column in opened.columns
     ]
     return Draft(

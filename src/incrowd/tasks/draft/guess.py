@@ -12,24 +12,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from incrowd.codes.values import BLANKS, canonical, iso_day, number, reading_order
-from incrowd.engine.table import UNNAMED
+from incrowd.codes.values import canonical, iso_day, number, reading_order
+from incrowd.engine.table import UNNAMED, RowsPerId
 from incrowd.spec import countries, icd, postcodes
 from incrowd.spec.base import quoted
 from incrowd.spec.written import Written
 from incrowd.tasks.draft import identifiers, ladders
 from incrowd.tasks.draft import written as forms
 from incrowd.tasks.draft.ladders import Ladder
+from incrowd.tasks.person_id import Kind, kind_of, simplify_name, texts_of
 
 _FEW_TEXTS, _FEW_NUMBERS = 40, 12
+_OLDEST = 125  # years; what lies beyond is a mistake, or a code
 _MANY_TEXTS, _OFTEN = 200, 20  # more texts are listed where each occurs so often
-_SENSITIVE = r"diagnos|disease|condition|icd|medication|treatment|income|salary|religion|vote|party"
-_MOST_DIGITS = 300  # of a number: as many as a floating point number has
-_PERSON = (  # how the id of a person is called
-    r"(^|_)(id|uuid|guid|identifier)$|^(nr|pid|pidnum|seqn?|serial|caseid|recno|record)$|"
-    r"^(p|pat|patient|person|subj|subject|case|resp|respondent|user|cust|customer|member|client)_?"
-    r"(id|idnum|nr|no|num|number)$"
+_SENSITIVE = (
+    r"diagnos|disease|condition|icd|medication|treatment|income|salary|religion|vote|party|"
+    r"(^|_)(hiv|std|diag|dx|results?)(_?\d+)?(_|$)"
 )
+_NOMINAL = (  # categories without an order, whatever their codes
+    r"(^|_)(sex|gender|race|ethnic\w*|region|state|country|province|county|district|city|language|"
+    r"religion|party|marital\w*|occupation|industry|site|clinic|hospital|type)(_|$)"
+)
+_INDEX = r"^(Unnamed: 0(\.\d+)?|\.\.\.1|rownames|row\.names|X|index|level_0)$"  # of pandas and R
+_MOST_DIGITS = 300  # of a number: as many as a floating point number has
 _AGE = r"(^|_)(age|alter|leeftijd|edad)(_|$)|^age\d*$|(^|_)age_?(in_?)?(years?|yrs?|at_\w+)$"
 _YEAR = r"(^|_)(year|yr|yob|jahr|annee)(_|$)|birth_?year|year_?of"
 _KNOWN = (  # sets of values that everybody knows; that all of them are met tells nothing
@@ -50,8 +55,8 @@ _SCALES = (  # words that have an order
 class Guess:
     """What a column probably is: the YAML of its entry, why, and what came from the data.
 
-    ``repeats`` marks ids that several rows share, ``nulls`` that some rows have no value, ``hipaa``
-    the identifier that it looks like.
+    ``identifies`` says what an id is one of, ``counts`` how many rows of the whole table share one;
+    ``nulls`` that some rows have no value, ``hipaa`` the identifier that it looks like.
     """
 
     column: str
@@ -60,9 +65,26 @@ class Guess:
     reason: str
     confirm: tuple[str, ...]
     hipaa: str | None = None
-    repeats: bool = False
+    identifies: Kind | None = None
+    counts: RowsPerId | None = None
     nulls: bool = False
     written: Written | None = None
+
+    @property
+    def repeats(self) -> bool:
+        """Whether several rows share an id of a person, or of what may be one."""
+        person = self.identifies not in (None, "event")
+        return person and self.counts is not None and self.counts.repeats
+
+    def with_counts(self, counts: RowsPerId, rows: int) -> Guess:
+        """Return the guess with the counts of its ids over the whole table of so many rows."""
+        guess = replace(self, counts=counts)
+        if not guess.repeats:  # then it is left out, however it is written
+            rest = tuple(entry for entry in self.confirm if entry != "written")
+            return replace(guess, written=None, confirm=rest)
+        reason = f"an id that several rows share: {counts.ids:,} values in {rows:,} rows"
+        hipaa = self.hipaa or "any other unique number"
+        return replace(guess, role="identifier", reason=reason, hipaa=hipaa)
 
     def yaml(self) -> str:
         """One line of the spec."""
@@ -81,7 +103,8 @@ class Guess:
 class Look:
     """What the rules look at: a column's name, simplified, and its different values as texts.
 
-    ``raw`` are those as they are written, ``typed`` says that the column is one of numbers.
+    ``raw`` are those as they are written, ``typed`` says that the column is one of numbers, and
+    ``order`` has the values in the order that the table declares, if it does.
     """
 
     column: str
@@ -91,6 +114,7 @@ class Look:
     rows: int
     raw: list[str]
     typed: bool = False
+    order: tuple[str, ...] = ()
 
     def guess(self, role: str, reason: str, ladder: Ladder | None = None) -> Guess:
         """A guess by this look; a ladder from public knowledge needs no confirmation."""
@@ -118,20 +142,26 @@ class Look:
         return [day for day in found if day] if all(found) else []
 
 
-def guess(column: str, values: Sequence[object], rows: int, label: str = "") -> Guess:
-    """Guess a column from its name, description, different values, and how many rows have one."""
-    texts = [text.strip(BLANKS) if isinstance(text, str) else canonical(text) for text in values]
-    raw = list(dict.fromkeys(text for text in texts if text))
+def guess(
+    column: str, values: Sequence[object], rows: int, label: str = "", order: Sequence[str] = ()
+) -> Guess:
+    """Guess a column from its name, description, different values, and how many rows have one.
+
+    ``order`` has the values in the order that the table itself declares.
+    """
+    raw = texts_of(values)
     written = forms.propose(raw)
     read = written.reader() if written is not None else canonical
     plain = list(dict.fromkeys(found for text in raw if (found := canonical(read(text)))))
-    simple = re.sub(r"\W+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column)).lower()
+    simple = simplify_name(column)
     kinds = {type(value) for value in values if value is not None}
     typed = bool(kinds) and kinds <= {int, float, Decimal}
-    look = Look(column, simple, identifiers.called(simple), plain, rows, raw, typed)
+    ordered = tuple(canonical(text) or "" for text in order)
+    look = Look(column, simple, identifiers.called(simple), plain, rows, raw, typed, ordered)
     made = next(answer for rule in _RULES if (answer := rule(look)))
     reason = f"{made.reason}; '{label}'" if label else made.reason
-    if written is None or (made.role in ("drop", "identifier") and not made.repeats):
+    unread = made.role in ("drop", "identifier") and made.identifies is None
+    if written is None or unread:
         return replace(made, reason=reason)
     if forms.ambiguous(written, raw):
         reason += "; days and months could be the other way round"
@@ -147,22 +177,28 @@ def _nothing(look: Look) -> Guess | None:
 def _row_number(look: Look) -> Guess | None:
     """Numbers from the first row to the last, each once; or what nobody gave a name."""
     numbers = set(look.numbers)
-    ends = max(numbers, default=Decimal(0)) - min(numbers, default=Decimal(0))
-    counted = len(numbers) == len(look.texts) == look.rows == ends + 1
-    if look.column == UNNAMED or (look.rows >= 20 and counted):
+    each = len(numbers) == len(look.texts) == look.rows
+    if each and re.search(_INDEX, look.column):
         return replace(look, hipaa=None).guess("drop", "row numbers")
+    ends = max(numbers, default=Decimal(0)) - min(numbers, default=Decimal(0))
+    counted = each and look.rows == ends + 1
+    if look.column == UNNAMED or (look.rows >= 20 and counted):
+        made = replace(look, hipaa=None).guess("drop", "row numbers")
+        return replace(made, identifies="id" if counted else None)
     return None
 
 
-def _repeated(look: Look) -> Guess | None:
-    """An id that several rows share."""
-    some = 20 <= len(look.texts) <= look.rows / 1.5
-    if not some or not re.search(_PERSON, look.simple):
+def _person_id(look: Look) -> Guess | None:
+    """An id, by its name and what it looks like; how often it repeats is counted later."""
+    kind = kind_of(look.simple, look.raw, look.rows)
+    if kind is None:
         return None
-    made = replace(look, hipaa="any other unique number").guess(
-        "identifier", "an id that several rows share"
-    )
-    return replace(made, repeats=True)
+    alike = identifiers.looks_like(look.raw, look.rows)
+    own = None if look.hipaa in identifiers.GENERAL else look.hipaa
+    look = replace(look, hipaa=alike or own or "any other unique number")
+    each = len(look.texts) == look.rows
+    reason = "an id, of one row each" if each else "an id that several rows share"
+    return replace(look.guess("identifier", reason), identifies=kind)
 
 
 def _identifier(look: Look) -> Guess | None:
@@ -177,8 +213,7 @@ def _identifier(look: Look) -> Guess | None:
         return look.guess("identifier", f"called like {look.hipaa}")
     unique = look.rows >= 20 and len(look.texts) > 0.9 * look.rows
     decimals = any("." in text for text in look.texts[:200] if number(text) is not None)
-    called = re.search(_PERSON, look.simple) is not None  # P10000 could be a diagnosis
-    if not unique or decimals or look.days or (_by_knowledge(look) and not called):
+    if not unique or decimals or look.days or _by_knowledge(look):
         return None
     if _is_measured(look):
         return None
@@ -189,7 +224,7 @@ def _identifier(look: Look) -> Guess | None:
 def _is_measured(look: Look) -> bool:
     """Whether values that hardly repeat are amounts: numbers of several lengths, with gaps."""
     numbers = look.numbers
-    if not numbers or re.search(_PERSON, look.simple) or look.hipaa is not None:
+    if not numbers or look.hipaa is not None:
         return False
     gaps = max(numbers) - min(numbers) > 3 * len(numbers)
     return gaps and len({len(text) for text in look.texts}) > 1
@@ -242,7 +277,15 @@ def _age(look: Look) -> Guess | None:
     numbers = look.numbers
     if not numbers or not re.search(_AGE, look.simple) or len(numbers) < 3:
         return None
-    return look.by(ladders.ages()) if 0 <= min(numbers) <= max(numbers) <= 125 else None
+    odd = [x for x in numbers if not 0 <= x <= _OLDEST]
+    if not odd:
+        return look.by(ladders.ages())
+    few = len(odd) <= max(1, len(numbers) // 50) and len(numbers) >= 20
+    if not few:
+        return None
+    ladder = ladders.ages()
+    listed = ", ".join(canonical(x) or "" for x in sorted(odd))
+    return look.by(replace(ladder, reason=f"{ladder.reason}; no age: {listed}"))
 
 
 def _year(look: Look) -> Guess | None:
@@ -263,6 +306,14 @@ def _coordinate(look: Look) -> Guess | None:
     if fits and (named or identifiers.is_coordinate(look.texts)):
         return look.by(ladders.degrees(numbers), "geographic subdivisions")
     return None
+
+
+def _declared_order(look: Look) -> Guess | None:
+    """Values whose order the table declares; names of places and the like have none."""
+    values = look.order
+    if not 3 <= len(set(values)) == len(values) <= _MANY_TEXTS or not set(look.texts) <= {*values}:
+        return None
+    return None if re.search(_NOMINAL, look.simple) else look.by(ladders.listed_order(values))
 
 
 def _few(look: Look) -> Guess | None:
@@ -305,6 +356,6 @@ def _many(look: Look) -> Guess:
 
 
 _RULES: tuple[Callable[[Look], Guess | None], ...] = (
-    _nothing, _row_number, _repeated, _identifier, _postcode, _public, _date, _coordinate, _age,
-    _year, _few, _number, _many,
+    _nothing, _row_number, _person_id, _identifier, _postcode, _public, _date, _coordinate, _age,
+    _year, _declared_order, _few, _number, _many,
 )  # fmt: skip

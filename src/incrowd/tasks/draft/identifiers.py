@@ -32,6 +32,13 @@ HIPAA: dict[str, str] = {
     "photographs": r"(^|_)(photo|image|picture|portrait)(_|$)",
     "any other unique number": r"(^|_)(id|uuid|guid|identifier|number|no|key|code)$",
 }
+_THINGS = (  # whose names identify nobody
+    r"(^|_)(clinic|hospital|school|site|center|centre|facility|practice|company|firm|brand|product|"
+    r"drug|medicine|test|file|column|variable|region|area|city|town|country|state|county|district|"
+    r"street|org|organisation|organization|insurer|ward|department|dept|unit|item|store|shop|event|"
+    r"course|study|trial|device|group|team|category|class|species|plan|program|programme|project)"
+    r"s?_?name(_|$)|(^|_)name_?of_?(the_?)?(clinic|hospital|school|site|company|product|drug|city)"
+)
 GENERAL = ("geographic subdivisions", "dates")  # these can be generalised instead of dropped
 SAMPLED = 1000  # so many values are looked at
 _MOST = 0.8  # of them must look alike
@@ -91,7 +98,10 @@ _LOOKS: tuple[tuple[str, Callable[[str], bool]], ...] = (
 
 def called(simple: str) -> str | None:
     """The identifier that a column with such a name may hold."""
-    return next((kind for kind, names in HIPAA.items() if re.search(names, simple)), None)
+    found = (kind for kind, names in HIPAA.items() if re.search(names, simple))
+    if re.search(_THINGS, simple):
+        found = (kind for kind in found if kind != "names")
+    return next(found, None)
 
 
 def looks_like(texts: Sequence[str], rows: int) -> str | None:

@@ -11,7 +11,7 @@ import math
 import re
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from incrowd.codes.values import canonical
@@ -55,7 +55,7 @@ def degrees(numbers: Sequence[Decimal]) -> Ladder:
     wide = high + 1 - low
     half = math.ceil(wide / 2)
     widths = ["0.1", "0.5", "1", *([str(half)] if half > 1 else [])][: 2 if wide == 1 else 4]
-    end = high + 1 - min(_finest(numbers), Decimal("0.01"))
+    end = _round_end(Decimal(high + 1), Decimal("0.01"), max(numbers))
     fields = f"from: {low}, to: {_plain(end)}, step: 0.01, widths: [{', '.join(widths)}]"
     reason = "degrees; a hundredth is about a kilometre; the range is that of the data"
     return Ladder(f"{{intervals: {{{fields}}}}}", reason)
@@ -78,7 +78,8 @@ def amounts(numbers: Sequence[Decimal]) -> Ladder:
     fine = [Decimal(x).scaleb(power) for power in range(first, top + 1) for x in (1, 2, 5)]
     coarse = [Decimal(1).scaleb(power) for power in range(first, top + 1)]
     fine = [x for x in fine if x <= max(numbers)]
-    high = Decimal(10).scaleb(top) - min(_finest(numbers), step)
+    last = min(step, max(_finest(numbers), step / 1000))
+    high = _round_end(Decimal(10).scaleb(top), last, max(numbers))
     levels = [fine, coarse, [coarse[(len(coarse) + 1) // 2]]] if len(coarse) > 2 else [fine, coarse]
     cuts = ", ".join(f"[{', '.join(map(_plain, level))}]" for level in levels)
     fields = f"from: 0, to: {_plain(high)}, step: {_plain(step)}, cuts: [{cuts}]"
@@ -98,7 +99,8 @@ def numbers(found: Sequence[Decimal]) -> Ladder:
     unit = max(unit, step)
     low = (min(found) / unit).to_integral_value(ROUND_FLOOR) * unit
     parts = max(((max(found) + finest - low) / unit).to_integral_value(ROUND_CEILING), Decimal(1))
-    high = low + parts * unit - finest
+    # Whole numbers are counted to the last one: 0-999999 also where a step is 10.
+    high = _round_end(low + parts * unit, finest if finest == 1 else step, max(found))
     half = int((parts / 2).to_integral_value(ROUND_CEILING))
     half = 8 if half == 7 else half
     between = _BETWEEN.get(half, half)
@@ -134,10 +136,26 @@ def order(texts: Sequence[str]) -> Ladder | None:
     if len(sizes) < len(texts) or len(set(sizes)) < len(sizes) or len(sizes) < 3:
         return None
     ordered = [text for _, text in sorted(zip(sizes, texts, strict=True))]
-    runs = [run for run in (2, 4) if 2 * run < len(texts) + run]
-    values = ", ".join(map(quoted, ordered))
-    fields = f"values: [{values}]" + (f", runs: {runs}" if runs and len(texts) > 3 else "")
-    return Ladder(f"{{order: {{{fields}}}}}", f"{len(texts)} different values, by number")
+    return replace(listed_order(ordered), reason=f"{len(texts)} different values, by number")
+
+
+def listed_order(values: Sequence[str]) -> Ladder:
+    """Values in an order that is given."""
+    runs = [run for run in (2, 4) if 2 * run < len(values) + run]
+    listed = ", ".join(map(quoted, values))
+    fields = f"values: [{listed}]" + (f", runs: {runs}" if runs and len(values) > 3 else "")
+    return Ladder(f"{{order: {{{fields}}}}}", f"{len(values)} values in the order of the file")
+
+
+def _round_end(edge: Decimal, step: Decimal, largest: Decimal) -> Decimal:
+    """Return the end of a range below an edge: a step below it, or less where a number is nearer.
+
+    >>> [str(_round_end(Decimal(300), Decimal("0.01"), Decimal(x))) for x in ("299.5", "299.9951")]
+    ['299.99', '299.999']
+    """
+    while edge - step < largest:
+        step /= 10
+    return edge - step
 
 
 def _finest(numbers: Sequence[Decimal]) -> Decimal:

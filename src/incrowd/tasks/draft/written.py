@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ _SEPARATED: tuple[dict[str, str], ...] = (
     {"thousands": " "}, {"thousands": " ", "decimal": ","},
     {"thousands": "'"}, {"thousands": "'", "decimal": ","},
 )  # fmt: skip
+_POWER = re.compile(r"\d[eE][+-]\d{1,3}")  # without a sign it may be a code: 3E12
 _NO_DAYS = (1, 9999)  # years that stand for nothing
 _ORDERS: tuple[Order, ...] = ("day-month-year", "month-day-year", "year-month-day")
 
@@ -45,14 +47,15 @@ def _made(nulls: Sequence[str], **more: Any) -> Written | None:
     return Written(nulls=tuple(nulls), **more) if nulls or more else None
 
 
-def _numbers(texts: Sequence[str]) -> dict[str, str] | None:
+def _numbers(texts: Sequence[str]) -> dict[str, Any] | None:
     """How numbers are written; nothing if in the usual way, None if they are none."""
     if all(number(text) is not None for text in texts):
         return {}
     signs = [sign for sign in _SIGNS if any(sign in text for text in texts)]
+    powers: dict[str, Any] = {"exponents": True} if any(map(_POWER.search, texts)) else {}
     for sign, known in itertools.product(["", *signs], _SEPARATED):
-        more = {**known, **({"sign": sign} if sign else {})}
-        if more and _reads(Written(**more), texts):  # type: ignore[arg-type]
+        more = {**known, **powers, **({"sign": sign} if sign else {})}
+        if more and _reads(Written(**more), texts):
             return more
     return None
 
@@ -93,6 +96,7 @@ def yaml(written: Written) -> str:
         "nulls": f"[{', '.join(map(quoted, written.nulls))}]" if written.nulls else None,
         "thousands": written.thousands and f'"{written.thousands}"',
         "decimal": written.decimal and f'"{written.decimal}"',
+        "exponents": "true" if written.exponents else None,
         "sign": written.sign and quoted(written.sign),
         "dates": written.dates,
     }

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from incrowd.errors import IncrowdError
-from incrowd.ui.studio.desk import Work
 from incrowd.ui.studio.hands import CRASHED, Hands
+from incrowd.ui.studio.work import Work
 
 MOMENT = 0.08  # seconds that a page waits for what may be there at once
 _KEPT = 40

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import signal
 import socket
-import webbrowser
 from pathlib import Path
 from typing import Annotated
 
@@ -38,7 +37,9 @@ def studio(
         import uvicorn
 
         from incrowd.ui.studio.desk import remove_left
-        from incrowd.ui.studio.safety import Doors
+        from incrowd.ui.studio.limits import make_config
+        from incrowd.ui.studio.redirect import RedirectFile
+        from incrowd.ui.studio.safety import Sessions
         from incrowd.ui.studio.server import Studio, make
     except ModuleNotFoundError as error:
         if error.name and error.name.split(".")[0] in ("starlette", "uvicorn"):
@@ -54,26 +55,34 @@ def studio(
     if not ipaddress.ip_address(host).is_loopback:
         say(f"Anybody who can reach {address} and has the link can read your tables.")
 
-    def tell(token: str) -> None:
+    page: RedirectFile | None = None
+
+    def report(token: str, twice: bool) -> None:
+        if page is not None:
+            page.remove()
+        if twice:
+            say("A link was used twice. The browser that it had let in was shut out.")
         say(f"For another browser: http://{address}/?token={token}")
 
     remove_left()
-    doors = Doors(tell)
+    sessions = Sessions(report)
     app = make(
-        Studio(folder, anywhere=anywhere, table=table, sample=sample), doors, _hosts(address, host)
-    )
-    link = f"http://{address}/?token={doors.token}"
+        Studio(folder, anywhere=anywhere, table=table, sample=sample), sessions,
+        _hosts(address, host),
+    )  # fmt: skip
+    link = f"http://{address}/?token={sessions.token}"
     say(f"The studio of {folder.resolve().name or folder.resolve()} is open: {link}")
     say("The link works once. Ctrl-C ends the studio.")
-    if browser:
-        webbrowser.open(link)
     if hasattr(signal, "SIGHUP"):  # a terminal that is closed ends the studio as Ctrl-C does
         signal.signal(signal.SIGHUP, lambda *_given: signal.raise_signal(signal.SIGTERM))
-    config = uvicorn.Config(
-        app, log_level="error", access_log=False, server_header=False, lifespan="on",
-        timeout_graceful_shutdown=2,
-    )  # fmt: skip
-    uvicorn.Server(config).run(sockets=[listens])
+    try:
+        if browser:
+            page = RedirectFile(link)
+            page.open()
+        uvicorn.Server(make_config(app)).run(sockets=[listens])
+    finally:
+        if page is not None:
+            page.remove()
 
 
 def _listens(host: str, port: int) -> socket.socket:

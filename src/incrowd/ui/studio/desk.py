@@ -1,9 +1,9 @@
 """What lies on the desk of one browser: tables that are on their way to a release.
 
-A work is a table and its spec. The spec is a file in the folder of the project from the first
-moment on, saved after each change, whole or not at all; earlier texts are kept, to go back to. What
-a browser has uploaded lies in a private folder that goes when the studio ends; the spec names it by
-its own name, as if it lay beside it. What a studio that was killed has left, the next one removes.
+The spec of a work is a file in the folder of the project from the first moment on. Browsers that
+open the same spec share its work. What a browser has uploaded lies in a private folder that goes
+when the studio ends; the spec names it by its own name, as if it lay beside it. What a studio that
+was killed has left, the next one removes. No database is contacted before the user has agreed.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import secrets
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from incrowd.engine.address import is_address, take_apart
-from incrowd.engine.source import open_for, open_table
-from incrowd.engine.table import Table
+from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
-from incrowd.spec.file import Place, SpecFile, load, parse
-from incrowd.tasks.confirm import save
-from incrowd.tasks.draft.draft import Draft, draft, shown_source
+from incrowd.spec.file import SpecFile, load, parse
+from incrowd.tasks.draft.draft import draft, shown_source
+from incrowd.ui.studio.private import write_private
+from incrowd.ui.studio.title import TABLES, title_of
+from incrowd.ui.studio.work import FileState, Work
 
 fcntl: ModuleType | None
 try:
@@ -33,99 +33,72 @@ try:
 except ImportError:  # there are no such locks on Windows
     fcntl = None
 
-TABLES = (
-    ".parquet", ".csv", ".tsv", ".txt", ".csv.gz", ".xlsx", ".xls", ".ods", ".arrow", ".feather",
-    ".sav", ".dta", ".sas7bdat",
-)  # fmt: skip
 SPECS = (".yaml", ".yml")
-_STEPS_BACK = 100
 _PREFIX, _MARK = "incrowd-studio-", "in-use"
 
 
-@dataclass(eq=False)
-class Work:
-    """A table on its way to a release, and the spec that says how.
+class UnconfirmedConnectionError(IncrowdError):
+    """A table lies in a database: the user has to agree before anything is contacted."""
 
-    ``place`` is where the table is read from: a path, or an address with its password.
-    """
+    def __init__(self, address: str) -> None:
+        super().__init__("The table lies in a database. Confirm the connection first.")
+        self.address = address
 
-    name: str
-    place: str
-    table: Table
-    file: SpecFile
-    guessed: Draft
-    past: list[str] = field(default_factory=list)
-    kept: dict[Any, Any] = field(default_factory=dict)  # what rooms have found out
-    lock: threading.RLock = field(default_factory=threading.RLock)
 
-    @property
-    def path(self) -> Path:
-        """Where its spec lies."""
-        assert self.file.path is not None
-        return self.file.path
+class Works:
+    """All works of a studio: one for each spec file, whichever browsers have opened it."""
 
-    @property
-    def title(self) -> str:
-        """What it is called: by its table."""
-        return title_of(self.place)
+    def __init__(self) -> None:
+        self._by_name: dict[str, Work] = {}
+        self._names: dict[Path, str] = {}
+        self._lock = threading.Lock()
 
-    def change(
-        self, changes: Mapping[Place, Any], *, check: Callable[[SpecFile], object] | None = None
-    ) -> None:
-        """Change entries of the spec, and save it; refuses what is no spec, and changes nothing.
+    def find(self, name: str) -> Work | None:
+        """Return a work by its name."""
+        return self._by_name.get(name)
 
-        ``check`` may refuse more, by what it raises.
-        """
-        with self.lock:
-            file = self.file.changed_at(changes)
-            if check is not None:
-                check(file)
-            self._take(file)
+    def find_spec(self, path: Path) -> Work | None:
+        """Return the work of a spec file."""
+        return self._by_name.get(self._names.get(path.resolve(), ""))
 
-    def rewrite(self, text: str) -> None:
-        """Take another text as the spec, and save it."""
-        with self.lock:
-            self._take(parse(text, path=self.file.path))
+    def list_works(self) -> list[Work]:
+        """Return all works."""
+        return list(self._by_name.values())
 
-    def go_back(self) -> None:
-        """Undo the last change."""
-        with self.lock:
-            if self.past:
-                self.file = parse(self.past.pop(), path=self.file.path)
-                save(self.file)
-
-    def _take(self, file: SpecFile) -> None:
-        before = self.file.text()
-        if file.text() == before:
-            return
-        save(file)
-        self.past = [*self.past, before][-_STEPS_BACK:]
-        self.file = file
-
-    def read(self) -> Table:
-        """The table as the spec says that it is written."""
-        return open_for(self.file, self.table)
+    def add(self, work: Work, replaced: Work | None = None) -> Work:
+        """Add a work; return the one that its spec file has already, unless it is replaced."""
+        with self._lock:
+            known = self.find_spec(work.path)
+            if known is not None and known is not replaced:
+                return known
+            if replaced is not None:
+                work.name = replaced.name  # pages that show the old one go on with the new one
+            self._by_name[work.name] = work
+            self._names[work.path.resolve()] = work.name
+            return work
 
 
 class Desk:
-    """The works of one browser. No other sees them."""
+    """What one browser has opened. No other sees it, unless it opens the same spec."""
 
-    def __init__(self, home: Path, *, anywhere: bool = False) -> None:
+    def __init__(self, home: Path, *, anywhere: bool = False, works: Works | None = None) -> None:
         self.home, self._anywhere = home.resolve(), anywhere
         self._private = Path(tempfile.mkdtemp(prefix=_PREFIX))
         self._held = _hold(self._private)
-        self._works: dict[str, Work] = {}
+        self._works = works if works is not None else Works()
+        self._opened: dict[str, None] = {}  # names of works, in their order
         self.begun = False  # whether the browser has seen its first page
         self.kept: dict[Any, Any] = {}  # what rooms keep that belong to no work
         self._lock = threading.Lock()
 
     def works(self) -> list[Work]:
         """All works, the latest first."""
-        return list(self._works.values())[::-1]
+        found = (self._works.find(name) for name in reversed(self._opened))
+        return [work for work in found if work is not None]
 
     def work(self, name: str) -> Work | None:
-        """A work by its name."""
-        return self._works.get(name)
+        """A work that this browser has opened, by its name."""
+        return self._works.find(name) if name in self._opened else None
 
     def inside(self, text: str) -> Path:
         """A path that is given as text, below the folder of the project; refuses any other."""
@@ -159,46 +132,74 @@ class Desk:
         """A new private folder."""
         return Path(tempfile.mkdtemp(dir=self._private))
 
-    def open(self, place: str, *, sheet: str | None = None, header: int | None = None) -> Work:
-        """Begin with a table: a path below the folder, a landed upload, or an address."""
+    def open(
+        self, place: str, *, sheet: str | None = None, header: int | None = None,
+        connect: bool = False,
+    ) -> Work:  # fmt: skip
+        """Begin with a table: a path below the folder, a landed upload, or an address.
+
+        ``connect`` says that the user has agreed to contact the database of an address.
+        """
         if not is_address(place) and not Path(place).is_relative_to(self._private):
             place = str(self.inside(place))
+        _require_consent(place, connect=connect)
         table = open_table(place, sheet=sheet, header=header)
         uploaded = not is_address(place) and Path(place).is_relative_to(self._private)
         shown = Path(place).name if uploaded else shown_source(place, self.home)
         guessed = draft(table, name=shown)
-        path = self._free(f"{title_of(place)}.yaml")
-        file = parse(guessed.yaml(), path=path)
-        save(file)
-        return self._put(Work(secrets.token_hex(8), place, table, file, guessed))
+        file = self._save_new(f"{title_of(place)}.yaml", guessed.yaml())
+        assert file.path is not None
+        state = FileState.read(file.path)
+        made = Work(secrets.token_hex(8), place, table, file, guessed, state, self._allow)
+        return self._put(made)
 
-    def resume(self, spec: Path, place: str | None = None) -> Work:
-        """Go on with a spec and the table that it names, or one that was uploaded for it."""
+    def resume(self, spec: Path, *, connect: bool = False) -> Work:
+        """Go on with a spec and the table that it names; a spec that is open is shared."""
+        known = self._works.find_spec(spec)
+        if known is not None:
+            known.refresh()
+            if not known.conflict:
+                return self._put(known)
+        state = FileState.read(spec)
         file = load(spec)
+        self._allow(file)
+        if file.spec.table is None:
+            raise IncrowdError(f"'{spec.name}' names no table. Open the table instead.")
+        named = file.spec.table
+        place = named if is_address(named) else str(self.inside(str(file.folder / named)))
+        _require_consent(place, connect=connect)
+        table = open_table(place, sheet=file.spec.sheet, header=file.spec.header)
+        guessed = draft(table, name=file.spec.table)
+        made = Work(secrets.token_hex(8), place, table, file, guessed, state, self._allow)
+        return self._put(made, replaced=known)
+
+    def _allow(self, file: SpecFile) -> None:
+        """Refuse a spec with a hierarchy or a ledger that does not lie below the folder."""
+        if file.spec.ledger is not None:
+            self.inside(str(file.folder / file.spec.ledger))
         for column in file.spec.columns.values():
             if column.hierarchy is not None and column.hierarchy.csv is not None:
                 self.inside(str(file.folder / column.hierarchy.csv.file))
-        if place is None:
-            if file.spec.table is None:
-                raise IncrowdError(f"'{spec.name}' names no table. Open the table instead.")
-            named = file.spec.table
-            place = named if is_address(named) else str(self.inside(str(file.folder / named)))
-        table = open_table(place, sheet=file.spec.sheet, header=file.spec.header)
-        guessed = draft(table, name=file.spec.table)
-        return self._put(Work(secrets.token_hex(8), place, table, file, guessed))
 
-    def _put(self, work: Work) -> Work:
+    def _put(self, work: Work, replaced: Work | None = None) -> Work:
         with self._lock:
-            self._works[work.name] = work
+            work = self._works.add(work, replaced)
+            self._opened.pop(work.name, None)
+            self._opened[work.name] = None
         return work
 
-    def _free(self, name: str) -> Path:
-        """A path for a new spec in the folder of the project."""
+    def _save_new(self, name: str, text: str) -> SpecFile:
+        """Write a new spec into the folder of the project, under a name that is free."""
         path, number = self.home / name, 1
-        while path.exists():
-            number += 1
-            path = self.home / f"{Path(name).stem}-{number}.yaml"
-        return path
+        while True:
+            file = parse(text, path=path)
+            try:
+                write_private(path, file.text(), new=True)
+            except FileExistsError:
+                number += 1
+                path = self.home / f"{Path(name).stem}-{number}.yaml"
+            else:
+                return file
 
     def clear(self) -> None:
         """Remove everything that was uploaded."""
@@ -231,13 +232,13 @@ def remove_left() -> None:
             continue
 
 
-def title_of(place: str) -> str:
-    """What a table is called: its file without the ending, or the table of a database."""
-    if is_address(place):
-        return take_apart(place).table.replace('"', "").replace("/", "-")
-    name = Path(place).name
-    ending = max((one for one in TABLES if name.lower().endswith(one)), key=len, default="")
-    return name[: len(name) - len(ending)] or name
+def _require_consent(place: str, *, connect: bool) -> None:
+    """Ask before a database is contacted; an address that cannot be used is refused elsewhere."""
+    if connect or not is_address(place):
+        return
+    known = take_apart(place)
+    if known.table and not known.doubtful:
+        raise UnconfirmedConnectionError(place)
 
 
 def _is_spec(path: Path) -> bool:

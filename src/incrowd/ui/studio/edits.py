@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -80,11 +82,12 @@ def confirmed(file: SpecFile, names: Iterable[str], entries: Collection[str]) ->
 def unit(column: str, *, without_id: bool = False) -> Changes:
     """Whose rows they are: one person each, or those of the id in a column.
 
-    ``without_id`` leaves out the rows that have no id.
+    ``without_id`` leaves out the rows that have no id. Whoever chooses the unit has confirmed it.
     """
     if not column:
-        return {("unit",): "one row per person"}
-    return {("unit",): {"id": column, **({"without_id": "drop"} if without_id else {})}}
+        return {("unit",): "one row per person", ("confirm",): None}
+    chosen = {"id": column, **({"without_id": "drop"} if without_id else {})}
+    return {("unit",): chosen, ("confirm",): None}
 
 
 def entry_of(file: SpecFile, name: str) -> Mapping[str, Any]:
@@ -197,6 +200,13 @@ def scheme(file: SpecFile, levels: Sequence[int]) -> Changes:
     if len(names) != len(levels):
         raise IncrowdError("This scheme is of other columns. Look at the page again.")
     return {("release", "levels"): dict(zip(names, levels, strict=True))}
+
+
+def choose_ledger(file: SpecFile, path: Path | None) -> Changes:
+    """Name the ledger that counts releases by the spec, relative to it; None takes it out."""
+    if path is None:
+        return {("ledger",): None}
+    return {("ledger",): Path(os.path.relpath(path, file.folder)).as_posix()}
 
 
 def open_scheme() -> Changes:

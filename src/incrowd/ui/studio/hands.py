@@ -207,6 +207,7 @@ class Job:
     """
 
     output: Path
+    ledger: str | None = None  # that the spec names
     step: str = "begin"
     done: int = 0
     all: int = 0
@@ -277,9 +278,8 @@ class Job:
         self.ended = True
 
 
-def _published(theirs: Connection, subject: Subject, output: str, ledger: str | None) -> None:
+def _published(theirs: Connection, subject: Subject, output: str) -> None:
     """Publish, and tell of each step."""
-    from incrowd.release.ledger import Ledger
     from incrowd.tasks.publish import released
     from incrowd.ui.results import published
     from incrowd.ui.terminal import pausing
@@ -294,7 +294,7 @@ def _published(theirs: Connection, subject: Subject, output: str, ledger: str | 
         file, table = subject.to_publish()
         release = released(
             table, file, output=Path(output), curator=None,
-            ledger=Ledger(Path(ledger)) if ledger else None, key=None, bits=None, engine=None,
+            ledger=None, key=None, bits=None, engine=None,
             step=pausing(lambda name: theirs.send(("step", name))),
             progress=lambda done, every: theirs.send(("progress", (done, every))),
         )  # fmt: skip

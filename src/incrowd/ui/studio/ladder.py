@@ -196,18 +196,6 @@ def fields(declared: Declaration | None) -> dict[str, Any]:
             return {}
 
 
-def typed(kind: str, form: Answers) -> dict[str, Any]:
-    """The fields as somebody has typed them, to be shown again."""
-    many = {"width", "cuts", "levels"}
-    names = {
-        "intervals": ("from", "to", "step", "open", "width", "cuts"),
-        "mask": ("length", "hide", "alphabet"), "dates": ("from", "to", "levels", "format"),
-        "order": ("values", "runs"), "flat": ("values",), "csv": ("file", "delimiter"),
-        "countries": ("codes",), "icd": ("version",), "postcodes": ("country",),
-    }.get(kind, ())  # fmt: skip
-    return {name: form.every(name) if name in many else form.get(name, "") for name in names}
-
-
 @dataclass(frozen=True)
 class Cuts:
     """The levels of intervals by their cuts, fine ones first; each has all cuts of the next.

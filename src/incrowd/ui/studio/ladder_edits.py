@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import tempfile
 from decimal import Decimal, InvalidOperation
@@ -23,8 +22,9 @@ from incrowd.spec.release import SafeSpec
 from incrowd.tasks.draft.kinds import MOST_LISTED, ladder_of
 from incrowd.tasks.preview import as_groups, hierarchy_of
 from incrowd.ui.studio import edits, groups, ladder
-from incrowd.ui.studio.desk import Work
 from incrowd.ui.studio.edits import Changes
+from incrowd.ui.studio.private import write_private
+from incrowd.ui.studio.work import Work
 
 
 def counted(work: Work) -> set[str]:
@@ -217,16 +217,12 @@ def _as_file(
     while path.exists():
         number += 1
         path = work.path.parent / f"{wanted.stem}-{number}{wanted.suffix}"
-    part = Path(f"{path}.part")
+    write_private(path, write_rows(from_rows(rows)), new=True)
     try:
-        part.write_text(write_rows(from_rows(rows)), encoding="utf-8")
-        os.replace(part, path)
         _take(work, name, {"csv": path.name}, read=read)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _plain_name(name: str) -> str:

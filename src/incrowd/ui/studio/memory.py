@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from incrowd.engine.table import Table, Tally
+from incrowd.engine.table import RowsPerId, Table, Tally
 
 T = TypeVar("T")
 MOST_KEPT = 200_000  # distinct values of a column whose counts are kept
@@ -42,6 +42,10 @@ class Remembered:
     def people(self, column: str) -> int:
         """How many people a column identifies."""
         return self._once("people", (column,), lambda: self._table.people(column))
+
+    def count_rows_per_id(self, column: str) -> RowsPerId:
+        """How many ids a column has, and how many rows share one."""
+        return self._once("rows per id", (column,), lambda: self._table.count_rows_per_id(column))
 
     def missing(self, column: str) -> int:
         """How many rows have no value in a column."""

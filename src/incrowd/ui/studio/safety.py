@@ -6,6 +6,8 @@ studio's own pages. So
 
 - who can connect to the port but has not seen the link gets nothing (no cookie);
 - a link works once: it is worthless in a history, a log or over a shoulder;
+- whoever uses a link first gains nothing by it: when it is used a second time, the browser that it
+  let in is shut out, and the terminal says so;
 - a page of another site that makes the browser ask the studio gets nothing: the cookie is
   ``SameSite=Strict``, and the ``Origin`` of what changes anything must be the studio's;
 - a name that an attacker rebinds to this machine gets nothing: the ``Host`` must be the studio's.
@@ -16,6 +18,7 @@ frame of another, and are kept in no cache.
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import threading
 from collections.abc import Awaitable, Callable, Sequence
@@ -25,6 +28,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from incrowd.errors import IncrowdError
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -40,37 +45,55 @@ HEADERS = {
     "X-Frame-Options": "DENY",
 }
 _READS = ("GET", "HEAD")
+BODY_SECONDS = 60  # that the next part of a body may take
 
 
-class Doors:
-    """The links that let a browser in, each once, and the browsers that came in by them."""
+class Sessions:
+    """The links that let a browser in, each once, and the browsers that came in by them.
 
-    def __init__(self, said: Callable[[str], None] = lambda _link: None) -> None:
-        self._said = said  # told of the next link when one was used
+    Args:
+        report: Called with the next token when one was used, and whether it was used twice.
+
+    """
+
+    def __init__(self, report: Callable[[str, bool], None] = lambda _token, _twice: None) -> None:
+        self._report = report
         self._lock = threading.Lock()
         self._token = secrets.token_urlsafe(32)
-        self._inside: set[str] = set()
+        self._inside: dict[str, str] = {}  # secrets of browsers, and the tokens they came in by
 
     @property
     def token(self) -> str:
-        """What opens the door once, to whoever is next."""
+        """What lets the next browser in, once."""
         return self._token
 
     def enter(self, token: str) -> str | None:
-        """The secret of a new browser in exchange for a token; None if it is not the one."""
+        """Return the secret of a new browser in exchange for a token; None if it is not valid.
+
+        A token that was used before shuts out the browser that used it: one of the two is not
+        the user's, and nobody can tell which.
+        """
         with self._lock:
-            if not secrets.compare_digest(token.encode(), self._token.encode()):
+            new = secrets.compare_digest(token.encode(), self._token.encode())
+            by_it = [
+                secret for secret, used in self._inside.items()
+                if secrets.compare_digest(token.encode(), used.encode())
+            ]  # fmt: skip
+            for secret in by_it:
+                del self._inside[secret]
+            if not new and not by_it:
                 return None
-            self._token = secrets.token_urlsafe(32)
-            secret = secrets.token_urlsafe(32)
-            self._inside.add(secret)
-        self._said(self._token)
-        return secret
+            if new:
+                secret = secrets.token_urlsafe(32)
+                self._inside[secret] = token
+                self._token = secrets.token_urlsafe(32)
+        self._report(self._token, bool(by_it))
+        return secret if new else None
 
     def knows(self, secret: str) -> bool:
         """Whether a browser came in by a link."""
         known = False
-        for one in self._inside:  # all of them, whichever it is
+        for one in list(self._inside):  # all of them, whichever it is
             known |= secrets.compare_digest(one.encode(), secret.encode())
         return known
 
@@ -78,8 +101,8 @@ class Doors:
 class Guard:
     """Lets through what may be asked, and puts headers on every answer."""
 
-    def __init__(self, app: ASGIApp, doors: Doors, hosts: Sequence[str]) -> None:
-        self._app, self._doors, self._hosts = app, doors, frozenset(hosts)
+    def __init__(self, app: ASGIApp, sessions: Sessions, hosts: Sequence[str]) -> None:
+        self._app, self._sessions, self._hosts = app, sessions, frozenset(hosts)
         self._origins = frozenset(f"http://{host}" for host in hosts)
         # A browser has one set of cookies for all ports: each studio has a name of its own.
         self._cookie = f"incrowd-studio-{hosts[0].rpartition(':')[2]}"
@@ -92,7 +115,7 @@ class Guard:
             return
         refused = self._refused(scope)
         answer = self._app if refused is None else refused
-        await answer(scope, receive, _guarded(send))
+        await answer(scope, bound_body(receive), _guarded(send))
 
     def _refused(self, scope: Scope) -> Response | None:
         request, headers = Request(scope), Headers(scope=scope)
@@ -108,7 +131,7 @@ class Guard:
         if token is not None and request.method == "GET":
             return self._enter(request, token)
         secret = request.cookies.get(self._cookie, "")
-        if not self._doors.knows(secret):
+        if not self._sessions.knows(secret):
             return _no(
                 403, "Open the link that the terminal shows: it lets a browser in, and works once."
             )
@@ -117,10 +140,13 @@ class Guard:
 
     def _enter(self, request: Request, token: str) -> Response:
         """Let a browser in, unless it is in, and take the token out of its address."""
-        inside = self._doors.knows(request.cookies.get(self._cookie, ""))
-        secret = None if inside else self._doors.enter(token)
+        inside = self._sessions.knows(request.cookies.get(self._cookie, ""))
+        secret = None if inside else self._sessions.enter(token)
         if secret is None and not inside:
-            return _no(403, "This link was used, or is not of this studio. See the terminal.")
+            return _no(
+                403,
+                "This link was used, or is not of this studio. Open the terminal's last link.",
+            )
         left = {
             name: values for name, values in parse_qs(request.url.query).items() if name != "token"
         }
@@ -129,6 +155,26 @@ class Guard:
         if secret is not None:
             answer.set_cookie(self._cookie, secret, httponly=True, samesite="strict", path="/")
         return answer
+
+
+def bound_body(receive: Receive) -> Receive:
+    """Bound how long the next part of a body may take, so that nobody holds a request open."""
+    complete = False
+
+    async def received() -> Message:
+        nonlocal complete
+        if complete:
+            return await receive()  # whoever waits now waits for the end of the connection
+        try:
+            message = await asyncio.wait_for(receive(), BODY_SECONDS)
+        except TimeoutError:
+            raise IncrowdError(
+                f"Nothing more arrived within {BODY_SECONDS} seconds. Send it again."
+            ) from None
+        complete = not message.get("more_body", False)
+        return message
+
+    return received
 
 
 def _no(status: int, words: str) -> Response:

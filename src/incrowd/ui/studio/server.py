@@ -6,10 +6,12 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
+from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
@@ -20,9 +22,12 @@ from starlette.types import ASGIApp
 from incrowd import __version__
 from incrowd.errors import IncrowdError
 from incrowd.release.render import render
-from incrowd.ui.studio.desk import Desk, Work
+from incrowd.ui.studio.desk import Desk, Works
 from incrowd.ui.studio.hands import Hands, Job
-from incrowd.ui.studio.safety import Doors, Guard
+from incrowd.ui.studio.ledger import find_standing
+from incrowd.ui.studio.private import create_private
+from incrowd.ui.studio.safety import Guard, Sessions
+from incrowd.ui.studio.work import StaleError, Work
 
 HERE = Path(__file__).parent
 _MOST_FORM, _BLOCK = 4_000_000, 4 << 20  # bytes
@@ -34,6 +39,9 @@ ROOMS = (
     ("explore", "Explore", "What each choice costs"),
     ("publish", "Publish", "Make the release"),
 )
+
+
+_problem: ContextVar[str] = ContextVar("problem", default="")  # what a page has to say
 
 
 class MissingError(IncrowdError):
@@ -54,6 +62,7 @@ class Studio:
         self.home, self._anywhere = home.resolve(), anywhere
         self.table, self.sample = table, sample  # what each browser begins with
         self.hands = Hands()
+        self.works = Works()
         self._desks: dict[str, Desk] = {}
         self._lock = threading.Lock()
 
@@ -62,25 +71,29 @@ class Studio:
         secret = request.scope["secret"]
         with self._lock:
             if secret not in self._desks:
-                self._desks[secret] = Desk(self.home, anywhere=self._anywhere)
+                self._desks[secret] = Desk(self.home, anywhere=self._anywhere, works=self.works)
             return self._desks[secret]
 
     def work(self, request: Request) -> Work:
-        """The work that an address names; another browser's is not to be found."""
+        """The work that an address names, as its file is now; another browser's is not found."""
         found = self.desk(request).work(request.path_params["work"])
         if found is None:
             raise MissingError(
                 "There is no such work on this desk. It went when the studio ended, or is "
                 "another browser's. Open its spec again."
             )
+        found.refresh()
         return found
 
     def page(self, template: str, *, room: str, status: int = 200, **values: Any) -> Response:
         """A page of a room."""
         work = values.get("work")
+        version = Markup('<input type="hidden" name="version" value="{}">')
         shared = {
             "room": room, "rooms": ROOMS, "work": work, "home": self.home.name,
-            "version": __version__, "problem": None, **values,
+            "version": __version__, "problem": _problem.get(), **values,
+            "standing": find_standing(work) if work is not None else None,
+            "shown_version": version.format(work.version) if work is not None else "",
         }  # fmt: skip
         html = render("incrowd.ui.studio", template, **shared)
         return HTMLResponse(html, status_code=status)
@@ -88,11 +101,11 @@ class Studio:
     def close(self) -> None:
         """Let go of everything: processes, and what was uploaded."""
         self.hands.close()
+        for work in self.works.list_works():
+            job = work.kept.get("job")
+            if isinstance(job, Job):
+                job.cancel()
         for desk in self._desks.values():
-            for work in desk.works():
-                job = work.kept.get("job")
-                if isinstance(job, Job):
-                    job.cancel()
             desk.clear()
 
 
@@ -120,6 +133,9 @@ class Form(Mapping[str, str]):
 def back_of(request: Request, otherwise: str = "/") -> str:
     """The page of the studio that a request was sent from."""
     path = request.headers.get("x-back", "")
+    sent_from = urlsplit(request.headers.get("referer", ""))
+    if not path and sent_from.netloc == request.headers.get("host"):
+        path = sent_from.path
     return path if path.startswith("/") and not path.startswith("//") else otherwise
 
 
@@ -137,7 +153,7 @@ async def form_of(request: Request) -> Form:
 
 async def land(request: Request, target: Path) -> None:
     """Write what is sent into a file as it comes, whatever its size."""
-    with target.open("wb") as file:
+    with create_private(target) as file:
         held = bytearray()
         async for part in request.stream():
             held += part
@@ -160,7 +176,50 @@ def form_route(path: str, handler: Handler) -> Route:
     return Route(path, answered, methods=["POST"])
 
 
-def make(studio: Studio, doors: Doors, hosts: Sequence[str]) -> ASGIApp:
+def edit_route(
+    studio: Studio, path: str, handler: Handler, page: Callable[[Request], Response]
+) -> Route:
+    """Route what changes a work; a change by a page that is out of date is refused.
+
+    What is refused is answered by the page as it is stored, with the reason.
+    """
+
+    def changed(request: Request, form: Form) -> Response:
+        work = studio.work(request)
+        try:
+            with work.lock:  # nobody else changes it between the check and the change
+                work.require_version(form.get("version", ""))
+                return handler(request, form)
+        except MissingError:
+            raise
+        except IncrowdError as error:
+            if request.headers.get("x-studio") == "part":
+                raise
+            return show_refusal(page, request, error)
+
+    return form_route(path, changed)
+
+
+def show_refusal(
+    page: Callable[[Request], Response], request: Request, error: IncrowdError
+) -> Response:
+    """Show a page as it is stored, with the reason why a change was refused."""
+    told = _problem.set(str(error))
+    try:
+        answer = page(request)
+    finally:
+        _problem.reset(told)
+    answer.status_code = _status_of(error)
+    return answer
+
+
+def _status_of(error: Exception) -> int:
+    if isinstance(error, MissingError):
+        return 404
+    return 409 if isinstance(error, StaleError) else 422
+
+
+def make(studio: Studio, sessions: Sessions, hosts: Sequence[str]) -> ASGIApp:
     """The whole app."""
     from incrowd.ui.studio import rooms
 
@@ -170,8 +229,8 @@ def make(studio: Studio, doors: Doors, hosts: Sequence[str]) -> ASGIApp:
         yield
         studio.close()
 
-    def refused(request: Request, error: Exception, status: int = 422) -> Response:
-        status = 404 if isinstance(error, MissingError) else status
+    def refused(request: Request, error: Exception, status: int | None = None) -> Response:
+        status = _status_of(error) if status is None else status
         if request.headers.get("x-studio") == "part":
             return PlainTextResponse(str(error), status_code=status)
         return studio.page(
@@ -197,7 +256,7 @@ def make(studio: Studio, doors: Doors, hosts: Sequence[str]) -> ASGIApp:
         exception_handlers={IncrowdError: refused, OSError: failed, Exception: broken},
         lifespan=alive,
     )
-    return Guard(app, doors, hosts)
+    return Guard(app, sessions, hosts)
 
 
 def _warm() -> None:

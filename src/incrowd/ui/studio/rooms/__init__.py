@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from starlette.routing import BaseRoute
 
 from incrowd.ui.studio.rooms import (
+    connect,
     data,
     explore,
     hierarchies,
@@ -23,5 +24,5 @@ if TYPE_CHECKING:
 
 def routes(studio: Studio) -> list[BaseRoute]:
     """The addresses of all rooms."""
-    every = (start, data, hierarchies, privacy, explore, publish, verify, history)
+    every = (start, connect, data, hierarchies, privacy, explore, publish, verify, history)
     return [route for room in every for route in room.routes(studio)]

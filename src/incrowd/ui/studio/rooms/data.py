@@ -19,9 +19,9 @@ from incrowd.tasks.confirm import FREE
 from incrowd.tasks.describe import Described
 from incrowd.tasks.draft.guess import Guess
 from incrowd.ui.studio import edits, words
-from incrowd.ui.studio.desk import Work
 from incrowd.ui.studio.hands import CRASHED, Subject
-from incrowd.ui.studio.server import Form, Studio, form_route
+from incrowd.ui.studio.server import Form, Studio, edit_route
+from incrowd.ui.studio.work import Work
 
 T = TypeVar("T")
 _FIRST = 6  # rows that are shown
@@ -47,21 +47,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
     """The page and what can be done there."""
 
     def page(request: Request) -> Response:
-        work = studio.work(request)
-        described = columns(studio, work)
-        found = findings(studio, work)
-        rows, waiting = _rows(work, described, found)
-        unit = work.file.spec.unit
-        return studio.page(
-            "data.html", room="data", work=work, rows=rows, roles=edits.ROLES,
-            unit=unit.id if isinstance(unit, PersonId) else "",
-            without_id=isinstance(unit, PersonId) and unit.without_id is not None,
-            whole=[one for one in words.shown(found) if one.column is None],
-            size=next((one.rows for one in described.values() if one is not None), None),
-            notes=work.table.origin.notes,
-            personal=work.guessed.personal(), first=_first(work), waiting=waiting or found is None,
-            guessed=sum(1 for row in rows for one in row.confirm if one in FREE),
-        )  # fmt: skip
+        return show_page(studio, request)
 
     def role(request: Request, form: Form) -> Response:
         work, name = studio.work(request), form.get("column", "")
@@ -78,15 +64,39 @@ def routes(studio: Studio) -> list[BaseRoute]:
 
     def unit(request: Request, form: Form) -> Response:
         work = studio.work(request)
-        work.change(edits.unit(form.get("unit", ""), without_id="without_id" in form))
+        chosen = form.get("unit", "")
+        changes = edits.unit(chosen, without_id="without_id" in form)
+        if chosen in work.file.spec.columns:  # the id of the unit is not published
+            changes = {**edits.role(work.file, work.guessed, chosen, "identifier"), **changes}
+        work.change(changes)
         return _again(work)
 
     return [
         Route("/desk/{work}/data", page),
-        form_route("/desk/{work}/data/role", role),
-        form_route("/desk/{work}/data/confirm", confirm),
-        form_route("/desk/{work}/data/unit", unit),
+        edit_route(studio, "/desk/{work}/data/role", role, page),
+        edit_route(studio, "/desk/{work}/data/confirm", confirm, page),
+        edit_route(studio, "/desk/{work}/data/unit", unit, page),
     ]
+
+
+def show_page(studio: Studio, request: Request) -> Response:
+    """Show the page of a work."""
+    work = studio.work(request)
+    described = columns(studio, work)
+    found = findings(studio, work)
+    rows, waiting = _rows(work, described, found)
+    unit = work.file.spec.unit
+    return studio.page(
+        "data.html", room="data", work=work, rows=rows, roles=edits.ROLES,
+        unit=unit.id if isinstance(unit, PersonId) else "",
+        unit_guessed=bool(work.file.spec.confirm),
+        without_id=isinstance(unit, PersonId) and unit.without_id is not None,
+        whole=[one for one in words.shown(found) if one.column is None],
+        size=next((one.rows for one in described.values() if one is not None), None),
+        notes=work.table.origin.notes,
+        personal=work.guessed.personal(), first=_first(work), waiting=waiting or found is None,
+        guessed=sum(1 for row in rows for one in row.confirm if one in FREE),
+    )  # fmt: skip
 
 
 def _first(work: Work) -> list[list[str | None]]:
@@ -183,6 +193,6 @@ def _checked(asked: Subject) -> list[Finding]:
 
     file, table = asked.both()
     try:
-        return check(file, table)
+        return check(table, file)
     except IncrowdError as error:
         return [Finding("wrong", None, str(error))]

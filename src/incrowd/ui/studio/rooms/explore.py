@@ -25,11 +25,11 @@ from incrowd.tasks.explore import Explored, Scheme
 from incrowd.tasks.tradeoff import Choice, Choices
 from incrowd.ui.studio import edits, lattice
 from incrowd.ui.studio.answers import Refused, answers_of
-from incrowd.ui.studio.desk import Work
 from incrowd.ui.studio.hands import Subject
 from incrowd.ui.studio.rooms.data import subject
-from incrowd.ui.studio.server import Form, Studio, form_route
+from incrowd.ui.studio.server import Form, Studio, edit_route
 from incrowd.ui.studio.words import plain
+from incrowd.ui.studio.work import Work
 
 _BLUE, _GREY, _PICKED = "#3c78b4", "#9aa5b1", "#c2571a"
 _MOST_MADE_UP = 1_000_000
@@ -92,10 +92,10 @@ def routes(studio: Studio) -> list[BaseRoute]:
 
     return [
         Route("/desk/{work}/explore", page),
-        form_route("/desk/{work}/explore/take", take),
-        form_route("/desk/{work}/explore/again", again),
-        form_route("/desk/{work}/explore/pair", pair),
-        form_route("/desk/{work}/explore/rehearse", rehearse),
+        edit_route(studio, "/desk/{work}/explore/take", take, page),
+        edit_route(studio, "/desk/{work}/explore/again", again, page),
+        edit_route(studio, "/desk/{work}/explore/pair", pair, page),
+        edit_route(studio, "/desk/{work}/explore/rehearse", rehearse, page),
     ]
 
 

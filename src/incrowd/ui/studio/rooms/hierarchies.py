@@ -6,6 +6,7 @@ import asyncio
 import shutil
 from concurrent.futures import Future
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -24,11 +25,12 @@ from incrowd.tasks.confirm import Question
 from incrowd.tasks.draft.kinds import MOST_LISTED
 from incrowd.tasks.tree import Tree
 from incrowd.ui.studio import groups, ladder, ladder_edits, words
-from incrowd.ui.studio.desk import Work
 from incrowd.ui.studio.hands import Subject
+from incrowd.ui.studio.private import create_private
 from incrowd.ui.studio.rooms.data import answer, findings, subject
 from incrowd.ui.studio.ruler import ruler
-from incrowd.ui.studio.server import Form, MissingError, Studio, form_route
+from incrowd.ui.studio.server import Form, MissingError, Studio, edit_route
+from incrowd.ui.studio.work import Work
 
 _MOST_FILE = 50_000_000  # bytes of a hierarchy that is uploaded
 _MOMENT = 0.02  # seconds, after those that the page has waited for the check
@@ -49,10 +51,9 @@ class Item:
 
 @dataclass(frozen=True)
 class Said:
-    """What somebody has typed that cannot be: it is shown again beside the reason."""
+    """What somebody has asked for that cannot be, and the reason; the stored values are shown."""
 
     problem: str
-    form: Form
 
 
 def routes(studio: Studio) -> list[BaseRoute]:
@@ -77,12 +78,18 @@ def routes(studio: Studio) -> list[BaseRoute]:
         try:
             level = _changed(work, name, form, request)
         except IncrowdError as error:
-            return page(request, Said(_words(error, name), form))
+            return page(request, Said(_words(error, name)))
         return RedirectResponse(_address(work, name, level), status_code=303)
 
     async def imported(request: Request) -> Response:
         """A file in ARX form that is dropped on a column."""
         work, desk = studio.work(request), studio.desk(request)
+
+        def take(work: Work, name: str, path: Path) -> None:
+            with work.lock:
+                work.require_version(request.query_params.get("version", ""))
+                ladder_edits.imported(work, name, read_rows(path), path.name)
+
         names = work.file.spec.with_role("quasi", "sensitive")
         at = int(request.path_params["at"])
         if at >= len(names):
@@ -90,15 +97,13 @@ def routes(studio: Studio) -> list[BaseRoute]:
         target = desk.landing(request.query_params.get("name", ""))
         try:
             size = 0
-            with target.open("wb") as file:
+            with create_private(target) as file:
                 async for part in request.stream():
                     size += len(part)
                     if size > _MOST_FILE:
                         raise IncrowdError(f"The file is larger than {_MOST_FILE:,} bytes.")
                     file.write(part)
-            await asyncio.to_thread(
-                ladder_edits.imported, work, names[at], read_rows(target), target.name
-            )
+            await asyncio.to_thread(take, work, names[at], target)
         finally:
             shutil.rmtree(target.parent, ignore_errors=True)
         return JSONResponse({"go": _address(work, names[at])})
@@ -144,7 +149,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
 
     return [
         Route("/desk/{work}/hierarchies", page),
-        form_route("/desk/{work}/hierarchies", change),
+        edit_route(studio, "/desk/{work}/hierarchies", change, page),
         Route("/desk/{work}/hierarchies/export", exported),
         Route("/desk/{work}/hierarchies/{at:int}/import", imported, methods=["PUT"]),
     ]
@@ -191,7 +196,6 @@ def _view(
     found = findings(studio, work)
     tree, wrong = _answered(grown)
     told, untold = _answered(question)
-    typed = said is not None and said.form.get("do") == "ladder"
     waiting = (
         found is None
         or (grown is not None and tree is None and not wrong)
@@ -201,7 +205,7 @@ def _view(
         "items": _items(work, names, found),
         "name": name, "at": names.index(name), "column": column, "kind": kind,
         "kinds": ladder.KINDS, "about": ladder.ABOUT.get(kind, ""),
-        "fields": ladder.typed(kind, said.form) if typed and said else ladder.fields(declared),
+        "fields": ladder.fields(declared),
         "date_levels": ladder.DATE_LEVELS,
         "ruler": ruler(declared) if isinstance(declared, Intervals) else None,
         "editor": _editor(request, work, column) if isinstance(declared, Groups) else None,
@@ -211,7 +215,6 @@ def _view(
         "left": [one for one in _items(work, names, found) if one.confirm and one.name != name],
         "found": found is not None, "waiting": waiting and said is None,
         "said": said.problem if said else "",
-        "mistake_of": said.form.get("do", "") if said else "",
         "here": _address(work, name), "level_link": lambda at: _address(work, name, at),
         "files": _files(work), "most": MOST_LISTED,
         "export": f"/desk/{work.name}/hierarchies/export?{urlencode({'column': name})}",

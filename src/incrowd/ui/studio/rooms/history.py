@@ -18,7 +18,7 @@ from incrowd.release.ledger import Ledger
 from incrowd.release.verify import read_certificate
 from incrowd.tasks.budget import ledgers
 from incrowd.ui.results import promise
-from incrowd.ui.studio.rooms.publish import zip_of
+from incrowd.ui.studio.rooms.publish import send_zip
 from incrowd.ui.studio.rooms.verify import releases
 from incrowd.ui.studio.server import MissingError, Studio
 
@@ -75,7 +75,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         found = [path for path in releases(studio.home) if path.name == name]
         if not found:
             raise MissingError(f"There is no release '{name}' in this folder.")
-        return zip_of(found[0], studio.desk(request).room())
+        return send_zip(found[0], studio.desk(request).room())
 
     return [Route("/history", page), Route("/history/release.zip", zipped)]
 

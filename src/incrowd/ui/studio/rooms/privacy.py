@@ -15,21 +15,21 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from incrowd.errors import IncrowdError
-from incrowd.privacy.amplification import Guarantee
-from incrowd.privacy.events import Event
+from incrowd.privacy.protection import Strength, classify_guarantee
 from incrowd.privacy.rounded import rounded
 from incrowd.release.ledger import Ledger
 from incrowd.spec.release import SafeSpec, Slicing
-from incrowd.tasks.budget import Outlay, ledgers, outlay, unit_of
+from incrowd.tasks.budget import Outlay, ledger_of, ledgers, outlay_of
 from incrowd.tasks.expect import Expectation
 from incrowd.tasks.promise import Promised
 from incrowd.ui.studio import edits
 from incrowd.ui.studio.answers import Refused, answers_of
 from incrowd.ui.studio.crowd import Crowd, crowd_of
-from incrowd.ui.studio.desk import Work
 from incrowd.ui.studio.hands import Subject
+from incrowd.ui.studio.private import create_private
 from incrowd.ui.studio.rooms.data import subject
-from incrowd.ui.studio.server import Form, Studio, form_route
+from incrowd.ui.studio.server import Form, Studio, edit_route
+from incrowd.ui.studio.work import Work
 
 _BRIEF = 0.02  # seconds that the page waits for a figure, after it has waited for the promise
 
@@ -94,17 +94,17 @@ def routes(studio: Studio) -> list[BaseRoute]:
         safe = isinstance(release, SafeSpec)
         promise, waiting = _promise(studio, work)
         draws, drawing = _draws(studio, work) if safe else ([], False)
-        books = ledgers(studio.desk(request).home) if safe else []
+        books = ledgers(studio.desk(request).home)
         spending, booking = (None, False)
         if safe and isinstance(promise, Promised) and not waiting:
-            spending, booking = _spending(studio, work, promise)
+            spending, booking = _spending(studio, work)
         slices = getattr(release, "slices", ())
         return studio.page(
             "privacy.html", room="privacy", work=work, cards=CARDS, release=release,
-            promise=promise if isinstance(promise, Promised) else None,
+            promise=promise if isinstance(promise, Promised) else None, strength=_strength(promise),
             refused=promise.words if isinstance(promise, Refused) else "",
             waiting=waiting, crowd=_crowd(promise), draws=draws, drawing=drawing,
-            books=books, book=work.kept.get("ledger", ""), spending=spending, booking=booking,
+            books=books, book=_chosen_ledger(work), spending=spending, booking=booking,
             slices=slices.columns if isinstance(slices, Slicing) else "",
             listed=bool(slices) and not isinstance(slices, Slicing),
             size=work.file.spec.size, targets=work.file.spec.with_role("quasi", "sensitive"),
@@ -135,7 +135,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         name = form.get("ledger", "")
         if name and desk.inside(name) not in ledgers(desk.home):
             raise IncrowdError(f"There is no ledger '{name}' in the folder.")
-        work.kept["ledger"] = str(desk.inside(name)) if name else ""
+        work.change(edits.choose_ledger(work.file, desk.inside(name) if name else None), undo=False)
         return _again(work)
 
     def new_ledger(request: Request, form: Form) -> Response:
@@ -144,17 +144,22 @@ def routes(studio: Studio) -> list[BaseRoute]:
         if path.exists():
             raise IncrowdError(f"'{path.name}' is in the folder already. Choose another name.")
         epsilon, delta = (_number(name, form.get(name, "")) for name in ("epsilon", "delta"))
-        Ledger(path).set_budget(epsilon=epsilon, delta=delta)
-        work.kept["ledger"] = str(path)
+        create_private(path).close()
+        try:
+            Ledger(path).set_budget(epsilon=epsilon, delta=delta)
+            work.change(edits.choose_ledger(work.file, path), undo=False)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
         return _again(work)
 
     return [
         Route("/desk/{work}/privacy", page),
-        form_route("/desk/{work}/privacy/method", method),
-        form_route("/desk/{work}/privacy/settings", settings),
-        form_route("/desk/{work}/privacy/noisy", noisy),
-        form_route("/desk/{work}/privacy/ledger", ledger),
-        form_route("/desk/{work}/privacy/ledger/new", new_ledger),
+        edit_route(studio, "/desk/{work}/privacy/method", method, page),
+        edit_route(studio, "/desk/{work}/privacy/settings", settings, page),
+        edit_route(studio, "/desk/{work}/privacy/noisy", noisy, page),
+        edit_route(studio, "/desk/{work}/privacy/ledger", ledger, page),
+        edit_route(studio, "/desk/{work}/privacy/ledger/new", new_ledger, page),
     ]
 
 
@@ -207,21 +212,21 @@ def _draws(studio: Studio, work: Work) -> tuple[list[Draw], bool]:
     return found, any(one.waiting for one in found)
 
 
-def _spending(
-    studio: Studio, work: Work, promise: Promised
-) -> tuple[dict[str, str] | str | None, bool]:
-    """What the chosen ledger has left, in numbers to show; its reason if it cannot be used."""
-    path = work.kept.get("ledger", "")
-    if not path:
+def _chosen_ledger(work: Work) -> Path | None:
+    """Return the file of the ledger that the spec names."""
+    book = ledger_of(work.file)
+    return None if book is None else book.path.resolve()
+
+
+def _spending(studio: Studio, work: Work) -> tuple[dict[str, str] | str | None, bool]:
+    """What the ledger of the spec has left, in numbers to show; its reason if it cannot be used."""
+    path = _chosen_ledger(work)
+    if path is None:
         return None, False
-    if not Path(path).exists():
-        work.kept["ledger"] = ""
-        return None, False
-    stamp = Path(path).stat().st_mtime_ns
-    unit = unit_of(work.file.spec)
+    stamp = path.stat().st_mtime_ns if path.exists() else 0
     found = answers_of(work).ask(
-        studio.hands, "outlay", (path, stamp, unit, repr(promise.events)), _outlay, path,
-        promise.events, unit, (promise.epsilon, promise.delta), moment=_BRIEF,
+        studio.hands, "outlay", (work.file.text(), str(path), stamp), _outlay, subject(work),
+        moment=_BRIEF,
     )  # fmt: skip
     if found is None:
         return None, True
@@ -249,6 +254,12 @@ def _digits(value: float | None) -> str:
     return "without bounds" if math.isinf(value) else rounded("epsilon", value, 4)
 
 
+def _strength(promise: Promised | Refused | None) -> Strength | None:
+    if not isinstance(promise, Promised) or promise.epsilon is None or promise.delta is None:
+        return None
+    return classify_guarantee(promise.epsilon, promise.delta)
+
+
 def _crowd(promise: Promised | Refused | None) -> Crowd | None:
     return crowd_of(promise.crowd) if isinstance(promise, Promised) else None
 
@@ -261,18 +272,15 @@ def _table(asked: Subject, file: Any) -> Any:
 def _promised(asked: Subject) -> Promised:
     from incrowd.tasks.promise import promised
 
-    file = asked.file()
-    return promised(file, _table(asked, file))
+    return promised(asked.file())
 
 
 def _expected(asked: Subject, draw: str) -> Expectation:
     from incrowd.tasks.expect import expect_by
 
     file = asked.file()
-    return expect_by(draw, file, _table(asked, file))
+    return expect_by(draw, _table(asked, file), file)
 
 
-def _outlay(
-    path: str, events: tuple[Event, ...], unit: str, promise: tuple[float, float]
-) -> Outlay:
-    return outlay(Path(path), events, unit, Guarantee(*promise))
+def _outlay(asked: Subject) -> Outlay | None:
+    return outlay_of(asked.file())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,14 @@ from incrowd.privacy.events import from_dict, words
 from incrowd.release.verify import read_certificate
 from incrowd.spec.model import Confirmable, PersonId
 from incrowd.tasks.check import Finding, foreseen
-from incrowd.ui.results import promise
-from incrowd.ui.studio.desk import Desk, Work
+from incrowd.ui.results import is_reassuring, promise, strength_text
+from incrowd.ui.studio.archive import pack_release
+from incrowd.ui.studio.desk import Desk
 from incrowd.ui.studio.hands import Job
 from incrowd.ui.studio.rooms.data import findings, subject
-from incrowd.ui.studio.server import Form, MissingError, Studio, form_route
+from incrowd.ui.studio.server import Form, MissingError, Studio, edit_route, form_route
 from incrowd.ui.studio.words import ENTRIES, plain, shown
+from incrowd.ui.studio.work import StaleError, Work
 from incrowd.ui.terminal import DOING
 
 STEPS = ("open", "count", "book", "search", "draw", "measure", "attack", "write", "report")
@@ -45,26 +46,34 @@ def routes(studio: Studio) -> list[BaseRoute]:
             return studio.page(
             "published.html" if job.ended and not job.problem else "job.html",
                 room="publish", work=work, job=job, steps=STEPS, words=WORDS,
-                ledger=work.kept.get("ledger"), **_result(job),
+                **_result(job),
             )  # fmt: skip
         found = findings(studio, work)
         wrong, asked = _in_the_way(work, found)
         return studio.page(
             "publish.html", room="publish", work=work, waiting=found is None,
-            wrong=wrong, asked=asked, entries=ENTRIES, ledger=work.kept.get("ledger"),
+            wrong=wrong, asked=asked, entries=ENTRIES, ledger=work.file.spec.ledger,
             proposed=_proposed(studio.desk(request), work), summary=_summary(work),
             doubtful=[one for one in shown(found) if one.kind == "doubtful"],
         )  # fmt: skip
 
     def begin(request: Request, form: Form) -> Response:
         work, desk = studio.work(request), studio.desk(request)
-        with work.lock:
-            job: Job | None = work.kept.get("job")
-            if job is not None and not job.ended:
-                raise IncrowdError("A release of this table is being made. Wait, or cancel it.")
-            made = Job(_output(desk, form.get("name", "")))
-            made.begin(subject(work), str(made.output), work.kept.get("ledger"))
-            work.kept["job"] = made
+        job: Job | None = work.kept.get("job")
+        if job is not None and not job.ended:
+            raise IncrowdError("A release of this table is being made. Wait, or cancel it.")
+        if job is not None:
+            raise StaleError(
+                "Nothing was published: this page does not show the release that was made "
+                "meanwhile. Look at that first."
+            )
+        wrong, asked = _in_the_way(work, findings(studio, work))
+        if wrong or asked:
+            first = wrong[0].message if wrong else "Confirm what is listed first."
+            raise IncrowdError(f"Nothing was published. {first}")
+        made = Job(_output(desk, form.get("name", "")), ledger=work.file.spec.ledger)
+        made.begin(subject(work), str(made.output))
+        work.kept["job"] = made
         return _again(work)
 
     def cancel(request: Request, _form: Form) -> Response:
@@ -92,11 +101,11 @@ def routes(studio: Studio) -> list[BaseRoute]:
 
     def zipped(request: Request) -> Response:
         output = _done(studio.work(request)).output
-        return zip_of(output, studio.desk(request).room())
+        return send_zip(output, studio.desk(request).room())
 
     return [
         Route("/desk/{work}/publish", page),
-        form_route("/desk/{work}/publish/begin", begin),
+        edit_route(studio, "/desk/{work}/publish/begin", begin, page),
         form_route("/desk/{work}/publish/cancel", cancel),
         form_route("/desk/{work}/publish/another", another),
         Route("/desk/{work}/report", report),
@@ -177,22 +186,24 @@ def _result(job: Job) -> dict[str, Any]:
     certificate = read_certificate(job.output)
     return {
         "certificate": certificate, "promise": promise(certificate),
+        "reassuring": is_reassuring(certificate), "strength": strength_text(certificate),
         "lines": [plain(line) for line in job.result["lines"][2:]],
         "warnings": [plain(line) for line in job.result["warnings"]],
         "entries": [words(from_dict(event)) for event in certificate.events] if job.booked else [],
     }  # fmt: skip
 
 
-def zip_of(folder: Path, room: Path) -> Response:
-    """The folder of a release, and nothing beside it, as one file; it is made for this answer.
+def send_zip(folder: Path, room: Path) -> Response:
+    """Answer with a release, and nothing beside it, as one file; it is made for this answer.
 
     ``room`` is a private folder that it is made in, and that goes with it.
     """
     target = room / "release.zip"
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
-        for path in sorted(folder.rglob("*")):
-            if path.is_file() and not path.is_symlink():
-                packed.write(path, Path(folder.name) / path.relative_to(folder))
+    try:
+        pack_release(folder, target)
+    except BaseException:
+        shutil.rmtree(room, ignore_errors=True)
+        raise
     return FileResponse(
         target, filename=f"{folder.name}.zip", media_type="application/zip",
         background=BackgroundTask(shutil.rmtree, room, ignore_errors=True),

@@ -15,8 +15,12 @@ from incrowd.engine.address import is_address
 from incrowd.errors import IncrowdError
 from incrowd.tasks.sample import SPECS as SAMPLES
 from incrowd.tasks.sample import sample
-from incrowd.ui.studio.desk import SPECS, Desk, Work
-from incrowd.ui.studio.server import Form, Studio, back_of, form_route, land
+from incrowd.ui.studio.desk import SPECS, Desk
+from incrowd.ui.studio.private import create_private, write_private
+from incrowd.ui.studio.rooms import data
+from incrowd.ui.studio.rooms.connect import address_of, open_or_ask
+from incrowd.ui.studio.server import Form, Studio, back_of, edit_route, form_route, land
+from incrowd.ui.studio.work import Work
 
 
 def routes(studio: Studio) -> list[BaseRoute]:
@@ -27,9 +31,9 @@ def routes(studio: Studio) -> list[BaseRoute]:
         if not desk.begun:
             desk.begun = True
             if studio.sample is not None:
-                return _to(_sample(desk, studio.sample))
+                return _go(address_of(_sample(desk, studio.sample)))
             if studio.table is not None:
-                return _to(_begin(desk, studio.table))
+                return _go(_begin(desk, studio.table))
         return studio.page(
             "start.html", room="start",
             works=desk.works(), shelf=list(desk.shelf()), samples=list(SAMPLES),
@@ -39,10 +43,10 @@ def routes(studio: Studio) -> list[BaseRoute]:
         desk, place = studio.desk(request), form.get("place", "").strip()
         if not place:
             raise IncrowdError("Name a file, or the address of a table.")
-        return _to(_begin(desk, place, *_of_workbook(form)))
+        return _go(_begin(desk, place, *_of_workbook(form)))
 
     def sampled(request: Request, form: Form) -> Response:
-        return _to(_sample(studio.desk(request), form.get("sample", "")))
+        return _go(address_of(_sample(studio.desk(request), form.get("sample", ""))))
 
     async def uploaded(request: Request) -> Response:
         """What is dropped: a table, or a spec; it is written as it comes, whatever its size."""
@@ -51,31 +55,44 @@ def routes(studio: Studio) -> list[BaseRoute]:
         try:
             given = _of_workbook(request.query_params)
             await land(request, target)
-            work = await asyncio.to_thread(_landed, desk, target, *given)
+            address = await asyncio.to_thread(_landed, desk, target, *given)
         except BaseException:
             shutil.rmtree(target.parent, ignore_errors=True)
             raise
-        return JSONResponse({"go": _address(work)})
+        return JSONResponse({"go": address})
 
     def back(request: Request, _form: Form) -> Response:
         work = studio.work(request)
         work.go_back()
-        return RedirectResponse(back_of(request, _address(work)), status_code=303)
+        return RedirectResponse(back_of(request, address_of(work)), status_code=303)
+
+    def refused(request: Request) -> Response:
+        return data.show_page(studio, request)
+
+    def replace(request: Request, _form: Form) -> Response:
+        work = studio.work(request)
+        if work.conflict:
+            work.replace_disk()
+        return RedirectResponse(back_of(request, address_of(work)), status_code=303)
 
     return [
         Route("/", start),
         form_route("/open", opened),
         form_route("/sample", sampled),
         Route("/upload", uploaded, methods=["PUT"]),
-        form_route("/desk/{work}/undo", back),
+        edit_route(studio, "/desk/{work}/undo", back, refused),
+        form_route("/desk/{work}/replace", replace),
     ]
 
 
-def _begin(desk: Desk, place: str, sheet: str | None = None, header: int | None = None) -> Work:
-    """Begin with a table, or go on with a spec."""
+def _begin(desk: Desk, place: str, sheet: str | None = None, header: int | None = None) -> str:
+    """Begin with a table, or go on with a spec; return the address of the next page."""
     if not is_address(place) and place.lower().endswith(SPECS):
-        return desk.resume(desk.inside(place))
-    return desk.open(place, sheet=sheet, header=header)
+        spec = desk.inside(place)
+        return open_or_ask(desk, lambda connect: desk.resume(spec, connect=connect))
+    return open_or_ask(
+        desk, lambda connect: desk.open(place, sheet=sheet, header=header, connect=connect)
+    )
 
 
 def _of_workbook(given: Mapping[str, str]) -> tuple[str | None, int | None]:
@@ -86,16 +103,25 @@ def _of_workbook(given: Mapping[str, str]) -> tuple[str | None, int | None]:
     return sheet or None, int(header) if header else None
 
 
-def _landed(desk: Desk, path: Path, sheet: str | None, header: int | None) -> Work:
+def _landed(desk: Desk, path: Path, sheet: str | None, header: int | None) -> str:
     """Begin with what was uploaded; a spec is taken into the folder of the project."""
     if path.suffix.lower() not in SPECS:
-        return desk.open(str(path), sheet=sheet, header=header)
+        return open_or_ask(desk, lambda _connect: desk.open(str(path), sheet=sheet, header=header))
+    return open_or_ask(desk, lambda connect: _take_spec(desk, path, connect=connect))
+
+
+def _take_spec(desk: Desk, path: Path, *, connect: bool) -> Work:
+    """Copy a spec that was uploaded into the folder of the project, and go on with it."""
     spec = desk.inside(path.name)
-    if spec.exists():
-        raise IncrowdError(f"'{path.name}' is in the folder already. Open it there, or rename it.")
-    shutil.copyfile(path, spec)
     try:
-        return desk.resume(spec)
+        with create_private(spec) as file:
+            file.write(path.read_bytes())
+    except FileExistsError:
+        raise IncrowdError(
+            f"'{path.name}' is in the folder already. Open it there, or rename it."
+        ) from None
+    try:
+        return desk.resume(spec, connect=connect)
     except BaseException:
         spec.unlink()
         raise
@@ -109,13 +135,9 @@ def _sample(desk: Desk, kind: str) -> Work:
     if not path.exists():
         sample(kind).write(path)
     if not spec.exists():
-        spec.write_text(SAMPLES[kind], encoding="utf-8")
+        write_private(spec, SAMPLES[kind], new=True)
     return desk.resume(spec)
 
 
-def _address(work: Work) -> str:
-    return f"/desk/{work.name}/data"
-
-
-def _to(work: Work) -> Response:
-    return RedirectResponse(_address(work), status_code=303)
+def _go(address: str) -> Response:
+    return RedirectResponse(address, status_code=303)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 import secrets
 import shutil
-import zipfile
-import zlib
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -17,13 +15,11 @@ from starlette.routing import BaseRoute, Route
 from incrowd.errors import IncrowdError
 from incrowd.release.certificate import FILE
 from incrowd.release.verify import read_certificate, verify
-from incrowd.ui.results import promise
+from incrowd.ui.results import is_reassuring, promise, strength_text
+from incrowd.ui.studio.archive import place_below, unpack_release
 from incrowd.ui.studio.desk import Desk
 from incrowd.ui.studio.rooms.data import answer
 from incrowd.ui.studio.server import Form, MissingError, Studio, form_route, land
-
-_MOST_FILES = 10_000
-_SMALL, _MOST_TIMES = 1 << 30, 200  # bytes that any file may hold, and how many times its own size
 
 
 @dataclass(frozen=True)
@@ -32,10 +28,12 @@ class Verdict:
 
     problems: tuple[str, ...]
     promise: str = ""
-    statement: str = ""
+    statement: tuple[str, ...] = ()
     signed: str | None = None
     rows: int = 0
     seeded: bool = False
+    reassuring: bool = False
+    strength: str = ""
 
 
 def routes(studio: Studio) -> list[BaseRoute]:
@@ -57,12 +55,13 @@ def routes(studio: Studio) -> list[BaseRoute]:
         desk, given = studio.desk(request), form.get("folder", "").strip()
         if not given:
             raise IncrowdError("Name the folder of a release, or a zip file.")
-        path = desk.inside(given)
+        path, key, made = desk.inside(given), form.get("key", "").strip(), []
         if path.is_file():
-            path = _unpacked(desk, path)
+            path = _unpack(desk, path)
+            made.append(path)
         elif not path.is_dir():
             raise IncrowdError(f"There is no folder '{given}'.")
-        return _to(_ask(studio, desk, path, given, form.get("key", "").strip()))
+        return _to(_ask(studio, desk, path, given, key, made))
 
     async def landed(request: Request) -> Response:
         """One file of a folder, or a zip file."""
@@ -71,22 +70,25 @@ def routes(studio: Studio) -> list[BaseRoute]:
         if not re.fullmatch(r"[a-z0-9]{8,40}", mark):
             raise IncrowdError("A set of files has a name of letters and digits.")
         folder = desk.kept.setdefault(("set", mark), desk.room())
-        target = _below(folder, name)
-        target.parent.mkdir(parents=True, exist_ok=True)
+        target = place_below(folder, name)
         await land(request, target)
         return JSONResponse({"go": ""})
 
     def complete(request: Request, form: Form) -> Response:
         """All files of a set are there."""
         desk = studio.desk(request)
-        folder: Path | None = desk.kept.get(("set", form.get("set", "")))
+        folder: Path | None = desk.kept.pop(("set", form.get("set", "")), None)
         if folder is None:
             raise MissingError("There are no such files on this desk. Hand them in again.")
-        files = list(folder.iterdir())
+        files, made = list(folder.iterdir()), [folder]
         title = files[0].name if len(files) == 1 else folder.name
-        if len(files) == 1 and files[0].is_file():
-            folder = _unpacked(desk, files[0])
-        return _to(_ask(studio, desk, _inner(folder), title, form.get("key", "").strip()))
+        try:
+            if len(files) == 1 and files[0].is_file():
+                made.append(_unpack(desk, files[0]))
+            return _to(_ask(studio, desk, made[-1], title, form.get("key", "").strip(), made))
+        except BaseException:
+            _remove(made)
+            raise
 
     return [
         Route("/verify", page),
@@ -97,19 +99,27 @@ def routes(studio: Studio) -> list[BaseRoute]:
 
 
 def releases(home: Path) -> list[Path]:
-    """The folders of the project that hold a release."""
-    return sorted(path.parent for path in home.glob(f"*/{FILE}"))
+    """The folders of the project that hold a release; links to folders elsewhere are none."""
+    found = (path.parent for path in home.glob(f"*/{FILE}"))
+    return sorted(folder for folder in found if not folder.is_symlink())
 
 
 def _to(name: str) -> Response:
     return RedirectResponse(f"/verify?of={name}", status_code=303)
 
 
-def _ask(studio: Studio, desk: Desk, folder: Path, title: str, key: str) -> str:
+def _ask(studio: Studio, desk: Desk, folder: Path, title: str, key: str, made: list[Path]) -> str:
+    """Have a release verified; the folders that were made for it go when that is done."""
     name = secrets.token_hex(8)
-    asked = studio.hands.ask(judged, str(folder), key or None)
+    asked = studio.hands.ask(judged, str(_inner(folder)), key or None)
+    asked.add_done_callback(lambda _verdict: _remove(made))
     desk.kept["verdict", name] = Path(title).name, asked
     return name
+
+
+def _remove(folders: list[Path]) -> None:
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def judged(folder: str, key: str | None) -> Verdict:
@@ -120,19 +130,13 @@ def judged(folder: str, key: str | None) -> Verdict:
     certificate = read_certificate(Path(folder))
     signed = certificate.signature
     return Verdict(
-        (), promise(certificate), certificate.guarantee.statement,
+        (), promise(certificate), tuple(one.text for one in certificate.guarantee.statement),
         signed.public_key if signed else None,
         sum(table.release.rows for table in certificate.tables),
         certificate.randomness != "system",
+        is_reassuring(certificate),
+        strength_text(certificate),
     )  # fmt: skip
-
-
-def _below(folder: Path, name: str) -> Path:
-    """A path of a set of files; refuses one that leads elsewhere."""
-    parts = PurePosixPath(name.replace("\\", "/")).parts
-    if not parts or any(part in ("..", "/", "") or "\0" in part for part in parts):
-        raise IncrowdError(f"'{name}' is no name of a file in a folder.")
-    return folder.joinpath(*parts)
 
 
 def _inner(folder: Path) -> Path:
@@ -143,26 +147,8 @@ def _inner(folder: Path) -> Path:
     return folder
 
 
-def _unpacked(desk: Desk, path: Path) -> Path:
-    """The files of a zip file, each below a private folder and none too many."""
+def _unpack(desk: Desk, path: Path) -> Path:
+    """Unpack a zip file into a private folder."""
     folder = desk.room()
-    try:
-        with zipfile.ZipFile(path) as packed:
-            entries = [one for one in packed.infolist() if not one.is_dir()]
-            size = sum(one.file_size for one in entries)
-            if len(entries) > _MOST_FILES or size > max(_SMALL, _MOST_TIMES * path.stat().st_size):
-                raise IncrowdError(f"'{path.name}' holds too much to be a release.")
-            if size > shutil.disk_usage(folder).free:
-                raise IncrowdError(f"'{path.name}' holds more than there is room for on the disk.")
-            for one in entries:
-                target = _below(folder, one.filename)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with packed.open(one) as source, target.open("wb") as file:
-                    shutil.copyfileobj(source, file)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise IncrowdError(f"'{path.name}' is no zip file that can be read: {error}.") from error
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    return _inner(folder)
+    unpack_release(path, folder)
+    return folder

@@ -1,24 +1,32 @@
 // Makes the pages of the studio live: forms are sent as one changes them, and what changed on the
 // page is put in its place. Everything works without it, by a click on a button.
 
-const busy = new Set();
+let busy = false;
 
-function put(html, address) {
+// `own` says that this page made the change that is shown. After a change that was refused, or was
+// made elsewhere, everything on the page is replaced by what is stored.
+function put(html, address, own = false) {
   const fresh = new DOMParser().parseFromString(html, "text/html");
+  if (fresh.getElementById("mistake")) own = "refused";
+  const elsewhere = !own && fresh.body.dataset.version !== document.body.dataset.version;
   const focused = document.activeElement?.id;
   for (const part of document.querySelectorAll("[data-part]")) {
+    if (!part.isConnected) continue; // it went with the part that it was in
     const other = fresh.getElementById(part.id);
     if (!other) return location.reload(); // it is another page by now
     // What a hand is on stays, as long as it is about the same thing; its own parts are replaced.
-    if (part.dataset.steady && part.dataset.steady === other.dataset.steady) continue;
+    const steady = part.dataset.steady && part.dataset.steady === other.dataset.steady;
+    if (steady && !elsewhere && own !== "refused") continue;
     for (const open of part.querySelectorAll("details[open][id]"))
       fresh.getElementById(open.id)?.setAttribute("open", "");
-    if (other.outerHTML !== part.outerHTML) part.replaceWith(other);
+    // What was typed or chosen is no part of the HTML: after a refusal it goes, too.
+    if (other.outerHTML !== part.outerHTML || own === "refused") part.replaceWith(other);
   }
   for (const foot of document.querySelectorAll("footer.foot, nav.steps")) {
     const other = fresh.querySelector(foot.matches("footer") ? "footer.foot" : "nav.steps");
     if (other && other.outerHTML !== foot.outerHTML) foot.replaceWith(other);
   }
+  document.body.dataset.version = fresh.body.dataset.version ?? "";
   if (focused && document.activeElement?.id !== focused) document.getElementById(focused)?.focus();
   document.dispatchEvent(new CustomEvent("studio:put", { detail: address }));
   follow();
@@ -38,16 +46,18 @@ async function ask(address, options = {}) {
   return { text, address: answer.url };
 }
 
-const waiting = new WeakMap(); // of each form, what is sent next
+// Forms are sent one after the other, each with the version of the spec that the page shows then.
+let waiting = [];
 
 async function send(form, submitter) {
-  const fields = new FormData(form);
-  if (submitter?.name) fields.append(submitter.name, submitter.value); // of this form or its like
-  if (busy.has(form.action)) {
-    waiting.set(form, submitter ?? null);
+  if (busy) {
+    waiting = [...waiting.filter((one) => one.form !== form), { form, submitter }];
     return;
   }
-  busy.add(form.action);
+  const fields = new FormData(form);
+  if (submitter?.name) fields.append(submitter.name, submitter.value); // of this form or its like
+  if (document.body.dataset.version) fields.set("version", document.body.dataset.version);
+  busy = true;
   document.body.toggleAttribute("data-busy", true);
   try {
     const { text, address } = await ask(form.action, {
@@ -56,24 +66,43 @@ async function send(form, submitter) {
     });
     complain("");
     const here = new URL(address).pathname === location.pathname;
-    if (here && !form.matches("[data-reload]")) put(text, address);
+    if (here && !form.matches("[data-reload]")) put(text, address, "own");
     else location.assign(address);
   } catch (error) {
+    waiting = []; // what else was asked for was asked of a page that is gone
     complain(error.message);
-    const { text, address } = await ask(location.href);
-    const words = error.message;
-    put(text, address);
-    complain(words);
+    await showStored(error.message);
   } finally {
-    busy.delete(form.action);
+    busy = false;
     document.body.toggleAttribute("data-busy", false);
-    if (waiting.has(form)) {
-      const next = waiting.get(form);
-      waiting.delete(form);
-      send(document.getElementById(form.id) ?? form, next);
-    }
+    const next = waiting.shift();
+    if (next) send(document.getElementById(next.form.id) ?? next.form, next.submitter);
   }
 }
+
+// Show what is stored, and why it is not what was asked for.
+async function showStored(words) {
+  const { text, address } = await ask(location.href);
+  put(text, address, "refused");
+  complain(words);
+}
+
+// Ask for the page again, and show it unless something was sent meanwhile.
+async function look() {
+  const version = document.body.dataset.version;
+  try {
+    const { text, address } = await ask(location.href);
+    if (!busy && document.body.dataset.version === version) put(text, address);
+    else follow();
+  } catch (error) {
+    complain(error.message);
+  }
+}
+
+// A page that one comes back to shows what was changed elsewhere meanwhile.
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden && document.body.dataset.version && !busy) look();
+});
 
 document.addEventListener("change", (event) => {
   const form = event.target.form;
@@ -105,13 +134,8 @@ async function follow() {
   following = true;
   await new Promise((done) => setTimeout(done, 250));
   following = false;
-  if (busy.size) return follow();
-  try {
-    const { text, address } = await ask(location.href);
-    put(text, address);
-  } catch (error) {
-    complain(error.message);
-  }
+  if (busy) return follow();
+  await look();
 }
 document.addEventListener("studio:follow", follow);
 follow();
@@ -121,6 +145,7 @@ function upload(zone, file) {
   const progress = zone.querySelector("progress");
   const request = new XMLHttpRequest();
   const query = new URLSearchParams({ name: file.name });
+  if (document.body.dataset.version) query.set("version", document.body.dataset.version);
   for (const field of zone.parentElement.querySelectorAll("[data-with-upload]"))
     if (field.value.trim()) query.set(field.name, field.value.trim());
   request.open("PUT", `${zone.dataset.drop}?${query}`);
@@ -133,6 +158,7 @@ function upload(zone, file) {
   request.addEventListener("load", () => {
     progress.hidden = true;
     if (request.status === 200) location.assign(JSON.parse(request.responseText).go);
+    else if (request.status === 409) showStored(request.responseText);
     else complain(request.responseText);
   });
   request.addEventListener("error", () => {

@@ -1,0 +1,304 @@
+"""Values that a release lost: values, pairs of values and whole columns; for the curator alone.
+
+A table of 15,000 tests may keep nine rows of ten and still lose half of the positive ones, because
+rare values lie in small groups. So each value of a column with few values is compared with the
+release as a whole, and each pair of two such values with the values themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from incrowd.arrays import Bools, Codes, Floats
+from incrowd.codes.counted import Counted, Shown
+from incrowd.codes.frequency import Frequencies, between, merged
+from incrowd.codes.hierarchy import ROOT, Hierarchy
+from incrowd.codes.values import canonical
+
+MOST_LABELS = 16  # of a column whose values are compared
+LEAST_ROWS = 20  # of a value that is compared
+LOST = 0.25  # of the rows that it should have kept: a value that lost more is named
+_CHANCE = 2.5  # standard deviations of a random choice of rows, which it must exceed
+_STORED = 100
+_NAMED_VALUES, _NAMED_PAIRS, _NAMED_COLUMNS = 8, 4, 12
+
+
+@dataclass(frozen=True)
+class LostValue:
+    """A value of a column, or of each of two, that lost clearly more rows than the rest.
+
+    ``rows`` of the table have it, ``released`` rows of the release; ``lost`` is the share that is
+    missing, from 0 to 1. ``share_before`` and ``share_after`` are its shares of all rows.
+    """
+
+    columns: tuple[str, ...]
+    labels: tuple[str | None, ...]
+    rows: int
+    released: int
+    lost: float
+    share_before: float
+    share_after: float
+
+    @property
+    def name(self) -> str:
+        """The value with its column, or both values with theirs."""
+        pairs = zip(self.columns, self.labels, strict=True)
+        return " with ".join(f"{name} = {'null' if x is None else x}" for name, x in pairs)
+
+    @property
+    def words(self) -> str:
+        """Its name, and how many of its rows are missing."""
+        much = "all" if self.released == 0 else f"{100 * self.lost:.1f} %"
+        return f"{self.name} ({much} of {self.rows:,} rows{self._shift})"
+
+    @property
+    def _shift(self) -> str:
+        if len(self.columns) > 1 or not self.released:
+            return ""
+        return f", share {100 * self.share_before:.1f} % → {100 * self.share_after:.1f} %"
+
+
+@dataclass(frozen=True)
+class LostValues:
+    """What a release lost: values and pairs, the worst first, and columns that show nothing.
+
+    Of very many values or pairs the worst are listed, and ``more_values`` and ``more_pairs`` are
+    how many others there are.
+    """
+
+    values: tuple[LostValue, ...] = ()
+    pairs: tuple[LostValue, ...] = ()
+    more_values: int = 0
+    more_pairs: int = 0
+    nothing_shown: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        """At most three lines: values, pairs, columns; each names a few and counts the others."""
+        found = []
+        for what, listed, more, most in (
+            ("Values", self.values, self.more_values, _NAMED_VALUES),
+            ("Pairs of values", self.pairs, self.more_pairs, _NAMED_PAIRS),
+        ):
+            if listed:
+                names = _some([one.words for one in listed], most, more)
+                found.append(f"{what} that lost far more rows than the rest: {names}.")
+        if self.nothing_shown:
+            found.append(f"Nothing is shown of {_some(self.nothing_shown, _NAMED_COLUMNS)}.")
+        return found
+
+
+def _some(names: Sequence[str], most: int, more: int = 0) -> str:
+    rest = len(names) + more - most
+    return ", ".join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnLabels:
+    """A column of two tables of codes: its name, its place, and the label of each code."""
+
+    name: str
+    at: int
+    before: Sequence[str | None]
+    after: Sequence[str | None]
+
+
+def find_lost_values(
+    columns: Sequence[ColumnLabels],
+    before: Frequencies,
+    after: Frequencies,
+    nothing_shown: Sequence[str] = (),
+) -> LostValues:
+    """Find the values and the pairs of values that lost far more rows than others.
+
+    A value of at least 20 rows is named if it kept less than three quarters of the share of rows
+    that the release keeps of all, and less than a random choice of rows would explain. A pair is
+    held against what each of its two values kept, so that it is not named for what one of them
+    lost. Columns with more than 16 labels, and those that show nothing, are not compared.
+    """
+    names = tuple(nothing_shown)
+    if not before.total or not after.total:
+        return LostValues(nothing_shown=names)
+    overall = min(after.total / before.total, 1.0)
+    small = [
+        _Small.of(column, before, after) for column in columns if column.name not in nothing_shown
+    ]
+    compared = [one for one in small if one is not None]
+    totals = before.total, after.total
+    values = [value for one in compared for value in one.values(overall, totals)]
+    first, second = (
+        merged(np.column_stack(codes).astype(np.int32), rows.counts) if compared else rows
+        for codes, rows in (
+            ([one.codes for one in compared], before),
+            ([one.shown for one in compared], after),
+        )
+    )
+    pairs = [
+        pair
+        for (a, one), (b, other) in combinations(enumerate(compared), 2)
+        for pair in _pairs((one, a), (other, b), first, second, overall)
+    ]
+    values.sort(key=_worst)
+    pairs.sort(key=_worst)
+    return LostValues(
+        tuple(values[:_STORED]), tuple(pairs[:_STORED]),
+        max(len(values) - _STORED, 0), max(len(pairs) - _STORED, 0), names,
+    )  # fmt: skip
+
+
+def _worst(value: LostValue) -> tuple[float, int, str]:
+    return -value.lost, -value.rows, value.name
+
+
+@dataclass(frozen=True, eq=False)
+class _Small:
+    """A column with few labels: the label of each tuple before and after, and their rows."""
+
+    name: str
+    labels: list[str | None]
+    codes: Codes
+    shown: Codes
+    rows: Floats
+    released: Floats
+
+    @classmethod
+    def of(cls, column: ColumnLabels, before: Frequencies, after: Frequencies) -> _Small | None:
+        """Code both tables by the labels of the table; None where there are too many."""
+        own, seen = before.codes[:, column.at], after.codes[:, column.at]
+        used = {column.before[code] for code in np.unique(own).tolist()}
+        if len(used) > MOST_LABELS:
+            return None
+        labels = sorted(used, key=lambda label: (label is None, label or ""))
+        places = {label: place for place, label in enumerate(labels)}
+        last = len(labels)  # labels that the table does not have
+        codes, shown = (
+            np.array([places.get(text, last) for text in texts], dtype=np.int32)[found]
+            for texts, found in ((column.before, own), (column.after, seen))
+        )
+        rows, released = (
+            np.bincount(found, weights=counts, minlength=last + 1)[:last].astype(np.float64)
+            for found, counts in ((codes, before.counts), (shown, after.counts))
+        )
+        return cls(column.name, labels, codes, shown, rows, released)
+
+    @property
+    def kept(self) -> Floats:
+        """The share of the rows of each label that the release has, at most 1."""
+        return np.minimum(self.released / np.maximum(self.rows, 1), 1.0)
+
+    def values(self, overall: float, totals: tuple[int, int]) -> Iterator[LostValue]:
+        """The labels that lost more than the table did."""
+        rate = np.full(len(self.labels), overall)
+        for at in np.flatnonzero(_is_lost(self.rows, self.released, rate)).tolist():
+            rows, released = int(self.rows[at]), int(self.released[at])
+            yield LostValue(
+                (self.name,), (self.labels[at],), rows, released, 1 - released / rows,
+                rows / totals[0], released / totals[1],
+            )  # fmt: skip
+
+
+def _pairs(
+    one: tuple[_Small, int],
+    other: tuple[_Small, int],
+    before: Frequencies,
+    after: Frequencies,
+    overall: float,
+) -> Iterator[LostValue]:
+    """The pairs of labels that lost more than either label did."""
+    (first, a), (second, b) = one, other
+    shape = len(first.labels) + 1, len(second.labels) + 1
+    rows, released = (
+        np.bincount(
+            table.codes[:, a].astype(np.int64) * shape[1] + table.codes[:, b],
+            weights=table.counts, minlength=shape[0] * shape[1],
+        ).reshape(shape)[:-1, :-1].astype(np.float64)
+        for table in (before, after)
+    )  # fmt: skip
+    rate = np.minimum(np.minimum.outer(first.kept, second.kept), overall)
+    for x, y in np.argwhere(_is_lost(rows, released, rate)).tolist():
+        held, left = int(rows[x, y]), int(released[x, y])
+        yield LostValue(
+            (first.name, second.name), (first.labels[x], second.labels[y]), held, left,
+            1 - left / held, held / before.total, left / after.total,
+        )  # fmt: skip
+
+
+def _is_lost(rows: Floats, released: Floats, rate: Floats) -> Bools:
+    """Which values kept far less than a rate of their rows, and less than chance explains."""
+    expected = rate * rows
+    chance = _CHANCE * np.sqrt(expected * (1 - rate))
+    found: Bools = (
+        (rows >= LEAST_ROWS)
+        & (released < (1 - LOST) * expected)
+        & (expected - released > chance)
+    )  # fmt: skip
+    return found
+
+
+# From tables with hierarchies to labels --------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class KeptRows:
+    """Both tables with the columns that are kept as they are, behind those that are generalized.
+
+    ``kept`` lists the values behind the codes of each, of both tables; the codes of the other
+    columns are those of the table's values, and of the labels that are shown.
+    """
+
+    kept: Mapping[str, Sequence[object]]
+    before: Frequencies
+    after: Frequencies
+
+
+def lost_by_labels(original: Counted, shown: Shown, kept: KeptRows | None = None) -> LostValues:
+    """Find what is lost by the labels of a release, held against those of the table.
+
+    The columns are those of ``shown``, which are the first of ``original``. Where fine and coarse
+    labels of a column stand side by side, its values are not compared: nobody knows which rows a
+    coarse label has taken from a fine one.
+    """
+    columns, nothing = [], []
+    width = shown.frequencies.codes.shape[1]
+    levels = shown.levels or (None,) * width
+    for at, (name, hierarchy, own, level) in enumerate(
+        zip(original.names, original.hierarchies, original.levels, levels[:width], strict=False)
+    ):
+        texts = [x if isinstance(x, str) else canonical(x) for x in shown.labels[at]]
+        used = {texts[code] for code in np.unique(shown.frequencies.codes[:, at]).tolist()}
+        if used and shows_nothing(hierarchy, used, level):
+            nothing.append(name)
+        at_level = _single_level(hierarchy, used) if level is None else level
+        if at_level is not None and at_level >= own:
+            (up,) = between([hierarchy], [own], [at_level])
+            labels = hierarchy.labels[at_level]
+            columns.append(ColumnLabels(name, at, [labels[x] for x in up.tolist()], texts))
+    before, after = original.frequencies, shown.frequencies
+    if kept is not None:
+        before, after = kept.before, kept.after
+        for at, (name, values) in enumerate(kept.kept.items(), width):
+            listed = [canonical(value) for value in values]
+            columns.append(ColumnLabels(name, at, listed, listed))
+    return find_lost_values(columns, before, after, nothing)
+
+
+def shows_nothing(
+    hierarchy: Hierarchy, labels: Iterable[str | None], level: int | None = None
+) -> bool:
+    """Whether labels of a column tell nothing: its root, or masks of every character."""
+    top = level is None or level == hierarchy.height - 1
+    return all(
+        label is not None and (not label.strip(ROOT) or (top and label == hierarchy.root))
+        for label in labels
+    )
+
+
+def _single_level(hierarchy: Hierarchy, labels: set[str | None]) -> int | None:
+    """The lowest level that all labels belong to, where none of them stands for everything."""
+    if labels & {ROOT, hierarchy.root}:
+        return None
+    fitting = (at for at, known in enumerate(hierarchy.labels) if labels <= {*known})
+    return next(fitting, None)

@@ -1,0 +1,348 @@
+"""The pages beside the data, README.md and certificate.html, made from the certificate alone.
+
+Anyone who verifies a release makes them again and compares. The prose is in the templates; names
+come from anywhere, and are written so that HTML, Markdown, and the languages of the examples take
+them for nothing but names.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+from jinja2.nodes import EvalContext
+
+from incrowd.codes.counted import COUNT
+from incrowd.privacy.counts import law_of
+from incrowd.privacy.protection import (
+    FALSE_POSITIVE_RATES,
+    Strength,
+    classify_guarantee,
+    describe_attacker,
+    format_upper_percent,
+    max_true_positive_rate,
+)
+from incrowd.release.certificate import PAGE, README, Certificate, SchemeColumn, Slice
+from incrowd.release.parameters import noise_event
+from incrowd.release.render import environment
+
+if TYPE_CHECKING:
+    from incrowd.release.parameters import Parameters
+
+_CONTROL = "[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+
+
+def make_pages(certificate: Certificate) -> dict[str, bytes]:
+    """Return the pages of a release, by file name."""
+    # As a reader of the file sees it: keys are in the order in which they are written.
+    model = _model(Certificate.model_validate_json(certificate.canonical()))
+    names = {README: "readme.md", PAGE: "certificate.html"}
+    return {name: _render(template, model) for name, template in names.items()}
+
+
+def _render(template: str, model: dict[str, Any]) -> bytes:
+    return _templates().get_template(template).render(model).encode()
+
+
+# What epsilon means ---------------------------------------------------------------------------
+
+
+def describe_strength(certificate: Certificate) -> Strength | None:
+    """Return how much the guarantee protects; None where nothing is guaranteed, or no epsilon."""
+    known = certificate.guarantee
+    if known.epsilon is None or known.delta is None or not certificate.is_private:
+        return None
+    return classify_guarantee(known.epsilon, known.delta)
+
+
+def describe_success(certificate: Certificate) -> str:
+    """Return the sentence on what an attacker can achieve; empty where none can be given."""
+    known = certificate.guarantee
+    if known.epsilon is None or known.delta is None or not certificate.is_private:
+        return ""
+    return describe_attacker(known.epsilon, known.delta, members=protected_people(certificate))
+
+
+def protected_people(certificate: Certificate) -> str:
+    """Return the people whom the guarantee protects, as a noun phrase."""
+    if certificate.sampled:
+        return "people who are in the population from which the table was sampled"
+    if certificate.guarantee.unit == "one person":
+        return "people who are in the table"
+    return "people who are in the table with one row"
+
+
+def success_rates(certificate: Certificate) -> list[tuple[str, str]]:
+    """Return false-positive rates of an attacker, each with the largest true-positive rate."""
+    known = certificate.guarantee
+    if known.epsilon is None or known.delta is None:
+        return []
+    return [
+        (
+            format_upper_percent(rate),
+            format_upper_percent(max_true_positive_rate(rate, known.epsilon, known.delta)),
+        )
+        for rate in FALSE_POSITIVE_RATES
+    ]
+
+
+# The model ------------------------------------------------------------------------------------
+
+
+def _model(certificate: Certificate) -> dict[str, Any]:
+    """Return the values that both templates are filled with."""
+    first = certificate.tables[0]
+    return {
+        "certificate": certificate,
+        "known": certificate.guarantee,
+        "tables": certificate.tables,
+        "first": {**certificate.parameters, **first.parameters},
+        "algorithm": first.parameters.get("algorithm"),
+        "starred": first.parameters.get("suppressed") == "starred",
+        "weighted": first.release.form == "weighted",
+        "by_person": certificate.guarantee.unit == "one person",
+        "strength": describe_strength(certificate),
+        "success": describe_success(certificate),
+        "rates": success_rates(certificate),
+        "people": protected_people(certificate),
+        "hierarchies": {
+            column.file: column.sha256
+            for table in certificate.tables
+            for column in table.scheme.values()
+            if column.file is not None
+        },
+        "columns": list(_columns(certificate)),
+        "parameters": _explained(certificate),
+        "accuracy": _grouped(certificate, _accuracy),
+        "thresholds": _grouped(certificate, _threshold),
+        "examples": list(_examples(certificate)),
+        "count": COUNT,
+    }
+
+
+def _grouped(
+    certificate: Certificate, describe: Callable[[Parameters], tuple[Any, ...]]
+) -> list[tuple[list[str], tuple[Any, ...]]]:
+    """Return the files that have the same values, with these values."""
+    if certificate.method != "safe":
+        return []
+    groups: dict[tuple[Any, ...], list[str]] = {}
+    for table in certificate.tables:
+        groups.setdefault(describe(table.parameters), []).append(table.release.file)
+    return [(files, values) for values, files in groups.items()]
+
+
+def _accuracy(known: Parameters) -> tuple[Any, ...]:
+    """Of counts r and the standard deviation, of a sample beta, its inverse, and the error."""
+    if "r" in known:
+        return int(known["r"]), f"{law_of(noise_event(known)).variance ** 0.5:.3g}"
+    beta = float(known["beta"])
+    return repr(beta), f"{1 / beta:.6g}", f"{(1 - beta) ** 0.5 / beta:.3g}"
+
+
+def _threshold(known: Parameters) -> tuple[int]:
+    return (int(known["k"]) + int(known.get("r", 0)),)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """What a column contains, and by which rule or file."""
+
+    name: str
+    file: str = ""
+    labels: str = ""
+    level: str = ""
+    source: str = ""
+    rule: str = ""
+    other: str | None = None
+    kind: str = ""
+    step: str = ""
+    bounds: tuple[str, str] | None = None
+
+
+def _columns(certificate: Certificate) -> Iterator[_Column]:
+    several = len(certificate.tables) > 1
+    for table in certificate.tables:
+        for name, column in table.scheme.items():
+            yield _scheme_column(name, column, table.release.file if several else "")
+    for name in certificate.kept:
+        yield _Column(name, kind="kept")
+    for name, grid in certificate.noisy.items():
+        yield _Column(name, kind=grid.kind, step=grid.step, bounds=grid.bounds)
+
+
+def _scheme_column(name: str, column: SchemeColumn, file: str) -> _Column:
+    return _Column(
+        name,
+        file,
+        column.labels,
+        "any level" if column.level is None else f"level {column.level}",
+        column.file or "",
+        "" if column.rule is None else json.dumps(column.rule, sort_keys=True),
+        column.other,
+    )
+
+
+def _explained(certificate: Certificate) -> list[tuple[str, str, str]]:
+    """Return every parameter with its value and its meaning; where files differ, of each."""
+    rows: dict[tuple[str, str, str], None] = {}
+    for parameters in (certificate.parameters, *(one.parameters for one in certificate.tables)):
+        for name, value in sorted(parameters.items()):
+            meaning = _MEANINGS.get(name, "")
+            if name.startswith("rule "):
+                meaning = "a rule for every class"
+            elif name == "k" and certificate.by_counts:
+                meaning = "the least number of input rows in a published group"
+            text = value if isinstance(value, str) else repr(value).removesuffix(".0")
+            rows[name, text, meaning] = None
+    return list(rows)
+
+
+_MEANINGS = {
+    "k": "the least number of equal rows",
+    "beta": "the probability with which each row was drawn (β)",
+    "r": "the bound of the noise of a count",
+    "noise": "the distribution of the noise",
+    "noise_epsilon": "the parameter of geometric noise: the larger, the less noise",
+    "noise_variance": "the variance of Gaussian noise, before it is truncated",
+    "coin": "the probability with which r was set to coin_r - 1, independently of the input",
+    "coin_r": "the larger of the two values that r could have",
+    "search_epsilon": "the part of ε that was spent on choosing the generalization",
+    "slices_epsilon": "the part of ε that was spent on choosing the columns of each file",
+    "already_sampled": "the probability with which each member of the population was included in "
+    "the input, as the curator asserts",
+    "size": "the table size that decided parameters, public knowledge as the curator asserts",
+    "algorithm": "how classes were formed",
+    "suppressed": "how suppressed rows appear",
+    "epsilon": "the parameter of the noise in the noisy columns: the larger, the less noise",
+    "delta": "the δ of the Gaussian noise in the noisy columns",
+    "bounds": "what the noise is scaled to: the values of a class, or the declared bounds",
+    "confidence": "rows were suppressed whose noisy value would have pointed, with this "
+    "confidence, to fewer than k rows of their class",
+}
+
+
+# How to load ----------------------------------------------------------------------------------
+
+
+def _examples(certificate: Certificate) -> Iterator[tuple[str, str, str]]:
+    """Return examples of how to load the data: the tool, its language, the code."""
+    tables = certificate.tables
+    if tables[0].release.file.endswith(".parquet"):
+        yield from _from_parquet(tables[0].release.file)
+        return
+    for table in tables:
+        yield from _from_csv(table.release.file, _numeric_columns(certificate, table))
+
+
+def _numeric_columns(certificate: Certificate, table: Slice) -> list[str]:
+    """Return the columns that contain nothing but numbers."""
+    names = [name for name, column in table.scheme.items() if column.labels == "numbers"]
+    names += [name for name, grid in certificate.noisy.items() if grid.kind == "number"]
+    return names + ([COUNT] if table.release.form == "weighted" else [])
+
+
+def _from_parquet(file: str) -> Iterator[tuple[str, str, str]]:
+    yield "pandas", "python", f'import pandas as pd\n\ndata = pd.read_parquet("{file}")'
+    yield "Polars", "python", f'import polars as pl\n\ndata = pl.read_parquet("{file}")'
+    yield (
+        "R and its package arrow (not run by Incrowd's tests)",
+        "r", f'data <- arrow::read_parquet("{file}")',
+    )  # fmt: skip
+
+
+def _from_csv(file: str, numbers: list[str]) -> Iterator[tuple[str, str, str]]:
+    """As text, so that nothing is guessed, with numbers where there is nothing else."""
+    listed = ", ".join(map(_quote, numbers))
+    options = 'dtype=str, keep_default_na=False, na_values=[""], skip_blank_lines=False'
+    pandas = ["import pandas as pd\n", f'data = pd.read_csv("{file}", {options})']
+    polars = ["import polars as pl\n", f'data = pl.read_csv("{file}", infer_schema=False)']
+    options = 'colClasses = "character", na.strings = "", check.names = FALSE, encoding = "UTF-8"'
+    r = [f'data <- read.csv("{file}", {options}, blank.lines.skip = FALSE)']
+    if numbers:
+        pandas.append(f"for name in [{listed}]:\n    data[name] = pd.to_numeric(data[name])")
+        polars.append(
+            f"for name in [{listed}]:\n    data = data.with_columns(data[name].cast(float))"
+        )
+        r.append(f"for (name in c({listed})) data[[name]] <- as.numeric(data[[name]])")
+    yield "pandas", "python", "\n".join(pandas)
+    yield "Polars", "python", "\n".join(polars)
+    yield "R", "r", "\n".join(r)
+
+
+# Names that come from anywhere ----------------------------------------------------------------
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    made = environment("incrowd.release").overlay(
+        autoescape=lambda name: name is None or name.endswith(".html"),
+        finalize=_finalize,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {
+        "code": _code,
+        "cell": _cell,
+        "prose": _prose,
+        "plain": _plain,
+        "codes": _codes,
+    }
+    return made
+
+
+@jinja2.pass_eval_context
+def _finalize(context: EvalContext, value: Any) -> Any:
+    """Spell out control characters in whatever HTML shows."""
+    return _spell(value) if context.autoescape and type(value) is str else value
+
+
+def _spell(text: str) -> str:
+    """Return text with control characters, and those that turn text around, spelled out."""
+    return re.sub(_CONTROL, lambda one: f"\\x{ord(one[0]):02x}", text)
+
+
+def _codes(names: Iterable[str]) -> str:
+    return ", ".join(map(_code, names))
+
+
+def _code(text: str) -> str:
+    """Return Markdown code on one line, between as many backticks as it takes."""
+    spelled = _spell(text)
+    longest = max((len(run) for run in re.findall("`+", spelled)), default=0)
+    fence = "`" * (longest + 1)
+    space = " " if longest or spelled != spelled.strip() else ""
+    return f"{fence}{space}{spelled}{space}{fence}"
+
+
+def _cell(text: str) -> str:
+    """Return code in a cell of a Markdown table, where a bar would end it."""
+    return _code(text).replace("|", "\\|")
+
+
+def _plain(text: str) -> str:
+    """Return text on one line, without what Markdown takes for the end of a cell or a link."""
+    return _spell(text).replace("|", "\\|").replace("<", "%3C").replace(">", "%3E")
+
+
+def _prose(text: str) -> str:
+    """Return text that Markdown takes for nothing but text."""
+    return re.sub(r"([\\`*_\[\]<>&|#~$!])", r"\\\1", _spell(text))
+
+
+def _quote(text: str) -> str:
+    """Return text in quotes as Python and R both read it."""
+    return f'"{"".join(map(_escape_letter, text))}"'
+
+
+def _escape_letter(letter: str) -> str:
+    if letter in '"\\':
+        return f"\\{letter}"
+    code = ord(letter)
+    if 32 <= code < 127:
+        return letter
+    return f"\\u{code:04x}" if code < 1 << 16 else f"\\U{code:08x}"

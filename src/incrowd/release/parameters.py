@@ -1,0 +1,256 @@
+"""The parameters of a release: which ones a method has, and which ones its events imply."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import TypeAlias
+
+from incrowd.codes.counted import CountNoise
+from incrowd.privacy.counts import is_even, law_of
+from incrowd.privacy.events import (
+    Coin,
+    Composition,
+    Event,
+    GaussianCounts,
+    GeometricCounts,
+    OneOf,
+    SafeRelease,
+    Sampled,
+    Selection,
+)
+from incrowd.privacy.split import Draw, coin_of, parameters_of
+
+Parameters: TypeAlias = dict[str, float | str]
+
+DIFFERENTIAL_PRIVACY = "differential privacy"
+BOTH = "differential privacy and k-anonymity"  # of noisy counts
+_LONGEST_SIZE = 1e15  # whole numbers up to here are exact as floats
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The kind of guarantee that a method gives, and the parameters of its certificates.
+
+    A method with ``events`` is differentially private; its parameters follow from the events.
+    Of the others, ``required`` and ``optional`` name the parameters.
+    """
+
+    kind: str
+    events: bool = False
+    required: frozenset[str] = frozenset()
+    optional: frozenset[str] = frozenset()
+    noisy: bool = False
+
+
+_CLASSES = frozenset({"k", "algorithm", "suppressed"})
+METHODS = {
+    "safe": Terms(DIFFERENTIAL_PRIVACY, events=True),
+    "k-anonymity": Terms("k-anonymity", required=_CLASSES),
+    "k-epsilon": Terms(
+        "(k,epsilon)-anonymity",
+        required=_CLASSES | {"epsilon", "noise", "bounds"},
+        optional=frozenset({"delta", "confidence"}),
+        noisy=True,
+    ),
+}
+RULES = (
+    "distinct values, at least",
+    "entropy of so many equally frequent values, at least",
+    "distance to the table (equal), at most",
+    "distance to the table (ordered), at most",
+)
+_CHOICES = {
+    "algorithm": ("ola", "mondrian", "cluster", "duplicate"),
+    "suppressed": ("dropped", "starred"),
+    "noise": ("laplace", "gaussian"),
+    "bounds": ("class", "declared"),
+}
+
+
+# Of events ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class EventParameters:
+    """The parameters that the events of a safe release imply.
+
+    ``shared`` holds for all tables. ``tables`` lists, for each table, the sets of parameters that
+    it may have: a selection, or a coin, has decided which. No event implies the k of counts.
+    """
+
+    shared: Parameters
+    tables: list[list[Parameters]]
+
+
+def parameters_from_events(events: list[Event]) -> EventParameters | None:
+    """Return the parameters that events imply; None if they are not those of a safe release.
+
+    One table has a safe release or counts; where its scheme was searched for, selections and then
+    one of several releases, or counts. Slices have one such event each, after the selections that
+    put them together. All tables are drawn in the same way.
+    """
+    match events:
+        case [Sampled(event, rate)]:
+            inner: list[Event] = [event]
+            if isinstance(event, Composition):
+                inner = list(event.events)
+            if any(isinstance(part, Sampled) for part in inner):
+                return None
+            implied = parameters_from_events(inner)
+            if implied is None:
+                return None
+            sampled: Parameters = {"already_sampled": rate}
+            if len(implied.tables) > 1:
+                return EventParameters({**implied.shared, **sampled}, implied.tables)
+            (only,) = implied.tables
+            return EventParameters({}, [[{**known, **sampled} for known in only]])
+        case _:
+            one = _of_one_table(events)
+            return EventParameters({}, [one]) if one else _of_slices(events)
+
+
+def _of_one_table(events: list[Event]) -> list[Parameters]:
+    match events:
+        case [SafeRelease() as only]:
+            return [parameters_of(only)]
+        case [*choices, last]:
+            possible = _of_draw(last, chosen=bool(choices))
+            if not choices:
+                return possible
+            spent = _sum_selections(choices)
+            if spent:
+                return [{**known, "search_epsilon": spent} for known in possible]
+    return []
+
+
+def _of_draw(event: Event, *, chosen: bool) -> list[Parameters]:
+    """Return the parameters of counts or, where selections chose it, of one of several releases."""
+    parts: tuple[Event, ...] = ()
+    match event:
+        case OneOf(events) if chosen and all(isinstance(part, SafeRelease) for part in events):
+            parts = events
+        case GeometricCounts() | GaussianCounts():
+            parts = (event,)
+        case Coin(first, second, _) if is_even(event):
+            parts = (first, second)
+    known = coin_of(event)
+    return [{**parameters_of(part), **known} for part in parts if isinstance(part, Draw)]
+
+
+def _of_slices(events: list[Event]) -> EventParameters | None:
+    choices = list(takewhile(lambda event: isinstance(event, Selection), events))
+    slices = [
+        _of_one_table(list(event.events) if isinstance(event, Composition) else [event])
+        for event in events[len(choices) :]
+    ]
+    if len(slices) < 2 or not all(slices):
+        return None
+    if any("r" in one[0] for one in slices) and not _have_one_law(slices):
+        return None
+    if not choices:
+        return EventParameters({}, slices)
+    spent = _sum_selections(choices)
+    return EventParameters({"slices_epsilon": spent}, slices) if spent else None
+
+
+def _have_one_law(slices: list[list[Parameters]]) -> bool:
+    """Return whether all slices have the same noise, whose bound no coin has decided."""
+    first = {name: value for name, value in slices[0][0].items() if name != "search_epsilon"}
+    each = [{name: x for name, x in part[0].items() if name != "search_epsilon"} for part in slices]
+    return "coin" not in first and all(part == first for part in each)
+
+
+def _sum_selections(events: list[Event]) -> float:
+    """Return the sum of selections; 0 if there is another event, or one that spends nothing."""
+    epsilons = [event.epsilon for event in events if isinstance(event, Selection)]
+    # Each is a multiple of a millionth (see payable), so their sum is one too.
+    if len(epsilons) < len(events) or not all(x > 0 and round(x, 6) == x for x in epsilons):
+        return 0.0
+    return round(math.fsum(epsilons), 6)
+
+
+# Of counts ------------------------------------------------------------------------------------
+
+
+def noise_event(parameters: Parameters) -> GeometricCounts | GaussianCounts:
+    """Return the event of a table of counts with such parameters."""
+    r = int(parameters["r"])
+    if parameters["noise"] == "geometric":
+        return GeometricCounts(r, float(parameters["noise_epsilon"]))
+    return GaussianCounts(r, float(parameters["noise_variance"]))
+
+
+def count_noise(parameters: Parameters) -> CountNoise | None:
+    """Return the noise in the counts of a table; None of a table without such noise."""
+    try:
+        law = law_of(noise_event(parameters))
+        return CountNoise(law.variance, float(parameters["r"]) + float(parameters["k"]))
+    except (KeyError, ValueError):  # a sample; or a certificate that somebody made up
+        return None
+
+
+# Checks ---------------------------------------------------------------------------------------
+
+
+def rules_of(parameters: Parameters) -> list[tuple[str, str, float]]:
+    """Return the rules on sensitive columns among the parameters: column, kind, value."""
+    rules = []
+    for name, value in sorted(parameters.items()):
+        if name.startswith("rule "):
+            column, _, kind = name.removeprefix("rule ").partition(": ")
+            for rule in RULES:
+                if name.endswith(f": {rule}"):
+                    column, kind = name.removeprefix("rule ").removesuffix(f": {rule}"), rule
+            if kind not in RULES or not isinstance(value, float) or not value >= 0:
+                raise ValueError(f"'{name}' is no rule that is known")
+            rules.append((column, kind, value))
+    return rules
+
+
+def check_parameters(parameters: Parameters, terms: Terms, kept: list[str]) -> None:
+    """Refuse parameters that such a release does not have, or values that they cannot take."""
+    rules = {f"rule {column}: {kind}" for column, kind, _ in rules_of(parameters)}
+    names = terms.required | terms.optional
+    strange = sorted(set(parameters) - names - rules)
+    if strange:
+        raise ValueError(f"such a release has no parameter '{strange[0]}'")
+    missing = sorted(terms.required - set(parameters))
+    if missing:
+        raise ValueError(f"such a release has a parameter '{missing[0]}'")
+    for name, choices in _CHOICES.items():
+        if name in names and parameters.get(name) not in choices:
+            raise ValueError(f"'{name}' is not one of {', '.join(choices)}")
+    for column, _, _ in rules_of(parameters):
+        if column not in kept:
+            raise ValueError(f"a rule names '{column}', which is not kept")
+    check_whole("k", parameters.get("k"))
+    if terms.noisy:
+        _check_noise(parameters)
+
+
+def _check_noise(parameters: Parameters) -> None:
+    epsilon = parameters["epsilon"]
+    if not isinstance(epsilon, float) or not 0 < epsilon < math.inf:
+        raise ValueError("'epsilon' is no number above 0")
+    if parameters["bounds"] == "declared" and "confidence" in parameters:
+        raise ValueError("with rows suppressed by confidence there is no local guarantee")
+    for name in ("delta", "confidence"):
+        value = parameters.get(name, 0.5)
+        if not isinstance(value, float) or not 0 < value < 1:
+            raise ValueError(f"'{name}' does not lie between 0 and 1")
+
+
+def check_whole(name: str, value: float | str | None) -> None:
+    """Refuse a value that is no whole number from 1."""
+    if not isinstance(value, float) or not 1 <= value <= _LONGEST_SIZE or value != int(value):
+        raise ValueError(f"'{name}' is no whole number from 1")
+
+
+def implies(possible: list[Parameters], parameters: Parameters) -> bool:
+    """Return whether a table may have such parameters, by its events; counts may have any k."""
+    if "r" not in parameters:
+        return parameters in possible
+    check_whole("k", parameters.get("k"))
+    return {name: value for name, value in parameters.items() if name != "k"} in possible

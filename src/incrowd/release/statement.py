@@ -1,0 +1,449 @@
+"""The statement of a certificate: what is guaranteed, one sentence after the other.
+
+Every sentence follows from facts in the certificate alone, so that anyone who verifies a release
+can write the statement again and compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import BaseModel, ConfigDict
+
+from incrowd.privacy.counts import law_of
+from incrowd.release.parameters import RULES, Parameters, noise_event, rules_of
+
+_SHARE = 0.95
+_ASSERTED = "The curator asserts this; the release cannot prove it."
+
+
+class Sentence(BaseModel):
+    """One item of a statement: a key for programs, a text for people."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    key: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The facts that a statement follows from.
+
+    ``tables`` holds the parameters of each table, ``shared`` those of all. ``local`` names the
+    columns that may show labels of several levels, ``noisy`` those with noise, ``kept`` those that
+    are published unchanged.
+    """
+
+    method: str
+    tables: Sequence[Parameters]
+    unit: str
+    shared: Parameters = field(default_factory=dict)
+    epsilon: float | None = None
+    delta: float | None = None
+    without_id: str | None = None
+    local: Sequence[str] = ()
+    noisy: Sequence[str] = ()
+    kept: Sequence[str] = ()
+    seeded: bool = False
+    rehearsal: bool = False
+
+    @property
+    def by_person(self) -> bool:
+        """Whether the unit of the guarantee is a person."""
+        return self.unit == "one person"
+
+    @property
+    def by_counts(self) -> bool:
+        """Whether noisy counts were published."""
+        return bool(self.tables) and all("r" in known for known in self.tables)
+
+    @property
+    def common(self) -> Parameters:
+        """The parameters of the first table, with those of all."""
+        return {**self.shared, **self.tables[0]}
+
+
+def write_statement(facts: Facts) -> list[Sentence]:
+    """Return the sentences of a statement, the most important ones first."""
+    write = {"safe": _safe, "k-anonymity": _k_anonymity, "k-epsilon": _k_epsilon}[facts.method]
+    return [*_reservations(facts), *write(facts), *_columns(facts)]
+
+
+def _sentence(key: str, text: str) -> Sentence:
+    return Sentence(key=key, text=text)
+
+
+def _reservations(facts: Facts) -> Iterator[Sentence]:
+    if facts.rehearsal:
+        yield _sentence(
+            "rehearsal",
+            "DRY RUN: the table was generated from the spec and describes no real person. Nothing "
+            "is guaranteed. The following sentences would hold for a release of the real table.",
+        )
+    if facts.seeded:
+        yield _sentence(
+            "not_private",
+            "NOT PRIVATE: the random numbers of this release came from a seed, for tests. Anyone "
+            "who knows or guesses the seed can undo them. Nothing is guaranteed. The following "
+            "sentences would hold with random numbers of the operating system.",
+        )
+
+
+# Differential privacy -------------------------------------------------------------------------
+
+
+def _safe(facts: Facts) -> Iterator[Sentence]:
+    yield from _differential_privacy(facts)
+    if facts.by_counts:
+        yield from _k_anonymous_counts(facts)
+    yield from _unit(facts)
+    yield from _choices(facts)
+    yield from _counts(facts) if facts.by_counts else _sample(facts)
+    yield from _assumptions(facts)
+
+
+def _differential_privacy(facts: Facts) -> Iterator[Sentence]:
+    number = len(facts.tables)
+    subject = "This release satisfies" if number == 1 else (
+        f"The {number} files of this release together satisfy"
+    )  # fmt: skip
+    sampled = "already_sampled" in facts.common
+    if sampled:
+        unit = "one person" if facts.by_person else "one row"
+        unit += " of the population from which the input was sampled"
+    else:
+        unit = "all input rows of one person" if facts.by_person else "one row of the input"
+    yield _sentence(
+        "differential_privacy",
+        f"{subject} (ε, δ)-differential privacy with ε = {facts.epsilon!r} and δ = "
+        f"{facts.delta!r}. Adding or removing {unit} changes the probability of any set of "
+        "outcomes by a factor of at most e^ε, plus δ.",
+    )
+    if sampled:
+        yield _sentence(
+            "population",
+            "The guarantee holds for each member of the population whose presence in the input is "
+            "unknown to the attacker, even if the attacker knows the presence of everyone else. "
+            "For a person who is known to be in the input it is weaker.",
+        )
+
+
+def _k_anonymous_counts(facts: Facts) -> Iterator[Sentence]:
+    k = min(int(known["k"]) for known in facts.tables)
+    subject = "It is" if len(facts.tables) == 1 else "Each file is"
+    people = ", each of a different person" if facts.by_person else ""
+    rows = f"{k} input rows" if k > 1 else "1 input row"
+    yield _sentence(
+        "k_anonymity",
+        f"{subject} {k}-anonymous: each published combination of values occurs in at least {rows}"
+        f"{people if k > 1 else ''}.",
+    )
+
+
+def _choices(facts: Facts) -> Iterator[Sentence]:
+    """Who chose what is published how: a private search, or nobody who saw the table."""
+    if "slices_epsilon" in facts.shared:
+        yield _sentence(
+            "slices",
+            "The columns of each file were chosen by a differentially private search (ε = "
+            f"{facts.shared['slices_epsilon']!r}, included above).",
+        )
+    yield _sentence("generalization", _per_file(facts, _generalization))
+
+
+def _generalization(facts: Facts, known: Parameters) -> str:
+    several = len(facts.tables) > 1
+    what = "The generalization of each file" if several else "The generalization of the columns"
+    if "search_epsilon" not in known:
+        return f"{what} was fixed before the input was read."
+    chosen = "was" if facts.by_counts else "(with k and β, unless they were fixed before) was"
+    each = " per file" if several else ""
+    return (
+        f"{what} {chosen} chosen by a differentially private search (ε = "
+        f"{known['search_epsilon']!r}{each}, included above)."
+    )
+
+
+def _counts(facts: Facts) -> Iterator[Sentence]:
+    yield _sentence("noise", _per_file(facts, _count_noise))
+    if any("coin" in known for known in facts.tables):
+        yield _sentence("noise_bound", _per_file(facts, _coin))
+    yield _sentence("accuracy", _per_file(facts, _accuracy))
+    yield _sentence(
+        "rows",
+        ("Published rows are not copies of individual records; they reproduce noisy group counts."),
+    )
+
+
+def _count_noise(_: Facts, known: Parameters) -> str:
+    law, r, k = law_of(noise_event(known)), int(known["r"]), int(known["k"])
+    kind = (
+        f"two-sided geometric noise (noise ε = {known['noise_epsilon']!r}"
+        if known["noise"] == "geometric"
+        else f"discrete Gaussian noise (variance {known['noise_variance']!r} before truncation"
+    )
+    return (
+        f"Counts carry {kind}, standard deviation {law.variance**0.5:.3g}), truncated at r = ±{r}. "
+        f"Groups with a noisy count below r + k = {r + k} are suppressed."
+    )
+
+
+def _coin(_: Facts, known: Parameters) -> str:
+    most = int(known["coin_r"])
+    return (
+        f"The bound r was drawn at random, independently of the input: {most - 1} with probability "
+        f"{known['coin']!r}, otherwise {most}. δ is the average of both."
+    )
+
+
+def _accuracy(_: Facts, known: Parameters) -> str:
+    law, r = law_of(noise_event(known)), int(known["r"])
+    return (
+        f"Over all groups, the noise is within ±{law.within(_SHARE)} with probability at least "
+        f"{_SHARE:g} and never beyond ±{r}. Published counts near the threshold of "
+        f"{r + int(known['k'])} are biased upward, because groups with negative noise are "
+        "suppressed there. The noise of different groups is independent: a sum over c groups far "
+        f"above the threshold has a standard error of {law.variance**0.5:.3g} × √c. Suppressed "
+        "groups are missing from sums."
+    )
+
+
+def _sample(facts: Facts) -> Iterator[Sentence]:
+    yield _sentence("sample", _per_file(facts, _sampling))
+
+
+def _sampling(facts: Facts, known: Parameters) -> str:
+    several = len(facts.tables) > 1
+    each = "For each file, a separate sample was drawn: each" if several else "Each"
+    row = "used row" if facts.by_person else "input row"
+    return (
+        f"{each} {row} was drawn at random with probability β = {known['beta']!r}, independently. "
+        f"Groups with fewer than k = {int(known['k'])} drawn rows are suppressed."
+    )
+
+
+def _unit(facts: Facts) -> Iterator[Sentence]:
+    if facts.by_person:
+        yield _sentence(
+            "unit",
+            "The unit of the guarantee is a person: one row per person was used, chosen at random. "
+            "Numbers of rows are numbers of people, each in the group of the chosen row.",
+        )
+    else:
+        yield _sentence(
+            "unit",
+            ("The unit of the guarantee is a row: for a person with several rows it is weaker."),
+        )
+    if facts.without_id:
+        yield _sentence("without_id", "Rows without an id were not used.")
+
+
+def _assumptions(facts: Facts) -> Iterator[Sentence]:
+    yield _sentence(
+        "assumption_public",
+        "Assumption: the columns, hierarchies and domains, and the levels, weights and files that "
+        "no search named above has chosen, are public knowledge and do not depend on the input. "
+        f"{_ASSERTED}",
+    )
+    known = facts.common
+    if "already_sampled" in known:
+        yield _sentence(
+            "assumption_sample",
+            "Assumption: each member of the population was included in the input with probability "
+            f"{known['already_sampled']!r}, independently of all others. {_ASSERTED}",
+        )
+    if "size" in known:
+        yield _sentence(
+            "assumption_size",
+            f"Assumption: the table size of {int(known['size']):,}, which decided parameters, is "
+            f"public knowledge and does not depend on the input. {_ASSERTED}",
+        )
+
+
+def _per_file(facts: Facts, describe: Callable[[Facts, Parameters], str]) -> str:
+    """Return a text for all files; where they differ, one text for those that are alike."""
+    texts: dict[str, list[str]] = {}
+    for number, known in enumerate(facts.tables, 1):
+        texts.setdefault(describe(facts, known), []).append(str(number))
+    if len(texts) == 1:
+        return next(iter(texts))
+    return " ".join(f"{_files(numbers)}: {text}" for text, numbers in texts.items())
+
+
+def _files(numbers: Sequence[str]) -> str:
+    if len(numbers) == 1:
+        return f"File {numbers[0]}"
+    return f"Files {', '.join(numbers[:-1])} and {numbers[-1]}"
+
+
+# k-anonymity ----------------------------------------------------------------------------------
+
+_EXTREMES = (
+    "The boundaries of classes depend on individual rows: an interval may end at the value of one "
+    "person, and an attacker who knows an extreme value may find it."
+)
+_ALGORITHMS = {
+    "ola": (
+        "Each column was generalized to one level, chosen by a search over the input.",
+        "The search read the input, so the chosen levels may themselves reveal information.",
+    ),
+    "mondrian": (
+        (
+            "Rows were divided into classes by cuts of the input; each class publishes labels that "
+            "cover its rows."
+        ),
+        _EXTREMES,
+    ),
+    "cluster": (
+        "Similar rows were combined into classes; each class publishes labels that cover its rows.",
+        _EXTREMES,
+    ),
+    "duplicate": (
+        (
+            "One row of each class was drawn at random and is published unchanged in place of all "
+            "rows of the class."
+        ),
+        "Real records are published as they are. This is a baseline for comparison, not for use.",
+    ),
+}
+_RULES = dict(
+    zip(
+        RULES,
+        (
+            "'{}' has at least {} distinct values",
+            "the entropy of '{}' is at least that of {} equally frequent values",
+            "the distribution of '{}' is within {} of that in the input (equal distance)",
+            "the distribution of '{}' is within {} of that in the input (ordered distance)",
+        ),
+        strict=True,
+    )
+)
+
+
+def _k_anonymity(facts: Facts) -> Iterator[Sentence]:
+    (parameters,) = facts.tables
+    k = int(parameters["k"])
+    yield _sentence(
+        "k_anonymity",
+        f"This release is {k}-anonymous: in the generalized columns, each row is identical to at "
+        f"least {k - 1} other rows.",
+    )
+    yield _sentence(
+        "not_differential_privacy",
+        "This is NOT differential privacy. Nothing is guaranteed about what the release as a whole "
+        "reveals about one person, about other columns, or about several releases together.",
+    )
+    yield from _classes(facts, parameters)
+
+
+def _classes(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
+    how, weakness = _ALGORITHMS[str(parameters["algorithm"])]
+    yield _sentence("generalization", how)
+    if parameters.get("suppressed") == "starred":
+        yield _sentence(
+            "suppressed_rows",
+            "Rows that contain * in every generalized column stand for suppressed rows and belong "
+            "to no class.",
+        )
+    rules = rules_of(parameters)
+    if rules:
+        listed = "; ".join(
+            _RULES[kind].format(column, repr(value).removesuffix(".0"))
+            for column, kind, value in rules
+        )
+        unseen = any("distance" in kind for _, kind, _ in rules)
+        yield _sentence(
+            "rules",
+            f"In each class, {listed}."
+            + (" The release alone does not suffice to verify distances." if unseen else ""),
+        )
+    if facts.by_person:
+        yield _sentence("unit", "One row per person was used, chosen at random.")
+    else:
+        yield _sentence(
+            "unit", "The unit is a row: several rows of a class may belong to one person."
+        )
+    if facts.without_id:
+        yield _sentence("without_id", "Rows without an id were not used.")
+    yield _sentence(
+        "known_attacks",
+        "Known attacks: a class whose rows share a sensitive value reveals it. An attacker who "
+        "knows more about a person can exclude other rows of the class. "
+        f"{weakness}",
+    )
+
+
+def _k_epsilon(facts: Facts) -> Iterator[Sentence]:
+    (parameters,) = facts.tables
+    k, epsilon = int(parameters["k"]), parameters["epsilon"]
+    yield _sentence(
+        "k_epsilon_anonymity",
+        f"This release is (k, ε)-anonymous with k = {k} and ε = {epsilon!r}: in the generalized "
+        f"columns, each row is identical to at least {k - 1} other rows, and the noisy columns "
+        "carry random noise.",
+    )
+    yield _sentence(
+        "not_differential_privacy",
+        "This is NOT differential privacy of the input. Nothing is guaranteed about what the "
+        "release as a whole reveals about one person, about other columns, or about several "
+        "releases together.",
+    )
+    yield from _value_noise(facts, parameters)
+    yield from _classes(facts, parameters)
+
+
+def _value_noise(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
+    delta = f" and δ = {parameters['delta']!r}" if "delta" in parameters else ""
+    kind = {"laplace": "Laplace", "gaussian": "Gaussian"}[str(parameters["noise"])]
+    yield _sentence(
+        "noise",
+        f"The noisy columns are {_listed(sorted(facts.noisy))}. They carry {kind} noise; ε = "
+        f"{parameters['epsilon']!r}{delta} is divided among them.",
+    )
+    if parameters["bounds"] == "declared":
+        yield _sentence(
+            "noise_scale",
+            "The noise is scaled to the declared bounds. For each row, any two sets of values "
+            "within the bounds lead to any set of published values with probabilities that differ "
+            f"by a factor of at most e^ε{', plus δ' if delta else ''}. This is local differential "
+            "privacy of these values, not of the rest of the row. Missing values are published as "
+            "missing.",
+        )
+    else:
+        yield _sentence(
+            "noise_scale",
+            "The noise is scaled to the range of values in each class. It obscures which row of "
+            "the class a value came from, but the range of a class, and an extreme value in "
+            "particular, can be estimated from the release. A class in which all values are equal "
+            "carries no noise and publishes that value.",
+        )
+    if "confidence" in parameters:
+        yield _sentence(
+            "confidence",
+            "Rows were suppressed whose published value would have pointed, with confidence "
+            f"{parameters['confidence']!r}, to at least one but fewer than k rows of their class; "
+            "then classes with fewer than k remaining rows were suppressed.",
+        )
+
+
+# Columns --------------------------------------------------------------------------------------
+
+
+def _columns(facts: Facts) -> Iterator[Sentence]:
+    if facts.kept:
+        yield _sentence(
+            "unchanged_columns", f"Published unchanged, not generalized: {_listed(facts.kept)}."
+        )
+    if facts.local:
+        yield _sentence(
+            "mixed_levels",
+            f"Labels of different levels may occur side by side in: {_listed(facts.local)}. The "
+            "level of a label may depend on the other values of the row, so rows with a fine label "
+            "need not represent all people whom it describes: compare rows at a common level.",
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)

@@ -1,0 +1,62 @@
+"""One row for each person: which row of a person a release uses, and how to find it again.
+
+With ``unit: {id: COLUMN}`` a release uses one random row of each person. The key of a stream of
+random bits decides which: the same key draws the same rows of the same table. A safe release has
+a fresh key. Whoever knows it knows which rows were used, so it is kept in the curator's folder
+alone, beside figures that are as private. The other methods promise no differential privacy, and
+take their key from the user's state folder: so Explore judges the rows that ``publish`` uses, and
+a second release of a table shows the same row of each person.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+from pathlib import Path
+
+from incrowd.engine.table import Table
+from incrowd.privacy.randomness import KeyedRandomness, Randomness
+from incrowd.release.certificate import Certificate
+from incrowd.release.history import History
+from incrowd.spec.model import PersonId, Spec
+
+FILE = "rows.json"
+_PURPOSE = b"one row of each person"
+
+
+def choose_key(spec: Spec, bits: Randomness, *, rehearsal: bool = False) -> bytes:
+    """Choose the key that draws one row of each person.
+
+    Of a rehearsal, where nothing can be kept in the state folder, and where the bits come from a
+    seed, it is drawn from the bits, whatever the method.
+    """
+    safe = spec.release is not None and spec.release.method == "safe"
+    kept = b"" if safe or rehearsal or not bits.private else History().key
+    return hmac.digest(kept, _PURPOSE, "sha256") if kept else bits.words(4).tobytes()
+
+
+def draw_rows(table: Table, spec: Spec, bits: Randomness, key: bytes | None = None) -> Table:
+    """Return one row of each person; the table itself where a row is a person.
+
+    Without a key, the one that :func:`choose_key` chooses draws them.
+    """
+    if not isinstance(spec.unit, PersonId):
+        return table
+    return table.one_row_each(spec.unit.id, KeyedRandomness(key or choose_key(spec, bits)))
+
+
+def write_key(folder: Path, certificate: Certificate, key: bytes) -> None:
+    """Write the key of a release into the curator's folder, for its owner's eyes alone."""
+    path = folder / FILE
+    path.touch(mode=0o600)
+    text = json.dumps({"certificate": certificate.seal, "key": key.hex()}, indent=2)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def read_key(folder: Path, certificate: Certificate) -> bytes | None:
+    """Read the key of a release from the curator's folder; None if it has none of this release."""
+    try:
+        known = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        return bytes.fromhex(known["key"]) if known["certificate"] == certificate.seal else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

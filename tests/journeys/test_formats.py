@@ -1,0 +1,59 @@
+"""Releases of the certificate's format, one for each method and form, verify from now on.
+
+``tests/support/formats.py`` makes them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.formats import FORMATS, SPECS
+
+from incrowd.release.certificate import FORMAT
+from incrowd.release.verify import read_certificate, verify
+
+FOLDERS = sorted(path for path in FORMATS.glob("*/*") if path.is_dir())
+FALSE = {"seeded": "NOT private", "rehearsal": "This is a rehearsal"}
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
+def test_a_release_verifies(folder: Path) -> None:
+    problems = verify(folder)
+    if folder.name in FALSE:
+        (problem,) = problems
+        assert FALSE[folder.name] in problem
+    else:
+        assert problems == []
+
+
+def test_there_is_a_folder_of_every_method_and_form() -> None:
+    assert [path.name for path in FOLDERS] == sorted(SPECS)
+    assert {path.parent.name for path in FOLDERS} == {str(FORMAT)}
+    certificates = [read_certificate(folder) for folder in FOLDERS]
+    assert {known.format for known in certificates} == {FORMAT}
+    assert {known.method for known in certificates} == {"safe", "k-anonymity", "k-epsilon"}
+    assert {known.by_counts for known in certificates if known.method == "safe"} == {True, False}
+    assert {known.slices is None for known in certificates} == {True, False}
+    assert {known.signature is None for known in certificates} == {True, False}
+    tables = [table.release for known in certificates for table in known.tables]
+    assert {release.form for release in tables} == {"expanded", "weighted"}
+    assert {release.file.partition(".")[2] for release in tables} == {"parquet", "csv"}
+    assert {known.guarantee.unit for known in certificates} == {"one row", "one person"}
+
+
+def test_keys_of_a_statement_are_unique_and_texts_are_not_empty() -> None:
+    for folder in FOLDERS:
+        statement = read_certificate(folder).guarantee.statement
+        assert len({sentence.key for sentence in statement}) == len(statement) > 3
+        assert all(sentence.text.endswith(".") for sentence in statement)
+
+
+def test_another_format_is_named(tmp_path: Path) -> None:
+    (tmp_path / "certificate.json").write_text(f'{{"format":{FORMAT + 1},"new":[]}}\n')
+    (problem,) = verify(tmp_path)
+    assert problem.startswith(f"The certificate is of format {FORMAT + 1}, and this version")
+    for text in ('{"format":0}\n', "{}\n"):
+        (tmp_path / "certificate.json").write_text(text)
+        (problem,) = verify(tmp_path)
+        assert problem.startswith("The certificate is not valid: format: ")

@@ -1,0 +1,190 @@
+"""One release has one set of figures: as published, evaluated, explored and reported."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from support.covid import covid_spec, covid_tests, fixed_levels
+from support.pages import outline
+
+from incrowd.engine.source import open_table
+from incrowd.measure.evaluation import ByLabels
+from incrowd.privacy.randomness import SystemRandomness
+from incrowd.spec.file import parse
+from incrowd.tasks.evaluate import evaluate
+from incrowd.tasks.explore import explore
+from incrowd.tasks.publish import Release, publish
+from incrowd.tasks.tradeoff import choices
+from incrowd.ui.results import evaluation_lines, published
+
+pytestmark = pytest.mark.usefixtures("quick")
+
+UNITS = ("one row per person", "{id: subject}")
+SAFE = f"method: safe, epsilon: 1, delta: 1.0e-6, {fixed_levels()}"
+WAYS = {
+    "counts": SAFE,
+    "counts, searched": "method: safe, epsilon: 1, delta: 1.0e-6",
+    "sample": f"{SAFE}, draw: sample",
+    "classes": "method: k-anonymity, k: 5",
+    "starred": "method: k-anonymity, k: 5, suppressed: starred",
+    "cuts of counts": "method: safe, epsilon: 1, delta: 1.0e-6, scheme: mondrian",
+    "cuts": "method: k-anonymity, k: 5, algorithm: mondrian",
+}
+# What a release alone knows: what it was searched among, and what it was trained on.
+OWN = {"search", "accuracy"}
+PEOPLE = covid_tests(6000)
+
+
+def made(folder: Path, way: str, unit: str) -> Release:
+    return publish(PEOPLE, covid_spec(WAYS[way], unit), output=folder / "out")
+
+
+def evaluated(release: Release, way: str, unit: str) -> Any:
+    found = evaluate(PEOPLE, release, covid_spec(WAYS[way], unit))
+    return json.loads(json.dumps(found.as_dict()))
+
+
+def differences(published_: Any, again: Any, at: str = "") -> list[str]:
+    """Where two sets of figures differ; what was not measured at first is no difference."""
+    if published_ is None:
+        return []
+    if isinstance(published_, dict):
+        return [
+            text
+            for name in published_.keys() & again.keys() - OWN
+            for text in differences(published_[name], again[name], f"{at}.{name}")
+        ]
+    if isinstance(published_, list) and len(published_) == len(again):
+        pairs = enumerate(zip(published_, again, strict=True))
+        return [text for x, (one, two) in pairs for text in differences(one, two, f"{at}[{x}]")]
+    if isinstance(published_, float):  # sums of the same numbers in another order
+        return [] if again == pytest.approx(published_, rel=1e-11, abs=1e-12) else [at]
+    return [] if published_ == again else [f"{at}: {published_} against {again}"]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("way", WAYS)
+def test_evaluating_a_release_again_gives_the_figures_of_its_publication(
+    tmp_path: Path, way: str, unit: str
+) -> None:
+    release = made(tmp_path, way, unit)
+    stored = json.loads((release.curator / "evaluation.json").read_text())
+    again = evaluated(release, way, unit)
+    assert differences(stored, again) == []
+    filled = {name for name, value in stored.items() if value not in (None, [], {}, 0)}
+    assert filled - {name for name, value in again.items() if value is not None} <= OWN
+    words = outline((release.curator / "report.html").read_text()).text
+    assert f"{100 * again['loss']:.1f} %" in words
+    people = f"from one row of each of {again['rows_original']:,} people"
+    assert (people in words) is (unit == UNITS[1])
+    assert f"are off by {100 * again['utility']['query_error']:.1f} % (median" in words
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_the_terminal_says_of_an_evaluation_what_it_says_of_the_publication(
+    tmp_path: Path, unit: str
+) -> None:
+    release = made(tmp_path, "counts", unit)
+    found = evaluate(PEOPLE, release, covid_spec(SAFE, unit))
+    assert isinstance(found, ByLabels)
+    said, again = "\n".join(published(release)), "\n".join(evaluation_lines(found))
+    assert f"{release.evaluation.suppressed:,} rows are missing" in said
+    assert f"{release.evaluation.suppressed:,} are not" in again
+    for line in release.evaluation.lost.lines():
+        assert line in said
+        assert line in again
+
+
+def test_explore_judges_the_rows_that_are_published(tmp_path: Path) -> None:
+    for unit in UNITS:
+        file = covid_spec(WAYS["classes"], unit)
+        best = explore(file, open_table(PEOPLE)).best
+        assert best is not None
+        release = publish(PEOPLE, file, output=tmp_path / unit.strip("{}").replace(" ", "-"))
+        scheme = release.certificate.table.scheme.values()
+        assert best.levels == tuple(column.level for column in scheme)
+        assert best.suppressed == release.evaluation.suppressed
+        assert best.classes == release.evaluation.classes
+        assert best.loss == pytest.approx(release.evaluation.loss, rel=1e-12)
+
+
+def test_explore_says_that_one_row_of_each_person_is_judged() -> None:
+    for unit, people in zip(UNITS, (False, True), strict=True):
+        found = explore(covid_spec(WAYS["classes"], unit), open_table(PEOPLE))
+        assert found.one_row_each is people
+        assert found.rows == (PEOPLE["subject"].n_unique() if people else len(PEOPLE))
+
+
+def test_pairs_of_k_and_epsilon_are_judged_by_one_row_of_each_person() -> None:
+    file = parse(
+        """
+unit: {id: who}
+columns:
+  who: {role: identifier}
+  sex: {role: quasi, hierarchy: {flat: {values: [f, m]}}}
+  weight: {role: noisy, bounds: [40, 120]}
+release: {method: k-epsilon, k: 5, epsilon: 2}
+"""
+    )
+    people = pl.DataFrame(
+        {
+            "who": [at // 2 for at in range(200)],
+            "sex": ["f" if at % 4 else "m" for at in range(200)],
+            "weight": [50 + at % 40 for at in range(200)],
+        }
+    )
+    found = choices(file, open_table(people), bits=SystemRandomness(), ks=(5,), epsilons=(2.0,))
+    assert found.rows == 100
+
+
+def test_the_rows_of_a_safe_release_are_drawn_anew_each_time_and_known_to_the_curator_alone(
+    tmp_path: Path,
+) -> None:
+    keys = []
+    for name in ("one", "two"):
+        release = made(tmp_path / name, "counts", UNITS[1])
+        known = json.loads((release.curator / "rows.json").read_text())
+        assert known["certificate"] == release.certificate.seal
+        assert (release.curator / "rows.json").stat().st_mode & 0o077 == 0
+        for path in release.folder.rglob("*"):
+            assert path.is_dir() or known["key"].encode() not in path.read_bytes()
+        keys.append(known["key"])
+    assert len(bytes.fromhex(keys[0])) == 32
+    assert keys[0] != keys[1]
+    assert not (made(tmp_path / "rows", "counts", UNITS[0]).curator / "rows.json").exists()
+
+
+def test_a_second_k_anonymous_release_shows_the_same_row_of_each_person(tmp_path: Path) -> None:
+    one, two = (made(tmp_path / name, "classes", UNITS[1]) for name in ("one", "two"))
+    assert one.certificate.table.release.sha256 == two.certificate.table.release.sha256
+
+
+def test_where_the_rows_of_a_release_are_not_known_that_is_said(tmp_path: Path) -> None:
+    release = made(tmp_path, "counts", UNITS[1])
+    data, spec = release.folder / "data.parquet", covid_spec(SAFE, UNITS[1])
+    if not data.exists():
+        data = release.folder / "data.csv"
+    assert evaluate(PEOPLE, data, spec).readings == ()
+    moved = tmp_path / "elsewhere"
+    shutil.move(release.curator, moved)
+    (words,) = evaluate(PEOPLE, data, spec).readings
+    assert "one row of each person" in words
+    assert "--curator" in words
+    found = evaluate(PEOPLE, data, spec, curator=moved)
+    assert found.readings == ()
+    assert found.suppressed == release.evaluation.suppressed
+    other = made(tmp_path / "other", "counts", UNITS[1])  # its rows are other ones
+    assert len(evaluate(PEOPLE, data, spec, curator=other.curator).readings) == 1
+
+
+def test_no_loss_is_above_one_whatever_noise_adds(tmp_path: Path) -> None:
+    release = made(tmp_path, "counts", UNITS[0])
+    assert release.evaluation.surplus
+    for found in (release.evaluation, evaluate(PEOPLE, release, covid_spec(SAFE))):
+        assert max(found.loss_by_column.values()) == 1.0
+        assert 0 < found.loss < 1

@@ -1,0 +1,169 @@
+"""What a release says of itself is so: the words of pages, report and commands, by key facts."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from support.cli import command
+from support.pages import outline
+from support.readers import certificate_of, rewritten
+
+import incrowd as ic
+
+pytestmark = pytest.mark.usefixtures("settled_once", "quick")
+
+PEOPLE, ROWS = 900, 2700
+COLUMNS = {
+    "who": {"role": "identifier"},
+    "x": {"role": "quasi", "hierarchy": {"flat": {"values": ["a", "b", "c"]}}},
+}
+TABLE = pl.DataFrame(
+    {"who": [at % PEOPLE for at in range(ROWS)], "x": [*["a", "b", "c"] * (ROWS // 3)]}
+)
+
+
+def publish(folder: Path, *, unit: str = "", **release: Any) -> ic.Release:
+    asked = {"method": "safe", "epsilon": 1, "delta": 1e-6, "levels": {"x": 0}, **release}
+    spec: dict[str, Any] = {"columns": COLUMNS, "release": asked}
+    if unit:
+        spec["unit"] = {"id": unit}
+    return ic.publish(TABLE, spec, output=folder)
+
+
+def page(folder: Path) -> str:
+    return outline((folder / "certificate.html").read_text(encoding="utf-8")).text
+
+
+def readme(folder: Path) -> str:
+    return (folder / "README.md").read_text(encoding="utf-8")
+
+
+# Several releases ------------------------------------------------------------------------------
+
+
+def test_values_of_releases_of_one_sample_are_not_to_be_added(tmp_path: Path) -> None:
+    """Two of (0.9, 1e-6) with a rate of 0.01 have delta(1.8) = 0.0096, not 2e-6."""
+    publish(tmp_path / "sampled", already_sampled=0.01)
+    assert "must not be added" in page(tmp_path / "sampled")
+    assert "sum of" not in page(tmp_path / "sampled")
+    publish(tmp_path / "plain")
+    assert "none of which relies on the table being a sample" in page(tmp_path / "plain")
+    assert "the sum of their ε and the sum of their δ" in page(tmp_path / "plain")
+
+
+# People and rows -------------------------------------------------------------------------------
+
+
+def test_counts_of_people_are_called_so(tmp_path: Path) -> None:
+    made = publish(tmp_path / "out", unit="who")
+    for text in (page(tmp_path / "out"), readme(tmp_path / "out")):
+        assert "numbers of people" in text
+        assert "not of rows of the original table" in text or "not numbers of rows" in text
+        assert f"{ROWS - PEOPLE:,}" not in text  # how many rows were not used is private
+        assert f"{ROWS:,}" not in text
+    report = outline(made.report().html).text
+    assert f"from a table of {ROWS:,} rows" in report
+    assert f"{PEOPLE:,} people" in report
+    assert f"{ROWS - PEOPLE:,} other rows were not used" in report
+    assert ic.verify(tmp_path / "out") == []
+
+
+def test_counts_of_rows_are_called_so(tmp_path: Path) -> None:
+    publish(tmp_path / "out")
+    for text in (page(tmp_path / "out"), readme(tmp_path / "out")):
+        assert "numbers of rows of the original table" in text
+        assert "numbers of people" not in text
+
+
+def test_the_command_says_how_many_rows_were_not_used(tmp_path: Path) -> None:
+    TABLE.write_parquet(tmp_path / "t.parquet")
+    release = {"method": "safe", "epsilon": 1, "delta": 1e-6, "levels": {"x": 0}}
+    spec = {"table": "t.parquet", "columns": COLUMNS, "unit": {"id": "who"}, "release": release}
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    done = command("publish", str(tmp_path / "spec.json"), "-o", str(tmp_path / "out"))
+    assert f"{ROWS - PEOPLE:,} other rows" in done.stdout
+
+
+# Totals ----------------------------------------------------------------------------------------
+
+
+def test_nobody_says_that_totals_are_too_small(tmp_path: Path) -> None:
+    """Suppressed groups are missing, and those near the threshold are shown too large."""
+    publish(tmp_path / "out")
+    text = readme(tmp_path / "out")
+    assert "totals are too small" not in text
+    assert "biased upward" in text
+    assert "not known" in text
+
+
+# A size that the curator asserts ---------------------------------------------------------------
+
+
+def certificate_with(folder: Path, **parameters: float | str) -> list[str]:
+    """What verify says of a release with other parameters, sealed as if they were true."""
+    known = certificate_of(folder)
+    changed = known.model_copy(update={"parameters": {**known.parameters, **parameters}})
+    rewritten(folder, changed)
+    return ic.verify(folder)
+
+
+def test_a_size_that_decided_parameters_is_stated_as_an_assumption(tmp_path: Path) -> None:
+    publish(tmp_path / "out")
+    keys = {sentence.key for sentence in certificate_of(tmp_path / "out").guarantee.statement}
+    assert "assumption_size" not in keys
+    assert certificate_with(tmp_path / "out", size=2700.0) == []
+    (text,) = [
+        sentence.text
+        for sentence in certificate_of(tmp_path / "out").guarantee.statement
+        if sentence.key == "assumption_size"
+    ]
+    assert "2,700" in text
+    assert text in page(tmp_path / "out")
+    for wrong in (0.0, -5.0, 2.5, "many"):
+        publish(tmp_path / f"{wrong}")
+        with contextlib.suppress(ValueError):  # no statement can be made of it
+            assert certificate_with(tmp_path / f"{wrong}", size=wrong) != []
+
+
+def test_no_other_method_has_a_size(tmp_path: Path) -> None:
+    release = {"method": "k-anonymity", "k": 5}
+    ic.publish(TABLE, {"columns": COLUMNS, "release": release}, output=tmp_path / "out")
+    (problem,) = certificate_with(tmp_path / "out", size=2700.0)
+    assert "no parameter 'size'" in problem
+
+
+# Words follow epsilon --------------------------------------------------------------------------
+
+
+def test_a_huge_epsilon_is_called_hardly_any_protection(tmp_path: Path) -> None:
+    made = publish(tmp_path / "out", epsilon=100)
+    html = (tmp_path / "out" / "certificate.html").read_text(encoding="utf-8")
+    assert '<p class="warn">There is hardly any protection' in html
+    assert '<p class="warn">There is hardly any protection' in made.report().html
+    for text in (page(tmp_path / "out"), readme(tmp_path / "out"), made.report().html):
+        assert "nearly as likely" not in text
+        assert "hardly any protection" in text
+        assert "strong" not in text.partition("hardly any protection")[0][-200:]
+    done = command("verify", str(tmp_path / "out"))
+    assert done.returncode == 0
+    assert "hardly any protection" in done.stdout
+    planned = command("plan", "--epsilon", "100", "--delta", "1e-6")
+    assert "hardly any protection" in planned.stdout
+
+
+def test_a_usual_epsilon_comes_with_what_an_attacker_can_do(tmp_path: Path) -> None:
+    made = publish(tmp_path / "out")
+    words = "accepts a 1 % false-positive rate identifies at most 2.72 % of the people"
+    for text in (
+        page(tmp_path / "out"),
+        readme(tmp_path / "out"),
+        outline(made.report().html).text,
+    ):
+        assert words in text
+        assert "hardly any protection" not in text
+    assert words in command("verify", str(tmp_path / "out")).stdout

@@ -1,0 +1,110 @@
+"""Rows before and after: every column that is released is among them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from support.pages import outline
+from support.readers import released as made_by
+
+from incrowd.codes.values import canonical
+from incrowd.release.examples import Examples
+from incrowd.release.summary import summary
+from incrowd.spec.file import parse
+from incrowd.tasks.publish import Release, publish
+from incrowd.ui.results import promise
+
+pytestmark = pytest.mark.usefixtures("settled_once", "quick")
+TABLE = pl.DataFrame(
+    {
+        "sex": ["f" if at % 2 else "m" for at in range(200)],
+        "city": ["here", "there"] * 100,
+        "sick": ["yes" if at % 5 == 0 else "no" for at in range(200)],
+        "weight": [40.5 + at % 60 for at in range(200)],
+    }
+)
+COLUMNS = """
+columns:
+  sex: {role: quasi, hierarchy: {flat: {values: [f, m]}}}
+  city: {role: quasi, hierarchy: {flat: {values: [here, there]}}}
+  sick: {role: sensitive}
+  weight: {role: noisy, bounds: [40, 120], precision: 0.1}
+"""
+
+
+def made(folder: Path, release: str = "method: k-epsilon, k: 5, epsilon: 0.75") -> Release:
+    return publish(TABLE, parse(f"{COLUMNS}\nrelease: {{{release}}}"), output=folder / "out")
+
+
+def texts(frame: pl.DataFrame) -> set[tuple[str | None, ...]]:
+    """The rows of a table as a reader sees them."""
+    return {tuple(map(canonical, row)) for row in frame.iter_rows()}
+
+
+def examples_of(release: Release) -> Examples:
+    assert release.examples is not None
+    return release.examples
+
+
+def test_sensitive_and_noisy_columns_stand_before_and_after(tmp_path: Path) -> None:
+    release = made(tmp_path)
+    found = examples_of(release)
+    assert found.names == ("sex", "city", "sick", "weight")
+    assert found.noisy == ("weight",)
+    rows, shown = (texts(frame) for frame in (TABLE, release.data))
+    assert len(found.rows) == 6
+    for row in found.rows:
+        assert tuple(row.before) in rows
+        assert row.after is not None
+        assert tuple(row.after) in shown
+        assert row.after[2] == row.before[2]
+    assert any(row.after is not None and row.after[3] != row.before[3] for row in found.rows)
+    words = outline((release.curator / "report.html").read_text()).text
+    assert "A column with noise shows the value of some row of the same group" in words
+
+
+def test_of_cuts_any_rows_of_the_release_are_shown_whole(tmp_path: Path) -> None:
+    release = made(tmp_path, "method: k-epsilon, k: 5, epsilon: 0.75, algorithm: mondrian")
+    found = examples_of(release)
+    afters = [tuple(row.after) for row in found.rows if row.after]
+    assert afters
+    assert {*afters} <= texts(release.data)
+
+
+@pytest.mark.parametrize("way", ["ola", "starred", "duplicate", "k-epsilon", "counts", "mondrian"])
+def test_every_column_of_the_file_is_among_the_examples(tmp_path: Path, way: str) -> None:
+    release = made_by(tmp_path / "out", way)
+    found = examples_of(release)
+    assert {*found.names} == {*release.data.columns}
+    for row in found.rows:
+        assert len(row.before) == len(found.names)
+        assert row.after is None or len(row.after) == len(found.names)
+
+
+def test_of_a_class_that_is_not_shown_nothing_is_shown(tmp_path: Path) -> None:
+    table = pl.DataFrame({"x": ["a"] * 50 + ["b"], "s": ["one"] * 50 + ["two"]})
+    spec = parse(
+        "columns: {x: {role: quasi, hierarchy: {flat: {values: [a, b]}}}, s: {role: sensitive}}\n"
+        "release: {method: k-anonymity, k: 5, levels: {x: 0}}"
+    )
+    found = examples_of(publish(table, spec, output=tmp_path / "out"))
+    assert [(row.before, row.after) for row in found.rows] == [
+        (["a", "one"], ["a", "one"]), (["b", "two"], None),
+    ]  # fmt: skip
+
+
+def test_the_card_of_a_release_with_noise_names_epsilon_and_delta(tmp_path: Path) -> None:
+    release = made(tmp_path)
+    words = " ".join(summary(release.certificate, release.evaluation).promised)
+    assert "epsilon = 0.75" in words
+    assert "weight" in words
+    assert "delta" not in words
+    assert "epsilon = 0.75" in promise(release.certificate)
+    assert "epsilon = 0.75" in outline((release.curator / "report.html").read_text()).text
+    release = made(
+        tmp_path / "normal", "method: k-epsilon, k: 5, epsilon: 2, noise: gaussian, delta: 1.0e-5"
+    )
+    words = " ".join(summary(release.certificate, release.evaluation).promised)
+    assert "epsilon = 2 and delta = 1e-05" in words

@@ -1,0 +1,322 @@
+"""The page for readers: what it says is what the certificate says, and nothing gets out of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import readers
+from support.readers import CASES, blocks, certificate_of, code_of, page_of, readme, section
+
+from incrowd.privacy.counts import law_of
+from incrowd.release.certificate import Certificate
+from incrowd.release.parameters import noise_event
+from incrowd.release.verify import verify
+from incrowd.tasks.publish import publish
+
+pytestmark = pytest.mark.usefixtures("settled_once", "quick")
+
+SECTIONS = [
+    "About this data", "Guarantee", "Rows", "Columns", "Accuracy", "Suppression", "Load the data",
+    "Verify and cite",
+]  # fmt: skip
+CHANGED = "The file 'README.md' does not say what the certificate says."
+OVERRIDES = "\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
+
+
+# Every method, in every writing ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("method", "writing"), CASES)
+def test_the_page_says_what_the_certificate_says(tmp_path: Path, method: str, writing: str) -> None:
+    certificate = readers.released(tmp_path / "out", method, writing).certificate
+    page = page_of(tmp_path / "out")
+    assert verify(tmp_path / "out") == []
+    assert readme(certificate) == page
+    assert readme(certificate_of(tmp_path / "out")) == page  # as whoever reads it writes it
+    assert readers.headings(page) == SECTIONS
+    plain = page.replace("\\", "").splitlines()
+    for number, sentence in enumerate(certificate.guarantee.statement, 1):
+        assert f"{number}. {sentence.text}" in plain
+    assert f"released on {certificate.date} with Incrowd {certificate.incrowd}" in page
+    _says_the_rows(certificate, page)
+    _names_the_columns(certificate, page)
+    _says_how_accurate(certificate, section(page, "Accuracy"))
+    _says_what_is_missing(certificate, section(page, "Suppression"))
+    cited = section(page, "Verify and cite")
+    assert f"certificate {certificate.seal}." in cited
+    if certificate.method == "safe":
+        known = certificate.guarantee
+        assert f"ε = {known.epsilon!r}, δ = {known.delta!r}" in cited
+
+
+def _says_the_rows(certificate: Certificate, page: str) -> None:
+    said = section(page, "Rows")
+    for table in certificate.tables:
+        known = table.release
+        assert (
+            f"- `{known.file}`: {known.rows:,} rows in {known.classes:,} groups; the smallest "
+            f"group has {known.smallest_class:,} rows."
+        ) in said.splitlines()
+    assert ("The column `count`" in said) == (certificate.tables[0].release.form == "weighted")
+    assert ("do not join them" in said) == (len(certificate.tables) > 1)
+    assert ("not copies of individual records" in said) == certificate.by_counts
+    assert ("stand for suppressed rows" in said) == (
+        certificate.parameters.get("suppressed") == "starred"
+    )
+    if certificate.method != "safe" and certificate.parameters.get("algorithm") != "duplicate":
+        assert f"at least {certificate.k} rows are equal" in said
+
+
+def _names_the_columns(certificate: Certificate, page: str) -> None:
+    named = [code_of(cells[0]) for cells in readers.rows(page)]
+    scheme = [name for table in certificate.tables for name in table.scheme]
+    assert sorted(named) == sorted([*scheme, *certificate.kept, *certificate.noisy])
+    assert all(len(cells) == 2 for cells in readers.rows(page))
+    said = section(page, "Columns")
+    shown = {code_of(cells[0]): cells[1].content for cells in readers.rows(page)}
+    for table in certificate.tables:
+        for name, column in table.scheme.items():
+            level = "any level" if column.level is None else f"level {column.level}"
+            assert shown[name].startswith(f"**{column.labels}**; {level} of ")
+            assert f"- **{column.labels}**: " in said
+            if column.file is not None:
+                assert f"(<{column.file}>)" in shown[name]
+    local = any(one.level is None for table in certificate.tables for one in table.scheme.values())
+    assert ("- *any level*: " in said) == local
+    assert ("An apostrophe before" in said) == bool(certificate.tables[0].release.formulas)
+    for name, grid in certificate.noisy.items():
+        assert grid.bounds is not None
+        assert f"in steps of {grid.step}, from {grid.bounds[0]} to {grid.bounds[1]}" in shown[name]
+
+
+def _says_how_accurate(certificate: Certificate, said: str) -> None:
+    for table in certificate.tables:
+        known = table.parameters
+        if certificate.by_counts:
+            tail = law_of(noise_event(known)).tail.tolist()
+            spread = (2 * sum(p * x * x for x, p in enumerate(tail))) ** 0.5
+            assert f"at most ±{int(known['r'])}, with a standard deviation of {spread:.3g}." in said
+        elif certificate.method == "safe":
+            beta = float(known["beta"])
+            assert f"probability {beta!r}," in said
+            assert f"about n × {1 / beta:.6g} rows" in said
+            # Of N rows n = N beta are drawn; n / beta is off by sqrt(n (1 - beta)) / beta.
+            assert f"about √n × {((1 - beta) / beta**2) ** 0.5:.3g}." in said
+        else:
+            assert "Each row counts as one" in said
+    assert ("was itself a sample" in said) == ("already_sampled" in certificate.parameters)
+    if "already_sampled" in certificate.parameters:
+        assert "probability 0.25: for the population, multiply by 4." in said
+
+
+def _says_what_is_missing(certificate: Certificate, said: str) -> None:
+    if certificate.by_counts:
+        assert f"a noisy count below {certificate.least} are" in said
+    elif certificate.method == "safe":
+        assert f"fewer than {certificate.k} " in said
+    elif certificate.parameters.get("suppressed") == "starred":
+        assert "contain `*` in every generalized column" in said
+    else:
+        assert "are suppressed" in said
+
+
+def test_slices_with_different_thresholds_are_each_described_by_their_own() -> None:
+    """The number under *Suppression* is said of all files, and a search may differ in k."""
+    column = {"level": 0, "labels": "text", "rule": {"flat": {}}}
+    tables = [
+        {
+            "parameters": {"k": k, "beta": 0.5},
+            "scheme": {"x": column},
+            "release": {
+                "file": f"data-{number}.csv", "form": "expanded", "sha256": "0" * 64,
+                "rows": 50, "classes": 1, "smallest_class": 50,
+            },
+        }
+        for number, k in enumerate((5.0, 9.0), 1)
+    ]  # fmt: skip
+    certificate = Certificate.model_validate(
+        {
+            "format": 1, "incrowd": "0.1.0", "method": "safe", "date": "2026-01-01",
+            "guarantee": {"kind": "x", "unit": "one row"}, "parameters": {}, "events": [],
+            "slices": tables, "randomness": "system",
+        }
+    )  # fmt: skip
+    said = section(readme(certificate), "Suppression")
+    assert "5" in said
+    assert "9" in said
+
+
+# What verify says of another page -------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    readers.released(tmp_path / "out", "ola", "csv")
+    return tmp_path / "out"
+
+
+@pytest.mark.parametrize("at", [0, 40, -1])
+def test_a_page_with_another_character_is_refused(folder: Path, at: int) -> None:
+    page = bytearray((folder / "README.md").read_bytes())
+    page[at] ^= 1
+    (folder / "README.md").write_bytes(page)
+    assert verify(folder) == [CHANGED]
+
+
+@pytest.mark.parametrize("more", [b"\n", b"\0", b"x" * (1 << 20)])
+def test_a_longer_page_is_refused(folder: Path, more: bytes) -> None:
+    with (folder / "README.md").open("ab") as file:
+        file.write(more)
+    assert verify(folder) == [CHANGED]
+
+
+def test_a_shorter_page_and_other_line_ends_are_refused(folder: Path) -> None:
+    page = (folder / "README.md").read_bytes()
+    for other in (page[:-1], b"", page.replace(b"\n", b"\r\n"), b"\xef\xbb\xbf" + page):
+        (folder / "README.md").write_bytes(other)
+        assert verify(folder) == [CHANGED]
+
+
+def test_a_missing_page_is_refused(folder: Path) -> None:
+    (folder / "README.md").unlink()
+    assert verify(folder) == ["The file 'README.md' is missing."]
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.mkfifo, None])
+def test_a_page_that_is_no_file_is_refused(folder: Path, tmp_path: Path, link: Any) -> None:
+    page = folder / "README.md"
+    shutil.copy(page, tmp_path / "elsewhere.md")
+    page.unlink()
+    if link is os.symlink:
+        page.symlink_to(tmp_path / "elsewhere.md")
+    elif link is os.mkfifo:
+        os.mkfifo(page)
+    else:
+        page.mkdir()
+    assert "The file 'README.md' is missing." in verify(folder)
+
+
+def test_the_page_of_another_release_is_refused(folder: Path, tmp_path: Path) -> None:
+    readers.released(tmp_path / "other", "mondrian", "csv")
+    shutil.copy(tmp_path / "other" / "README.md", folder / "README.md")
+    assert verify(folder) == [CHANGED]
+
+
+def test_a_page_with_another_name_belongs_to_nothing(folder: Path) -> None:
+    shutil.copy(folder / "README.md", folder / "readme.txt")
+    assert verify(folder) == ["'readme.txt' is not covered by the certificate."]
+
+
+# Names that come from anywhere ----------------------------------------------------------------
+
+HOSTILE = [
+    "a|b", "a\\|b", "`", "``x`", "a\nb", "a\r\n\r\n# b", "\u202eabc\u2066",
+    "<script>alert(1)</script>",
+    '"q"', "'", "](x)", "[a](http://b)", "![a](b)", "a]()`|", "--", "```", "```\nb", "$x$", "&lt;",
+    " a ", "\\", "\\\\|", "* * *", "~~~", "é😀", "\u2028x", "{{x}}", "%s", "../x", "a\tb", "\x7f",
+]  # fmt: skip
+VALUES = ["1", "2", "3"]
+
+
+def hostile(
+    name: str, folder: Path, *, method: str = "k-anonymity", role: str = "quasi", **more: Any
+) -> str:
+    """The page of a release with such a column, beside another one."""
+    column: dict[str, Any] = {"role": role}
+    if role == "quasi":
+        column["hierarchy"] = {"flat": {"values": VALUES}}
+    columns = {name: column, "plain": {"role": "quasi", "hierarchy": {"flat": {"values": VALUES}}}}
+    table = pl.DataFrame({name: [1, 2, 3] * 20, "plain": [1, 2, 3] * 20})
+    release = {"method": method, "k": 5, **more}
+    publish(table, {"columns": columns, "release": release}, output=folder)
+    assert verify(folder) == []
+    return page_of(folder)
+
+
+def spelled(name: str) -> str:
+    return re.sub(f"[\n{OVERRIDES}]", lambda one: f"\\x{ord(one[0]):02x}", name)
+
+
+def assert_contained(name: str, page: str) -> None:
+    """A name is shown in code spans, in its own cell, and nowhere becomes anything else."""
+    assert readers.headings(page) == SECTIONS
+    cells = readers.rows(page)
+    assert len(cells) == 2
+    assert all(len(row) == 2 for row in cells)
+    # A space at either end of a code span is taken off by Markdown only where there is other text.
+    assert spelled(name).strip() in [code_of(row[0]).strip() for row in cells]
+    kinds = {token.type for token in [*readers.tokens(page), *readers.inlines(page)]}
+    assert not {"html_block", "html_inline", "image", "code_block", "hr"} & kinds
+    links = [token.attrs["href"] for token in readers.inlines(page) if token.type == "link_open"]
+    assert all(re.fullmatch(r"scheme/[^/]*\.csv", str(link)) for link in links)
+    assert not re.search(f"[{OVERRIDES}]", page)
+    assert len(blocks(page, "python")) == 2
+    assert len(blocks(page, "r")) == len(blocks(page, "sh")) == 1
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_name_of_a_generalised_column_stays_a_name(tmp_path: Path, name: str) -> None:
+    assert_contained(name, hostile(name, tmp_path / "out", format="csv"))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_name_of_a_kept_column_stays_a_name(tmp_path: Path, name: str) -> None:
+    """Also in the statement, which names what is shown as it is."""
+    assert_contained(name, hostile(name, tmp_path / "out", role="sensitive"))
+
+
+@pytest.mark.parametrize("name", ["a|b", "`", "](x)", "<script>", "a\n\n# b", "\u202eabc"])
+def test_a_hostile_name_of_a_noisy_column_stays_a_name(tmp_path: Path, name: str) -> None:
+    """It is named in sentences as well, where a bar needs no backslash."""
+    page = hostile(name, tmp_path / "out", method="k-epsilon", role="noisy", epsilon=1)
+    assert_contained(name, page)
+    named = [token.content for token in readers.inlines(page) if token.type == "code_inline"]
+    assert named.count(spelled(name)) == 3  # rows, columns, accuracy
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12))
+def test_any_name_keeps_to_its_cell_and_its_quotes(name: str) -> None:
+    column = {"level": 0, "labels": "numbers", "file": "scheme/x.csv", "sha256": "0" * 64}
+    release = {
+        "file": "data.csv", "form": "weighted", "sha256": "0" * 64,
+        "rows": 9, "classes": 1, "smallest_class": 9,
+    }  # fmt: skip
+    certificate = Certificate.model_validate(
+        {
+            "format": 1, "incrowd": "0.1.0", "method": "k-anonymity", "date": "2026-01-01",
+            "guarantee": {"kind": "k-anonymity", "unit": "one row"}, "parameters": {"k": 5.0},
+            "events": [], "scheme": {name: column}, "release": release, "randomness": "system",
+        }
+    )  # fmt: skip
+    page = readme(certificate)
+    (cells,) = readers.rows(page)
+    assert code_of(cells[0]).strip() == spelled(name).strip()
+    for code in blocks(page, "python"):
+        listed = re.search(r"for name in (\[.*\]):\n", code)
+        assert listed is not None
+        assert eval(listed[1], {"__builtins__": {}}) == [name, "count"]
+
+
+def test_what_stands_for_other_values_and_a_rule_stay_in_their_cells(tmp_path: Path) -> None:
+    other, alphabet = "`|](x)<b>\n", "0123`|<>"
+    columns = {
+        "x": {"role": "quasi", "other": other, "hierarchy": {"flat": {"values": VALUES}}},
+        "m": {"role": "quasi", "hierarchy": {"mask": {"length": 2, "alphabet": alphabet}}},
+    }
+    table = pl.DataFrame({"x": [1, 2, 7] * 20, "m": ["01", "12", "|`"] * 20})
+    publish(table, {"columns": columns, "release": {"method": "k-anonymity", "k": 5}},
+            output=tmp_path / "out")  # fmt: skip
+    assert verify(tmp_path / "out") == []
+    cells = readers.rows(page_of(tmp_path / "out"))
+    assert [code_of(row[0]) for row in cells] == ["m", "x"]
+    assert code_of(cells[1][1]) == spelled(other)
+    assert json.loads(code_of(cells[0][1]))["mask"]["alphabet"] == alphabet

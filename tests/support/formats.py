@@ -1,0 +1,89 @@
+"""Make the releases of ``tests/formats``, which must verify from then on.
+
+``python tests/support/formats.py`` makes those that are missing; a folder that is there stays.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from support.readers import LEVELS, SAFE, SLICES, columns_of, people
+
+FORMATS = Path(__file__).parents[1] / "formats"
+CLASSES = "method: k-anonymity, k: 5"
+NOISE = "method: k-epsilon, k: 5, epsilon: 1"
+RULE = "diversity: {distinct: 2}"
+SPECS = {
+    "counts-fixed": f"{SAFE}, {LEVELS}",
+    "counts-search-signed": f"{SAFE}, scheme: search",
+    "counts-target": f"{SAFE}, scheme: search, target: s",
+    "counts-slices": f"{SAFE}, {SLICES}",
+    "counts-chosen-slices": f"{SAFE}, slices: {{columns: 3, tables: 2}}",
+    "counts-already-sampled": f"{SAFE}, already_sampled: 0.1, {LEVELS}",
+    "counts-already-sampled-slices": f"{SAFE}, already_sampled: 0.1, {SLICES}",
+    "counts-person-weighted-csv": f"{SAFE}, {LEVELS}, format: csv, rows: weighted",
+    "sample-fixed": f"{SAFE}, draw: sample, {LEVELS}",
+    "sample-search": f"{SAFE}, draw: sample, scheme: search",
+    "sample-mondrian": f"{SAFE}, draw: sample, scheme: mondrian",
+    "sample-slices-csv": f"{SAFE}, draw: sample, {SLICES}, format: csv, formulas: escape",
+    "sample-person": f"{SAFE}, draw: sample, {LEVELS}",
+    "k-anonymity-ola": CLASSES,
+    "k-anonymity-starred": f"{CLASSES}, suppressed: starred, suppression: 0.2, "
+    "levels: {n: 0, half: 0}",
+    "k-anonymity-mondrian-rule": f"{CLASSES}, algorithm: mondrian",
+    "k-anonymity-cluster-person": f"{CLASSES}, algorithm: cluster",
+    "k-anonymity-duplicate": f"{CLASSES}, algorithm: duplicate",
+    "k-epsilon": f"{NOISE}, confidence: 0.5",
+    "k-epsilon-declared": f"{NOISE}, bounds: declared, clamp: true",
+    "k-epsilon-gaussian": "method: k-epsilon, k: 5, epsilon: 0.9, noise: gaussian, delta: 1.0e-5",
+    "seeded": f"{SAFE}, draw: sample, {LEVELS}",
+    "rehearsal": f"{SAFE}, {LEVELS}",
+}
+
+
+def make(name: str, folder: Path) -> None:
+    """Make one of the releases."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from incrowd.privacy.randomness import SeededRandomness
+    from incrowd.spec.file import parse
+    from incrowd.tasks.publish import publish
+    from incrowd.tasks.rehearse import rehearse
+
+    columns = columns_of("k-epsilon" if name.startswith("k-epsilon") else "")
+    table, more = people().head(1500), ""
+    if "rule" in name:
+        columns = columns.replace("s: {role: sensitive,", f"s: {{role: sensitive, {RULE},")
+    if "person" in name:
+        ids = [None if at % 100 == 0 else at // 2 for at in range(len(table))]
+        table = table.with_columns(pl.Series("name", ids))
+        more = "unit: {id: name, without_id: drop}"
+    spec = parse(f"{columns}{more}\nrelease: {{{SPECS[name]}}}\n")
+    if name == "rehearsal":
+        rehearse(spec, size=1500, output=folder)
+        return
+    options: dict[str, Any] = {}
+    if name == "seeded":
+        options["bits"] = SeededRandomness(1)
+    if "signed" in name:
+        options["key"] = Ed25519PrivateKey.generate()
+    publish(table, spec, output=folder, **options)
+
+
+if __name__ == "__main__":
+    import shutil
+    import tempfile
+
+    for chosen in SPECS:
+        if not (FORMATS / "1" / chosen).exists():
+            with tempfile.TemporaryDirectory() as made:
+                make(chosen, Path(made) / "out")
+                shutil.copytree(Path(made) / "out", FORMATS / "1" / chosen)
+            print(chosen)
