@@ -188,7 +188,7 @@ def test_amplified_guarantees_of_one_sample_do_not_add() -> None:
     assert charges_fit(charges[:1], Guarantee(0.9, 1e-6))
     total = sum_charges(charges)
     assert total.epsilon == pytest.approx(math.log1p(0.01 * math.expm1(2 * inside.epsilon)))
-    assert true.delta(epsilon=total.epsilon) <= total.delta
+    assert true.delta(epsilon=total.epsilon) <= total.delta * (1 + 1e-9)  # a grid's rounding
     mixed = [charges[0], charge_guarantee(Mechanism(0.1), Guarantee(0.1, 0.0))]
     assert sum_charges(mixed).epsilon >= inside.epsilon + 0.1
 

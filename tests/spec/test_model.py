@@ -32,7 +32,7 @@ def test_the_schema_knows_the_spec() -> None:
     schema = json_schema()
     assert schema["$schema"].endswith("2020-12/schema")
     assert set(schema["properties"]) == {
-        "table", "sheet", "header", "size", "unit", "confirm", "columns", "release",
+        "table", "sheet", "header", "ledger", "size", "unit", "confirm", "columns", "release",
     }  # fmt: skip
     assert "from" in schema["$defs"]["Intervals"]["properties"]
 

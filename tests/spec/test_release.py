@@ -36,6 +36,7 @@ FIELDS = {
     "objective": ("rows", "safe"),
     "target": ("a", "safe"),
     "search_epsilon": ("0.1", "safe"),
+    "releases": ("4", "safe"),
     "loss": ("entropy", CLASSES),
     "candidates": ("all", CLASSES),
     "cut": ("median", CLASSES),
@@ -59,12 +60,12 @@ FOREIGN = {
     ),
     "k-epsilon": (
         "beta", "keep", "draw", "scheme", "slices", "already_sampled", "objective",
-        "target", "search_epsilon",
+        "target", "search_epsilon", "releases",
     ),
     "k-anonymity": (
         "epsilon", "delta",
         "beta", "keep", "draw", "scheme", "slices", "already_sampled", "objective",
-        "target", "search_epsilon",
+        "target", "search_epsilon", "releases",
         "noise", "bounds", "confidence", "clamp",
     ),
 }  # fmt: skip
