@@ -35,21 +35,21 @@ import numpy as np
 import polars as pl
 
 from incrowd.arrays import Floats
-from incrowd.attacks import join, singling_out
-from incrowd.attacks.seen import People, Seen, fits, people
 from incrowd.codes.axis import positions
 from incrowd.codes.counted import Counted
 from incrowd.codes.frequency import Frequencies, merged
+from incrowd.curate.demo_tables import SPECS, sample
 from incrowd.engine.count import count, read_shown
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdWarning
+from incrowd.evaluation.attacks import join, singling_out
+from incrowd.evaluation.attacks.view import People, Seen, fits, people
 from incrowd.measure.estimate import Estimate, Rate
 from incrowd.measure.evaluation import covered
 from incrowd.privacy.randomness import SeededRandomness
+from incrowd.publication import publish
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, parse
-from incrowd.tasks.publish import publish
-from incrowd.tasks.sample import SPECS, sample
 
 ROOT = Path(__file__).resolve().parent.parent
 ROWS = 10_000

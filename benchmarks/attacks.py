@@ -24,11 +24,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from schemes import Subject, subjects
 
+from incrowd.curate.demo_tables import sample
+from incrowd.evaluation.attacks.attack import attack
 from incrowd.measure.estimate import Attacked, Estimate
+from incrowd.publication import publish
 from incrowd.spec.file import SpecFile
-from incrowd.tasks.attack import attack
-from incrowd.tasks.publish import publish
-from incrowd.tasks.sample import sample
 
 WAYS: dict[str, dict[str, Any]] = {
     "k-anonymity, OLA": {"method": "k-anonymity", "algorithm": "ola", "k": 5},

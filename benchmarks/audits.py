@@ -15,11 +15,11 @@ import sys
 import time
 from typing import Any
 
-from incrowd.attacks.audit import lower_bound, most_shown
-from incrowd.attacks.naive import VARIANTS
+from incrowd.evaluation.audit.audit import audit
+from incrowd.evaluation.audit.bound import lower_bound, most_shown
+from incrowd.papers.naive import VARIANTS
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.spec.file import SpecFile, taken
-from incrowd.tasks.audit import audit
 
 COLUMNS: dict[str, Any] = {
     "age": {"role": "quasi", "hierarchy": {"intervals": {"from": 0, "to": 99, "widths": [25]}}},

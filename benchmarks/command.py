@@ -29,7 +29,7 @@ LIBRARIES = "import numpy, polars, pyarrow.parquet, pydantic, typer, jinja2, rua
 STEPS = """
 import sys, time
 begun = time.perf_counter()
-from incrowd.tasks.publish import publish
+from incrowd.publication import publish
 marks = [("load", begun)]
 heard = lambda name: marks.append((name, time.perf_counter()))
 heard("open")

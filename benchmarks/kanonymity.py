@@ -189,7 +189,7 @@ def pycanon(job: Job, api: Any) -> Answer:
 # A function, the module that it is given, the algorithms, and what to install if not ours.
 WAYS: dict[str, tuple[Callable[[Job, Any], Answer], str, str, str]] = {
     "incrowd": (anonymize, "incrowd.methods.k_anonymity.classes", "ola mondrian", ""),
-    "incrowd publish": (publish, "incrowd.tasks.publish", "ola mondrian", ""),
+    "incrowd publish": (publish, "incrowd.publication", "ola mondrian", ""),
     "anjana": (anjana, "anjana.anonymity", "ola", "anjana"),
     "crowds": (crowds, "crowds.kanonymity.ola", "ola", "crowds"),
     "pycanon, check": (pycanon, "pycanon.anonymity", "ola", "pycanon"),

@@ -22,14 +22,14 @@ from schemes import Subject, subjects
 from scipy.stats import binom
 
 from incrowd.codes.axis import Axis
+from incrowd.evaluation.measures import evaluate
 from incrowd.measure.labels import Reader
 from incrowd.privacy.counts import law_of
 from incrowd.privacy.events import GeometricCounts
 from incrowd.privacy.plan import plan
 from incrowd.privacy.plan_counts import plan_counts
+from incrowd.publication import publish
 from incrowd.spec.build import build
-from incrowd.tasks.evaluate import evaluate
-from incrowd.tasks.publish import publish
 
 WAYS: dict[str, tuple[dict[str, str], str]] = {
     "counts": ({"draw": "counts", "scheme": "search"}, "#0b4f8a"),

@@ -20,9 +20,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from incrowd.curate.demo_tables import SPECS, sample
+from incrowd.publication import publish
 from incrowd.spec.file import parse
-from incrowd.tasks.publish import publish
-from incrowd.tasks.sample import SPECS, sample
 
 STEPS = ("measure", "attack", "report")
 CLASSES = {"k": 10, "suppression": 0.05}

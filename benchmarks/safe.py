@@ -58,8 +58,8 @@ def published(release: str) -> Way:
     """The whole of `publish`."""
 
     def ours(path: Path, folder: Path) -> int:
+        from incrowd.publication import publish
         from incrowd.spec.file import parse
-        from incrowd.tasks.publish import publish
 
         spec = parse(f"{SPEC}release: {{{release}}}\n")
         return publish(path, spec, output=folder / "release").certificate.table.release.rows

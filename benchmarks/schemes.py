@@ -23,12 +23,12 @@ from typing import Any
 
 import numpy as np
 
+from incrowd.curate.demo_tables import SPECS, sample
 from incrowd.engine.source import open_table
 from incrowd.engine.table import Table
+from incrowd.evaluation.measures import evaluate
+from incrowd.publication import publish
 from incrowd.spec.file import SpecFile, parse, taken
-from incrowd.tasks.evaluate import evaluate
-from incrowd.tasks.publish import publish
-from incrowd.tasks.sample import SPECS, sample
 
 STRONG = 0.2
 SETTINGS: dict[str, dict[str, Any]] = {

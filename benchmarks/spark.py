@@ -314,8 +314,8 @@ def session(master: str) -> tuple[SparkSession, float]:
 def measure(spark: SparkSession, path: Path, run: Run, repeat: int, processors: Processors) -> None:
     """Time one way, ours and by hand in turn."""
     from incrowd.engine.source import spark_engine
+    from incrowd.publication import publish
     from incrowd.spec.file import parse
-    from incrowd.tasks.publish import publish
 
     way = WAYS[run.way]
     for _ in range(repeat):

@@ -24,7 +24,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))
 
 from support.studio import Browser, RunningStudio
 
-from incrowd.tasks.sample import SPECS, sample
+from incrowd.curate.demo_tables import SPECS, sample
 
 
 def settled(browser: Browser, path: str) -> float:

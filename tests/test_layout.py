@@ -9,10 +9,10 @@ from pathlib import Path
 import incrowd
 
 ROOT = Path(incrowd.__file__).parent
-HALL = {"__init__", "__main__", "errors", "arrays"}
+HALL = {"__init__", "__main__", "errors", "arrays", "publication"}
 ROOMS = (
     "arrays", "errors", "codes", "privacy", "spec", "measure", "anonymize", "engine", "release",
-    "methods", "attacks", "tasks", "papers", "ui",
+    "methods", "evaluation", "publication", "curate", "papers", "cli", "studio",
 )  # fmt: skip
 FORBIDDEN = ("incrowd.methods", "incrowd.anonymize", "incrowd.privacy.randomness")
 ENGINES = tuple(
@@ -65,7 +65,8 @@ def test_an_upward_import_would_be_found(tmp_path: Path) -> None:
         ("codes", "from incrowd.spec.model import Column"),
         ("release", "from incrowd.anonymize.safe import safe"),
         ("release", "from incrowd.privacy import randomness"),
-        ("methods/safe", "import incrowd.tasks.publish"),
+        ("methods/safe", "import incrowd.publication"),
+        ("evaluation", "from incrowd.publication import publish"),
     ):
         path = tmp_path / here / "planted.py"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -106,7 +107,7 @@ def test_nothing_outside_looks_inside_an_engine() -> None:
 def test_a_look_inside_an_engine_would_be_found(tmp_path: Path) -> None:
     for here, name, found in (
         ("release", "from incrowd.engine.local.parquet import chunks", 1),
-        ("tasks", "from incrowd.engine import local", 1),
+        ("curate", "from incrowd.engine import local", 1),
         ("methods/safe", "import incrowd.engine.local.table as tables", 1),
         ("methods/safe", "from incrowd.engine.source import local_engine", 0),
         ("engine", "from incrowd.engine.local.table import LocalTable", 0),

@@ -31,7 +31,7 @@ _COMMANDS = """
 import json, sys
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
-from incrowd.ui.cli import main
+from incrowd.cli.main import main
 
 for arguments in json.loads(sys.argv[1]):
     sys.argv = ["incrowd", *arguments]

@@ -4,9 +4,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from incrowd.curate.check import check
+    from incrowd.curate.confirm import confirm
+    from incrowd.curate.draft.draft import draft
+    from incrowd.curate.rehearse import rehearse
     from incrowd.engine.source import spark_engine
     from incrowd.errors import IncrowdError, IncrowdWarning, ParameterError, UnsolvableError
+    from incrowd.evaluation.attacks.attack import attack
+    from incrowd.evaluation.audit.audit import audit
+    from incrowd.evaluation.measures import evaluate, information_loss
     from incrowd.measure.linkage import linking_risk
+    from incrowd.methods.expect import expect
     from incrowd.privacy.accountant import Accountant, BasicAccountant
     from incrowd.privacy.amplification import Guarantee, allowed, amplified
     from incrowd.privacy.binomial import Definition, delta
@@ -25,17 +33,9 @@ if TYPE_CHECKING:
     from incrowd.privacy.plan import Plan, plan
     from incrowd.privacy.plan_counts import CountsPlan
     from incrowd.privacy.smooth import Smooth, delta_sampling, expected_failures, smooth_bound
+    from incrowd.publication import publish
     from incrowd.release.ledger import Ledger
     from incrowd.release.verify import verify
-    from incrowd.tasks.attack import attack
-    from incrowd.tasks.audit import audit
-    from incrowd.tasks.check import check
-    from incrowd.tasks.confirm import confirm
-    from incrowd.tasks.draft.draft import draft
-    from incrowd.tasks.evaluate import evaluate, information_loss
-    from incrowd.tasks.expect import expect
-    from incrowd.tasks.publish import publish
-    from incrowd.tasks.rehearse import rehearse
 
 __version__ = "0.1.0"
 
@@ -56,15 +56,15 @@ _HOMES = {
     "privacy.smooth": ("Smooth", "delta_sampling", "expected_failures", "smooth_bound"),
     "release.ledger": ("Ledger",),
     "release.verify": ("verify",),
-    "tasks.attack": ("attack",),
-    "tasks.audit": ("audit",),
-    "tasks.check": ("check",),
-    "tasks.confirm": ("confirm",),
-    "tasks.draft.draft": ("draft",),
-    "tasks.evaluate": ("evaluate", "information_loss"),
-    "tasks.expect": ("expect",),
-    "tasks.publish": ("publish",),
-    "tasks.rehearse": ("rehearse",),
+    "evaluation.attacks.attack": ("attack",),
+    "evaluation.audit.audit": ("audit",),
+    "curate.check": ("check",),
+    "curate.confirm": ("confirm",),
+    "curate.draft.draft": ("draft",),
+    "evaluation.measures": ("evaluate", "information_loss"),
+    "methods.expect": ("expect",),
+    "publication": ("publish",),
+    "curate.rehearse": ("rehearse",),
 }  # fmt: skip
 
 

@@ -1,5 +1,5 @@
 """``python -m incrowd`` is the command line."""
 
-from incrowd.ui.cli import main
+from incrowd.cli.main import main
 
 main()

@@ -47,9 +47,9 @@ from incrowd.methods.safe.scheme import contiguous
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import OneOf, SafeRelease, Selection
 from incrowd.privacy.randomness import SeededRandomness
+from incrowd.publication import publish
 from incrowd.release.product import Product
 from incrowd.release.write import write_scheme
-from incrowd.tasks.publish import publish
 
 # Claims that the proof rests on.
 

@@ -18,10 +18,10 @@ from incrowd.codes.quotes import find_fault
 from incrowd.engine.local.text import is_plain
 from incrowd.engine.source import open_table
 from incrowd.engine.table import TableError
+from incrowd.publication import publish
 from incrowd.release.verify import verify
 from incrowd.spec.arx import read_rows
 from incrowd.spec.file import SpecError, parse
-from incrowd.tasks.publish import publish
 
 NEVER, AFTER, ROWS = "never closed", "text follows directly", "looks like rows of"
 

@@ -11,8 +11,8 @@ import pytest
 from incrowd.engine.source import local_engine
 from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import ParameterError
+from incrowd.publication import publish
 from incrowd.release.verify import verify
-from incrowd.tasks.publish import publish
 
 ROWS = 600
 PEOPLE: dict[str, Sequence[object]] = {

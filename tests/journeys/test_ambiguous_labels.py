@@ -14,18 +14,18 @@ from support.seam import PinnedRandomness
 from incrowd.anonymize.lattice import Rollups
 from incrowd.anonymize.ola import optimal
 from incrowd.codes.hierarchy import from_rows
+from incrowd.curate.check import Finding, check
 from incrowd.engine.count import count_rows
 from incrowd.engine.source import open_table
+from incrowd.evaluation.measures import evaluate, information_loss
 from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.labels import ambiguous, read_level
 from incrowd.methods.k_anonymity.classes import lattice_of, suppressible
+from incrowd.publication import publish
 from incrowd.release.verify import verify
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, load
 from incrowd.spec.release import ClassesSpec
-from incrowd.tasks.check import Finding, check
-from incrowd.tasks.evaluate import evaluate, information_loss
-from incrowd.tasks.publish import publish
 
 # Twelve districts in groups of three; the first group is called as the root is.
 NAMES = {0: "11", 1: "12", 2: "13", 3: "14"}

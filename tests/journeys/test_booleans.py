@@ -14,15 +14,15 @@ from support.cli import run
 
 from incrowd.codes.hierarchy import HierarchyError
 from incrowd.codes.values import BLANKS, canonical
+from incrowd.curate.check import check
 from incrowd.engine.local.table import _canonical
 from incrowd.engine.source import local_engine, open_table
 from incrowd.privacy.randomness import SystemRandomness
+from incrowd.publication import publish
 from incrowd.release.verify import verify
 from incrowd.spec.build import build
 from incrowd.spec.file import load, parse
 from incrowd.spec.model import Column
-from incrowd.tasks.check import check
-from incrowd.tasks.publish import publish
 
 WRITTEN = {"True": ("True", "TRUE", "true", " True\t"), "False": ("False", "FALSE", "false")}
 

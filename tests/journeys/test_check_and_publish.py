@@ -11,14 +11,15 @@ import pytest
 from pydantic import TypeAdapter
 from support.cli import command
 
+from incrowd.curate.check import check
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
+from incrowd.methods.weak_guarantee import describe_weak_parameters
+from incrowd.publication import publish
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
 from incrowd.spec.file import load, taken
 from incrowd.spec.release import ReleaseSpec
-from incrowd.tasks.check import check, weak_promises
-from incrowd.tasks.publish import publish
 
 FLAT = {"role": "quasi", "hierarchy": {"flat": {"values": ["a", "b"]}}}
 
@@ -39,7 +40,7 @@ FLAT = {"role": "quasi", "hierarchy": {"flat": {"values": ["a", "b"]}}}
 def test_weak_promises_are_called_so(
     tmp_path: Path, release: dict[str, Any], words: list[str]
 ) -> None:
-    found = weak_promises(TypeAdapter(ReleaseSpec).validate_python(release))
+    found = describe_weak_parameters(TypeAdapter(ReleaseSpec).validate_python(release))
     assert len(found) == len(words)
     assert all(part in said for part, said in zip(words, found, strict=True))
     if release.get("method") == "k-epsilon":

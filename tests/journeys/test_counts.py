@@ -15,16 +15,16 @@ from support.cli import command
 from support.releases import COLUMNS, LEVELS, forge, in_order, released, spec, stated
 
 from incrowd.errors import IncrowdError
+from incrowd.evaluation.measures import evaluate
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.counts import law_of
 from incrowd.privacy.events import from_dict
 from incrowd.privacy.randomness import SeededRandomness
+from incrowd.publication import Release, publish
 from incrowd.release.certificate import Certificate, sha256_of
 from incrowd.release.ledger import Ledger
 from incrowd.release.parameters import noise_event
 from incrowd.release.verify import verify
-from incrowd.tasks.evaluate import evaluate
-from incrowd.tasks.publish import Release, publish
 
 BUDGET = "method: safe, epsilon: 1, delta: 1.0e-6"
 FIXED = f"release: {{{BUDGET}, draw: counts, {LEVELS}}}"

@@ -176,7 +176,7 @@ RACER = """
 import sys
 from pathlib import Path
 from incrowd.release.ledger import BudgetError
-from incrowd.tasks.publish import publish
+from incrowd.publication import publish
 from incrowd.spec.file import load
 file, folder, me = load(Path(sys.argv[1])), Path(sys.argv[2]), sys.argv[3]
 for line in sys.stdin:

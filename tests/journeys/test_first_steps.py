@@ -8,8 +8,8 @@ from pathlib import Path
 from support.cli import run
 from typer.testing import CliRunner
 
+from incrowd.cli.commands import command_line
 from incrowd.errors import IncrowdError
-from incrowd.ui.commands import command_line
 
 
 def test_the_walk_at_the_command_line(tmp_path: Path) -> None:

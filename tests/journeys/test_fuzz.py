@@ -17,10 +17,10 @@ from incrowd.errors import IncrowdError
 from incrowd.methods.safe import method as safely
 from incrowd.privacy.events import Coin, Event, GeometricCounts, OneOf, SafeRelease
 from incrowd.privacy.split import Split
+from incrowd.publication import publish
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import read_certificate, verify
 from incrowd.spec.release import SafeSpec
-from incrowd.tasks.publish import publish
 
 # Cases 300 to 2,150 reach 4,821 lines outside privacy/; one of them is first met after case 1,200.
 WHOLE, MANY, BATCH = 100, 600, 25

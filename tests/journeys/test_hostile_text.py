@@ -20,16 +20,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incrowd.cli import commands
+from incrowd.cli import main as cli
+from incrowd.cli import terminal as showing
+from incrowd.cli.terminal import visible
 from incrowd.engine.count import count
 from incrowd.engine.source import local_engine
 from incrowd.privacy.plan import Plan
+from incrowd.publication import publish
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecError, parse, taken
 from incrowd.spec.release import SafeSpec
-from incrowd.tasks.publish import publish
-from incrowd.ui import cli, commands
-from incrowd.ui import terminal as showing
-from incrowd.ui.terminal import visible
 
 EVIL = '<img src=x onerror="alert(1)">&--><script>'
 ESCAPES = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202etxt\u2066"

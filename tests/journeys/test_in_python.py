@@ -13,7 +13,7 @@ from support.releases import files, spec
 import incrowd as ic
 from incrowd.engine.source import open_table
 from incrowd.privacy.randomness import SeededRandomness
-from incrowd.tasks.publish import publish
+from incrowd.publication import publish
 
 
 def test_the_public_names_are_listed_and_there() -> None:

@@ -15,9 +15,9 @@ from support.cli import wait_for
 from support.patients import COLUMNS, SMALL, released
 from support.releases import files
 
+from incrowd.cli.main import main
 from incrowd.errors import IncrowdError
 from incrowd.spec.file import SpecError, parse
-from incrowd.ui.cli import main
 
 pytestmark = pytest.mark.usefixtures("quick")
 

@@ -16,14 +16,14 @@ from support.noise_law import fits, laplace_law
 from support.releases import forge, stated
 from support.seam import PinnedRandomness
 
+from incrowd.curate.tradeoff import choices
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
+from incrowd.evaluation.noise import relinked, simulated
 from incrowd.methods.k_epsilon.loss import LINKED_ROWS
+from incrowd.publication import Release, publish
 from incrowd.release.verify import verify
 from incrowd.spec.file import parse
-from incrowd.tasks.evaluate_noise import relinked, simulated
-from incrowd.tasks.publish import Release, publish
-from incrowd.tasks.tradeoff import choices
 
 
 def joined(release: Release, original: pl.DataFrame) -> pl.DataFrame:

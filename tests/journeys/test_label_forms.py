@@ -11,8 +11,8 @@ from support import readers
 from support.readers import certificate_of, rewritten
 
 from incrowd.codes.forms import Form
+from incrowd.publication import publish
 from incrowd.release.verify import verify
-from incrowd.tasks.publish import publish
 
 pytestmark = pytest.mark.usefixtures("quick")
 

@@ -12,13 +12,13 @@ from support.cli import command
 from support.covid import COLUMNS, FIXED, covid_spec, covid_tests, fixed_levels
 from support.pages import outline
 
+from incrowd.cli.results import published
+from incrowd.curate.check import check
+from incrowd.evaluation.measures import evaluate
+from incrowd.evaluation.report.summary import summary
 from incrowd.measure.evaluation import Evaluation
-from incrowd.release.summary import summary
+from incrowd.publication import Release, publish
 from incrowd.spec.file import parse
-from incrowd.tasks.check import check
-from incrowd.tasks.evaluate import evaluate
-from incrowd.tasks.publish import Release, publish
-from incrowd.ui.results import published
 
 pytestmark = pytest.mark.usefixtures("settled_once")
 SAFE = f"method: safe, epsilon: 1, delta: 1.0e-6, {fixed_levels()}"

@@ -15,11 +15,11 @@ from support import readers
 from support.readers import METHODS, certificate_of, rewritten
 
 from incrowd.engine.source import open_table
+from incrowd.evaluation.measures import evaluate
+from incrowd.publication import Release, publish
 from incrowd.release.certificate import sha256_of
 from incrowd.release.verify import verify
 from incrowd.spec.file import parse
-from incrowd.tasks.evaluate import evaluate
-from incrowd.tasks.publish import Release, publish
 
 pytestmark = pytest.mark.usefixtures("quick")
 

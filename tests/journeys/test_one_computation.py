@@ -12,15 +12,15 @@ import pytest
 from support.covid import covid_spec, covid_tests, fixed_levels
 from support.pages import outline
 
+from incrowd.cli.results import evaluation_lines, published
+from incrowd.curate.explore import explore
+from incrowd.curate.tradeoff import choices
 from incrowd.engine.source import open_table
+from incrowd.evaluation.measures import evaluate
 from incrowd.measure.evaluation import ByLabels
 from incrowd.privacy.randomness import SystemRandomness
+from incrowd.publication import Release, publish
 from incrowd.spec.file import parse
-from incrowd.tasks.evaluate import evaluate
-from incrowd.tasks.explore import explore
-from incrowd.tasks.publish import Release, publish
-from incrowd.tasks.tradeoff import choices
-from incrowd.ui.results import evaluation_lines, published
 
 pytestmark = pytest.mark.usefixtures("quick")
 

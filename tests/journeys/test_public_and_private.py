@@ -24,11 +24,11 @@ from incrowd.engine import source
 from incrowd.engine.table import TableError
 from incrowd.errors import IncrowdError
 from incrowd.privacy.randomness import SeededRandomness
+from incrowd.publication import Release, publish
 from incrowd.release import formulas
 from incrowd.release.keys import public_key
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
-from incrowd.tasks.publish import Release, publish
 
 SPEC: dict[str, Any] = {
     "columns": {"x": {"role": "quasi", "hierarchy": {"flat": {"values": ["a", "b"]}}}},
@@ -270,7 +270,7 @@ def test_advice_holds(tmp_path: Path, draw: str, rows: int) -> None:
     """A coarser level is named only where it would bring rows above the crowd."""
 
     def advised(values: list[str], levels: int) -> str:
-        from incrowd.ui.results import published
+        from incrowd.cli.results import published
 
         column = {"role": "quasi", "hierarchy": {"csv": str(tmp_path / "h.csv")}}
         (tmp_path / "h.csv").write_text("\n".join(f"v{i};g{i // levels};*" for i in range(40)))
@@ -296,7 +296,7 @@ def test_an_empty_release_by_chance_is_called_so(tmp_path: Path) -> None:
         def words(self, count: int) -> Any:
             return super().words(count) | np.uint64(1 << 63)  # no coin of a rate below a half
 
-    from incrowd.ui.results import published
+    from incrowd.cli.results import published
 
     table = pl.DataFrame({"x": ["a"] * 60})
     usual = {"k": 14, "beta": 0.2537, "epsilon": 1.0, "delta": None}

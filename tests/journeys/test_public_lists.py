@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from incrowd.publication import publish
 from incrowd.release.verify import verify
 from incrowd.spec.build import build
 from incrowd.spec.file import parse
-from incrowd.tasks.publish import publish
 
 COLUMNS = """
 columns:

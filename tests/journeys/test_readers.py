@@ -14,9 +14,9 @@ import pytest
 from support import readers
 from support.readers import WRITINGS, blocks, certificate_of, page_of
 
+from incrowd.publication import Release, publish
 from incrowd.release.certificate import Certificate, Slice
 from incrowd.release.verify import verify
-from incrowd.tasks.publish import Release, publish
 
 pytestmark = pytest.mark.usefixtures("quick")
 

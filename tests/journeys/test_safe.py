@@ -19,10 +19,10 @@ from incrowd.errors import IncrowdError
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import from_dict
 from incrowd.privacy.randomness import SeededRandomness
+from incrowd.publication import publish
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
 from incrowd.spec.file import parse
-from incrowd.tasks.publish import publish
 
 
 @pytest.mark.parametrize("draw", ["counts", "sample"])

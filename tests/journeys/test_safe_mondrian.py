@@ -9,12 +9,12 @@ import pytest
 from support.releases import stated
 from support.seam import PinnedRandomness
 
+from incrowd.curate.demo_tables import sample
 from incrowd.errors import IncrowdError
 from incrowd.measure.evaluation import Evaluation
+from incrowd.publication import publish
 from incrowd.release.verify import verify
 from incrowd.spec.file import parse
-from incrowd.tasks.publish import publish
-from incrowd.tasks.sample import sample
 
 SPEC = """
 columns:

@@ -17,17 +17,17 @@ from incrowd.anonymize.lattice import Rollups
 from incrowd.anonymize.safe import safe
 from incrowd.anonymize.safe_search import search
 from incrowd.codes.frequency import Frequencies
+from incrowd.curate.demo_tables import sample
 from incrowd.errors import IncrowdError
 from incrowd.methods.safe import draw as drawing
 from incrowd.methods.safe import scheme as schemes
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Coin, Composition, OneOf, SafeRelease, Selection, from_dict
+from incrowd.publication import Release, publish
 from incrowd.release.certificate import Certificate
 from incrowd.release.ledger import BudgetError, Ledger
 from incrowd.release.verify import verify
 from incrowd.spec.file import SpecError, parse
-from incrowd.tasks.publish import Release, publish
-from incrowd.tasks.sample import sample
 
 BASE = "method: safe, epsilon: 1, delta: 1.0e-6, scheme: search"
 SAMPLE = "draw: sample"

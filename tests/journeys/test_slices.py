@@ -40,11 +40,11 @@ from incrowd.privacy.events import (
 )
 from incrowd.privacy.randomness import Randomness, SeededRandomness
 from incrowd.privacy.selection import select
+from incrowd.publication import publish
 from incrowd.release import certificate
 from incrowd.release.verify import verify
 from incrowd.spec.file import parse
 from incrowd.spec.release import Slicing
-from incrowd.tasks.publish import publish
 
 
 @pytest.fixture(scope="module")

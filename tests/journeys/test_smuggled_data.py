@@ -19,10 +19,10 @@ from support.forged import Structure, field, with_footer
 from support.seam import PinnedRandomness
 from support.sliced import certificate_of, recertified
 
+from incrowd.publication import publish
 from incrowd.release.certificate import sha256_of
 from incrowd.release.verify import verify
 from incrowd.spec.file import parse
-from incrowd.tasks.publish import publish
 
 SPEC = """
 columns:

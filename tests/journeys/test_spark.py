@@ -12,18 +12,18 @@ import pytest
 from pyspark.sql import SparkSession
 from support.cli import command
 
+from incrowd.curate.check import check
 from incrowd.engine.source import local_engine, open_for, open_table
 from incrowd.engine.spark.engine import SparkEngine
 from incrowd.engine.table import TooManyError
 from incrowd.errors import IncrowdError
+from incrowd.evaluation.attacks.attack import attack
+from incrowd.evaluation.measures import evaluate
 from incrowd.privacy.randomness import SeededRandomness
+from incrowd.publication import Release, publish
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
 from incrowd.spec.file import load
-from incrowd.tasks.attack import attack
-from incrowd.tasks.check import check
-from incrowd.tasks.evaluate import evaluate
-from incrowd.tasks.publish import Release, publish
 
 pytestmark = pytest.mark.spark
 

@@ -119,7 +119,7 @@ def test_without_pyspark(on_disk: Path, book: Ledger) -> None:
         "        if name.partition('.')[0] in ('pyspark', 'py4j'):\n"
         "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
         "sys.meta_path.insert(0, Hidden())\n"
-        "from incrowd.ui.cli import main\n"
+        "from incrowd.cli.main import main\n"
         "main()\n"
     )
     given = arguments(on_disk / "spec.yaml", book.path.parent / "out", "--ledger", str(book.path))

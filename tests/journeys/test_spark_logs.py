@@ -46,7 +46,7 @@ appender.console.layout.pattern = %p %c{1}: %m%n%ex
 # One session for all, which the first command starts.
 COMMANDS = """
 import json, sys
-from incrowd.ui.cli import main
+from incrowd.cli.main import main
 for line in sys.stdin:
     sys.argv = ["incrowd", *json.loads(line)]
     try:

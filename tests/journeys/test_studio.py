@@ -10,10 +10,10 @@ import pytest
 from support.studio import RunningStudio
 from support.web import accessible, visiting
 
+from incrowd.curate.demo_tables import SPECS, sample
+from incrowd.publication import publish
 from incrowd.release.verify import verify
 from incrowd.spec.file import load, parse
-from incrowd.tasks.publish import publish
-from incrowd.tasks.sample import SPECS, sample
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

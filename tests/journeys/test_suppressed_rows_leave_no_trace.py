@@ -19,8 +19,8 @@ from incrowd.anonymize import counts, safe
 from incrowd.anonymize import safe_search as search
 from incrowd.methods.safe import draw as drawing
 from incrowd.privacy import class_noise
+from incrowd.publication import publish
 from incrowd.release.verify import verify
-from incrowd.tasks.publish import publish
 
 LEVELS = "levels: {zip: 2, kind: 0, age: 1, tail: 1}"
 FIXED = "levels: {zip: [2, 2], kind: [0, 0], age: [1, 1], tail: [1, 1]}"

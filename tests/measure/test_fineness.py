@@ -25,9 +25,9 @@ from incrowd.measure.fineness import (
 )
 from incrowd.methods.safe.scheme import SIDE_BY_SIDE
 from incrowd.privacy.randomness import SeededRandomness
+from incrowd.publication import publish
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, parse
-from incrowd.tasks.publish import publish
 
 SPEC = """
 columns:

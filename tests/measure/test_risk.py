@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.engine.source import open_table
+from incrowd.evaluation.measures import evaluate_tables
 from incrowd.measure import risk as module
 from incrowd.measure.labels import Cover
 from incrowd.measure.risk import Risk, histogram, risk, uniques
+from incrowd.publication import publish
 from incrowd.spec.file import parse
-from incrowd.tasks.evaluate import evaluate_tables
-from incrowd.tasks.publish import publish
 
 Row = tuple[object, ...]
 Fits = Callable[[object, object], bool]

@@ -18,6 +18,7 @@ from support.sliced import (
     released,
 )
 
+from incrowd.cli.results import survivals
 from incrowd.codes.counted import Counted, Shown
 from incrowd.codes.frequency import merged
 from incrowd.engine.count import count
@@ -26,7 +27,6 @@ from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.slices import together
 from incrowd.spec.build import Declared
 from incrowd.spec.file import parse
-from incrowd.ui.results import survivals
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from incrowd.measure.subgroups import MOST, Burden, Subgroup, burden
-from incrowd.tasks.publish import publish
+from incrowd.publication import publish
 
 pytestmark = pytest.mark.usefixtures("settled_once", "quick")
 AGES = {"from": 0, "to": 39, "widths": [10, 20]}

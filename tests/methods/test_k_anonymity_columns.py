@@ -10,11 +10,11 @@ import pytest
 from markupsafe import escape
 
 from incrowd.anonymize import looks
+from incrowd.cli.results import published
 from incrowd.errors import IncrowdError, IncrowdWarning
+from incrowd.evaluation.measures import evaluate
+from incrowd.publication import publish
 from incrowd.release.verify import verify
-from incrowd.tasks.evaluate import evaluate
-from incrowd.tasks.publish import publish
-from incrowd.ui.results import published
 
 DEEP = {"intervals": {"from": 0, "to": 63, "widths": [2, 4, 8, 16, 32]}}  # seven levels
 

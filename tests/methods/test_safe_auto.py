@@ -10,18 +10,18 @@ from support.cli import run
 from support.releases import decided_by, spec
 from support.seam import PinnedRandomness
 
+from incrowd.curate.demo_tables import SPECS, sample
 from incrowd.errors import IncrowdError
 from incrowd.methods.base import published
 from incrowd.methods.safe import auto as deciding
 from incrowd.methods.safe.method import Safe
 from incrowd.methods.safe.scheme import Cut, Fixed, Searched
 from incrowd.privacy.events import Selection
+from incrowd.publication import publish
 from incrowd.release.verify import verify
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, parse, taken
 from incrowd.spec.release import SafeSpec, Slicing
-from incrowd.tasks.publish import publish
-from incrowd.tasks.sample import SPECS, sample
 
 pytestmark = pytest.mark.usefixtures("settled_once")
 BUDGET = "epsilon: 1, delta: 1.0e-6"

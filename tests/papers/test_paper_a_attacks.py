@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from support.cli import command, run
 
-from incrowd.attacks.downcode import chance
 from incrowd.measure.estimate import Estimate, interval
 from incrowd.papers import paper_a, paper_a_attacks, paper_b
+from incrowd.papers.downcode import chance
 from incrowd.papers.paper_a_attacks import Exhibit, attacks
 
 

@@ -9,12 +9,12 @@ import pytest
 from support.pages import outline
 from support.readers import released as made_by
 
+from incrowd.cli.guarantee import promise
 from incrowd.codes.values import canonical
+from incrowd.evaluation.report.summary import summary
+from incrowd.publication import Release, publish
 from incrowd.release.examples import Examples
-from incrowd.release.summary import summary
 from incrowd.spec.file import parse
-from incrowd.tasks.publish import Release, publish
-from incrowd.ui.results import promise
 
 pytestmark = pytest.mark.usefixtures("settled_once", "quick")
 TABLE = pl.DataFrame(

@@ -16,9 +16,9 @@ from support.seam import PinnedRandomness
 
 import incrowd as ic
 from incrowd.privacy.amplification import Guarantee
+from incrowd.publication import Release, publish
 from incrowd.release.history import History, name_of
 from incrowd.release.ledger import ONE_ROW, BudgetError, Ledger, unit_of_id
-from incrowd.tasks.publish import Release, publish
 
 COLUMNS = {
     "patient": {"role": "identifier"},

@@ -17,10 +17,10 @@ from support import readers
 from support.readers import CASES, blocks, certificate_of, code_of, page_of, readme, section
 
 from incrowd.privacy.counts import law_of
+from incrowd.publication import publish
 from incrowd.release.certificate import Certificate
 from incrowd.release.parameters import noise_event
 from incrowd.release.verify import verify
-from incrowd.tasks.publish import publish
 
 pytestmark = pytest.mark.usefixtures("settled_once", "quick")
 

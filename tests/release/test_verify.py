@@ -20,10 +20,10 @@ from support.releases import USUAL, forge, in_order, released, spec
 from incrowd.engine.source import open_table
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import from_dict
+from incrowd.publication import publish
 from incrowd.release.certificate import Certificate
 from incrowd.release.verify import verify
 from incrowd.spec.file import parse
-from incrowd.tasks.publish import publish
 
 pytestmark = pytest.mark.usefixtures("settled_once")  # hundreds of forgeries of two releases
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from incrowd.codes.hierarchy import HierarchyError, from_rows
+from incrowd.curate.preview import as_groups
 from incrowd.spec.arx import ArxRows, read_rows, write_rows
 from incrowd.spec.build import build
 from incrowd.spec.model import Column
-from incrowd.tasks.preview import as_groups
 
 labels = st.text(
     st.characters(codec="utf-8", exclude_characters="\r\n\x00"), min_size=1, max_size=6

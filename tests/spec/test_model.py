@@ -12,10 +12,10 @@ from ruamel.yaml import YAML
 from support.fuzzed import case
 from support.specs import GOOD
 
+from incrowd.curate.demo_tables import SPECS, sample
+from incrowd.curate.draft.draft import draft
 from incrowd.spec.file import SpecError, parse, taken
 from incrowd.spec.model import json_schema
-from incrowd.tasks.draft.draft import draft
-from incrowd.tasks.sample import SPECS, sample
 
 
 def test_columns_may_have_any_name() -> None:

@@ -17,12 +17,12 @@ from support.patients import read as read_release
 from support.patients import released
 
 from incrowd.codes.values import canonical, number
+from incrowd.curate.check import check
 from incrowd.engine.source import open_for
+from incrowd.evaluation.measures import evaluate
+from incrowd.publication import publish
 from incrowd.spec.file import SpecError, SpecFile, parse
 from incrowd.spec.written import Order, Written
-from incrowd.tasks.check import check
-from incrowd.tasks.evaluate import evaluate
-from incrowd.tasks.publish import publish
 
 ORDERS: tuple[Order, ...] = ("day-month-year", "month-day-year", "year-month-day")
 MONTHS = (

@@ -11,7 +11,7 @@ from io import StringIO
 
 import pytest
 
-from incrowd.ui.cli import main
+from incrowd.cli.main import main
 
 
 @dataclass(frozen=True)

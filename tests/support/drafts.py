@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from incrowd.curate.draft.guess import Guess, guess
+from incrowd.curate.draft.ladders import Ladder
 from incrowd.spec.build import build, is_open
 from incrowd.spec.file import parse
 from incrowd.spec.hierarchies import Intervals
 from incrowd.spec.model import Column
-from incrowd.tasks.draft.guess import Guess, guess
-from incrowd.tasks.draft.ladders import Ladder
 
 
 def entry(made: Guess) -> Column:

@@ -8,6 +8,8 @@ from functools import cache, partial
 import polars as pl
 import pytest
 
+from incrowd.curate.demo_tables import sample
+from incrowd.evaluation import judge
 from incrowd.measure import outcome, utility
 from incrowd.measure.estimate import Attacked
 from incrowd.measure.evaluation import useful
@@ -19,8 +21,6 @@ from incrowd.privacy.plan import plan
 from incrowd.privacy.split import paired
 from incrowd.privacy.split_counts import counted
 from incrowd.release import certificate
-from incrowd.tasks import publish as publish_task
-from incrowd.tasks.sample import sample
 
 
 @pytest.fixture(scope="session")
@@ -56,9 +56,9 @@ def unattacked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     So it is with classifiers that learn from them, and of safe ones with most of the queries.
     """
     if "attacked" not in request.fixturenames:
-        monkeypatch.setattr(publish_task, "attack_own", lambda *_: Attacked((), 0, 0))
+        monkeypatch.setattr(judge, "quick_attacks", lambda *_: Attacked((), 0, 0))
         monkeypatch.setattr(outcome, "useful", partial(useful, asked=20))
-        monkeypatch.setattr(publish_task, "classified", lambda *_: None)
+        monkeypatch.setattr(judge, "measure_accuracy", lambda *_: None)
 
 
 class Remembering(Accountant):

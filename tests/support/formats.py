@@ -52,10 +52,10 @@ def make(name: str, folder: Path) -> None:
     """Make one of the releases."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+    from incrowd.curate.rehearse import rehearse
     from incrowd.privacy.randomness import SeededRandomness
+    from incrowd.publication import publish
     from incrowd.spec.file import parse
-    from incrowd.tasks.publish import publish
-    from incrowd.tasks.rehearse import rehearse
 
     columns = columns_of("k-epsilon" if name.startswith("k-epsilon") else "")
     table, more = people().head(1500), ""

@@ -9,8 +9,8 @@ import polars as pl
 
 from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.noise import Noisiness, Simulated
+from incrowd.publication import Release
 from incrowd.spec.file import SpecFile, parse
-from incrowd.tasks.publish import Release
 
 HEIGHT = "{role: noisy, precision: 0.1, bounds: [100, 250]}"
 

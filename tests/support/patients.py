@@ -10,8 +10,8 @@ import pandas as pd
 import polars as pl
 import polars.selectors as cs
 
+from incrowd.publication import Release, publish
 from incrowd.spec.file import parse
-from incrowd.tasks.publish import Release, publish
 
 COLUMNS = """
 columns:

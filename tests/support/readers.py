@@ -15,10 +15,10 @@ import polars as pl
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from incrowd.publication import Release, publish
 from incrowd.release.certificate import Certificate
 from incrowd.release.pages import make_pages
 from incrowd.spec.file import parse
-from incrowd.tasks.publish import Release, publish
 
 ROWS = 3000
 COLUMNS = """

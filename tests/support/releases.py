@@ -16,12 +16,12 @@ from incrowd.methods.safe.auto import decided, drawn
 from incrowd.methods.safe.scheme import Scheme
 from incrowd.privacy.events import SafeRelease
 from incrowd.privacy.split import Split
+from incrowd.publication import Release, publish
 from incrowd.release.certificate import FILE, PAGE, README, Certificate
 from incrowd.release.pages import make_pages
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, parse
 from incrowd.spec.release import SafeSpec
-from incrowd.tasks.publish import Release, publish
 
 COLUMNS = """
 columns:

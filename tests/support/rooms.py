@@ -16,10 +16,10 @@ from urllib.parse import urlencode, urlsplit
 
 import uvicorn
 
-from incrowd.ui.studio.hands import Hands
-from incrowd.ui.studio.limits import make_config
-from incrowd.ui.studio.safety import Sessions
-from incrowd.ui.studio.server import Studio, make
+from incrowd.studio.hands import Hands
+from incrowd.studio.limits import make_config
+from incrowd.studio.safety import Sessions
+from incrowd.studio.server import Studio, make
 
 
 class Here(Hands):

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from incrowd.attacks.scene import Scene, scene_of
 from incrowd.codes.counted import CountNoise
 from incrowd.engine.count import count, read_shown
 from incrowd.engine.source import local_engine
+from incrowd.evaluation.attacks.scene import Scene, scene_of
 from incrowd.measure.evaluation import leveled
 from incrowd.spec.build import Declared
 from incrowd.spec.model import Column

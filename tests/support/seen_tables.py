@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.attacks.seen import Seen
 from incrowd.codes.frequency import Frequencies, merged
+from incrowd.evaluation.attacks.view import Seen
 from incrowd.measure.labels import Cover
 
 Points = npt.NDArray[np.integer]

@@ -10,9 +10,9 @@ import polars as pl
 from support.releases import forge
 from support.seam import PinnedRandomness
 
+from incrowd.publication import Release, publish
 from incrowd.release.certificate import Certificate, Slice
 from incrowd.spec.file import parse
-from incrowd.tasks.publish import Release, publish
 
 COLUMNS = """
 columns:

@@ -84,7 +84,7 @@ def missing(command: str, repository: Path) -> list[str]:
     if words[:1] == ["incrowd"]:
         from typer.main import get_command
 
-        from incrowd.ui.commands import command_line
+        from incrowd.cli.commands import command_line
 
         if words[1:2] and words[1] not in getattr(get_command(command_line()), "commands", {}):
             problems.append(f"'{command}' names '{words[1]}', which is no command")

@@ -132,7 +132,7 @@ class Session:
         return Evaluated(printed, value, raised, trace)
 
     def _call(self, words: list[str]) -> Ran:
-        from incrowd.ui.cli import main
+        from incrowd.cli.main import main
 
         out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
         argv, stdin, status = sys.argv, sys.stdin, 0

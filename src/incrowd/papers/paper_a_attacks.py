@@ -1,7 +1,7 @@
 """Paper A's attacks carried out: each on the methods that it breaks, and on a safe release.
 
 Every exhibit draws people of its own, publishes them by a baseline of
-:mod:`incrowd.attacks.baselines` and by a safe release of the same people, and attacks both.
+:mod:`incrowd.papers.baselines` and by a safe release of the same people, and attacks both.
 :func:`reproduce` writes the table, a figure and a page.
 """
 
@@ -15,18 +15,18 @@ from pathlib import Path
 import numpy as np
 
 from incrowd.arrays import Codes
-from incrowd.attacks import extreme as rich
-from incrowd.attacks.baselines import clustered, delta_sample, k_duplication, line
-from incrowd.attacks.downcode import Villages, at_levels, downcoding
-from incrowd.attacks.duplicates import duplicates
-from incrowd.attacks.extreme import Publish, extreme
-from incrowd.attacks.intersection import Listed, Persons, intersection
-from incrowd.attacks.recoder import recoded
-from incrowd.attacks.safe_steps import SafeSteps, most, shown_of
-from incrowd.attacks.whole import whole
 from incrowd.codes.axis import Boxes
 from incrowd.codes.frequency import between, merged
+from incrowd.evaluation.attacks.intersection import Listed, Persons, intersection
 from incrowd.measure.estimate import Estimate
+from incrowd.papers import extreme as rich
+from incrowd.papers.baselines import clustered, delta_sample, k_duplication, line
+from incrowd.papers.downcode import Villages, at_levels, downcoding
+from incrowd.papers.duplicates import duplicates
+from incrowd.papers.extreme import Publish, extreme
+from incrowd.papers.recoder import recoded
+from incrowd.papers.safe_steps import SafeSteps, most, shown_of
+from incrowd.papers.whole import whole
 from incrowd.privacy.events import GeometricCounts, SafeRelease
 from incrowd.privacy.randomness import Randomness, SeededRandomness
 from incrowd.release.folder import fill

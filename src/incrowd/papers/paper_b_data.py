@@ -20,6 +20,7 @@ import numpy as np
 from incrowd.anonymize import k_epsilon
 from incrowd.arrays import Members, Steps
 from incrowd.codes.counted import Rows
+from incrowd.curate.demo_tables import _height, sample
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.measure.linkage import Mean
@@ -31,7 +32,6 @@ from incrowd.privacy.noise import laplace
 from incrowd.privacy.randomness import Randomness, SeededRandomness
 from incrowd.spec.model import Column
 from incrowd.spec.release import KEpsilonSpec
-from incrowd.tasks.sample import _height, sample
 
 SEED = 1
 ALGORITHMS = ("ola", "mondrian")

@@ -6,16 +6,12 @@ The numbers are in evaluation.json and attacks.json.
 from __future__ import annotations
 
 import datetime as dt
-import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from incrowd import __version__
 from incrowd.codes.forms import Form
-from incrowd.measure.estimate import Attacked
-from incrowd.measure.evaluation import Evaluation
 from incrowd.privacy.events import as_dict
 from incrowd.release.certificate import (
     FILE,
@@ -28,9 +24,7 @@ from incrowd.release.certificate import (
     Slice,
     sha256_of,
 )
-from incrowd.release.examples import Examples
 from incrowd.release.formulas import escaped
-from incrowd.release.origin import Origin
 from incrowd.release.pages import make_pages
 from incrowd.release.product import Made, Product, Recoded
 from incrowd.spec.arx import write_rows
@@ -130,25 +124,3 @@ def write_scheme(name: str, recoded: Recoded, draft: Path, *, form: Form) -> Sch
     path = f"scheme/{quote(name, safe=' ')}.csv"
     (draft / path).write_text(write_rows(recoded.hierarchy), encoding="utf-8")
     return SchemeColumn(file=path, sha256=sha256_of(draft / path), **known)
-
-
-def write_curator(
-    folder: Path,
-    certificate: Certificate,
-    evaluation: Evaluation,
-    reasons: Sequence[str],
-    warnings: Sequence[str],
-    examples: Examples | None = None,
-    attacked: Attacked | None = None,
-    origin: Origin | None = None,
-) -> None:
-    """Write what only the curator may see."""
-    from incrowd.release.report import report
-
-    text = json.dumps(evaluation.as_dict(), indent=2, sort_keys=True)
-    (folder / "evaluation.json").write_text(text + "\n", encoding="utf-8")
-    if attacked is not None:
-        text = json.dumps(attacked.as_dict(), indent=2, sort_keys=True)
-        (folder / "attacks.json").write_text(text + "\n", encoding="utf-8")
-    page = report(certificate, evaluation, reasons, warnings, examples, attacked, origin)
-    (folder / "report.html").write_text(page, encoding="utf-8")

@@ -1,0 +1,1 @@
+"""What a curator asks for before and beside a release."""

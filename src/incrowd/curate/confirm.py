@@ -1,0 +1,303 @@
+"""Confirm what a draft has read from the data: one question after the other, each with its reason.
+
+Roles and the way in which values are written tell nothing of anybody. Lists of values and bounds
+do: they are published as part of the scheme, and the guarantee takes them for public knowledge. So
+they are confirmed one by one, with the values that few people have before one's eyes.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+import numpy as np
+
+from incrowd.codes.hierarchy import HierarchyError
+from incrowd.codes.values import canonical, reading_order
+from incrowd.engine.source import open_for
+from incrowd.engine.table import Table, TableError
+from incrowd.errors import IncrowdError, ParameterError
+from incrowd.methods.person_id import describe_rows, find_ids
+from incrowd.spec.build import build, is_open
+from incrowd.spec.file import Place, SpecFile, SpecSource, taken
+from incrowd.spec.hierarchies import Dates, Intervals
+from incrowd.spec.model import Column, Confirmable, PersonId, Spec
+
+UNIT: Final = "unit"  # the place and the entry of the question about the unit
+FREE: tuple[Confirmable, ...] = ("role", "written")  # what tells nothing of anybody
+FEW = 10
+_SHOWN = 12
+_ROLES = {
+    "identifier": "left out: it says who somebody is",
+    "quasi": "generalised: somebody may know it of others and look for them by it",
+    "noisy": "shown with noise",
+    "sensitive": "what must not be told of anybody; k-anonymity shows it as it is",
+    "drop": "left out",
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """One thing to confirm: what the spec says, why it matters, and what the data say of it."""
+
+    column: str
+    entry: Confirmable | Literal["unit"]
+    says: str
+    why: str
+    seen: tuple[str, ...] = ()
+
+    @property
+    def asks(self) -> str:
+        """What is to be answered with yes or no."""
+        if self.entry in FREE or self.entry == UNIT:
+            return "Is that right?"
+        return "Is all of it public knowledge, also to whoever has never seen this table?"
+
+
+def questions(
+    file: SpecFile, table: Table | None = None, *, columns: Collection[str] | None = None
+) -> Iterator[Question]:
+    """Everything that is to be confirmed: the unit, then column by column.
+
+    Of some columns, if they are named. The table is opened, unless it is given, to show what few
+    people have; it is the curator's.
+    """
+    waiting = file.spec.unconfirmed
+    if table is None and not file.spec.is_confirmed:
+        table = open_for(file)
+    if file.spec.confirm and columns is None and table is not None:
+        yield _ask_unit(file.spec, table)
+    for name, entries in waiting.items():
+        if columns is not None and name not in columns:
+            continue
+        column = file.spec.columns[name]
+        for entry in entries:
+            yield _question(file, name, column, entry, table)
+
+
+def _ask_unit(spec: Spec, table: Table) -> Question:
+    """Ask whether a row or a person is protected, with the rows of each id."""
+    why = (
+        "The guarantee protects this unit. If a person has several rows and the unit is a row, the "
+        "rows of one person together are not protected."
+    )
+    ids = find_ids(table)
+    if isinstance(spec.unit, PersonId):
+        rows, chosen = table.rows(), spec.unit.id
+        says = f"one person, identified by '{chosen}'; one row of each person is used"
+        seen = []
+        if chosen in table.columns:
+            counts = table.count_rows_per_id(chosen)
+            people = f"{counts.ids:,} people in {rows:,} rows"
+            seen = [f"{people}; {describe_rows(counts, 'person')}."]
+        ids.pop(chosen, None)
+    else:
+        says, seen = f"one row per person ({table.rows():,} rows)", []
+    repeated = [f"'{name}': {known.describe()}." for name, known in ids.items() if known.is_unit]
+    if not isinstance(spec.unit, PersonId) and not repeated:
+        seen.append("No column looks like an id that several rows share.")
+    return Question(UNIT, UNIT, says, why, (*seen, *repeated))
+
+
+def _question(
+    file: SpecFile, name: str, column: Column, entry: Confirmable, table: Table | None
+) -> Question:
+    if entry == "role":
+        why = "A wrong role shows what must be hidden, or hides what could be shown."
+        return Question(name, entry, f"{column.role}: {_ROLES[column.role]}", why)
+    says = said(file, name, entry)
+    if entry == "written":
+        why = "Read in another way, numbers and dates are others, and nulls are values."
+        return Question(name, entry, says, why)
+    if entry == "hierarchy" and column.hierarchy is not None:
+        declared = column.hierarchy.declared
+        counts = {} if table is None else _counts(table, name)
+        if isinstance(declared, Intervals | Dates):
+            ends = f"{declared.low} to {declared.high}"
+            why = (
+                f"The range, {ends}, is published and was rounded from the data. It must be known "
+                "without them: an end that only one person explains tells of that person."
+            )
+            return Question(name, entry, says, why, _extremes(counts))
+        why = (
+            "Every value that is listed is published, whether or not a row shows it. So all of "
+            "them must be public knowledge, also those that few people have."
+        )
+        return Question(name, entry, says, why, _rare(file, column, counts))
+    why = "It was read from the data and is published: it must be known without them."
+    return Question(name, entry, says, why)
+
+
+def said(file: SpecFile, name: str, entry: str) -> str:
+    """The entry as the spec has it, without comments."""
+    declared = file.spec.columns[name].model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return _plain(declared.get(entry))
+
+
+def _plain(value: object) -> str:
+    """Nested values on one line, long lists shortened."""
+    match value:
+        case dict():
+            return ", ".join(f"{key}: {_plain(inner)}" for key, inner in value.items())
+        case list() | tuple():
+            texts = [_plain(inner) for inner in value]
+            more = f" ... ({len(texts)} in all)" if len(texts) > 2 * _SHOWN else ""
+            return f"[{', '.join(texts[: 2 * _SHOWN])}{more}]"
+        case _:
+            return str(value)
+
+
+def _counts(table: Table, name: str) -> dict[str, int]:
+    """How many rows have each value."""
+    if name not in table.columns:
+        return {}
+    found: dict[str, int] = {}
+    try:
+        for tally in table.tallies([name]):
+            counts = np.zeros(len(tally.values[0]), dtype=np.int64)
+            np.add.at(counts, tally.codes[:, 0], tally.counts)
+            for value, count in zip(tally.values[0], counts.tolist(), strict=True):
+                if (text := canonical(value)) is not None:
+                    found[text] = found.get(text, 0) + count
+    except TableError:
+        return {}
+    return found
+
+
+def _extremes(counts: dict[str, int]) -> tuple[str, ...]:
+    ordered = sorted(counts, key=reading_order)
+    if not ordered:
+        return ()
+    ends = (ordered[0], ordered[-1])
+    listed = " and ".join(
+        f"{text} ({counts[text]:,} row{'' if counts[text] == 1 else 's'})" for text in ends
+    )
+    return (f"The smallest and the largest value of the table: {listed}.",)
+
+
+def _rare(file: SpecFile, column: Column, counts: dict[str, int]) -> tuple[str, ...]:
+    """The listed values that few rows have, and those that none has."""
+    if is_open(column):
+        return ()
+    try:
+        hierarchy = build(column, folder=file.folder)
+    except HierarchyError:
+        return ()
+    held = dict.fromkeys(hierarchy.values, 0)
+    for text, code in zip(counts, hierarchy.encode(counts).tolist(), strict=True):
+        if code < len(hierarchy.values):
+            held[hierarchy.values[code]] += counts[text]
+    few = sorted((count, text) for text, count in held.items() if 0 < count < FEW)
+    if not few:
+        return (f"No value that is listed is one of fewer than {FEW} rows.",)
+    listed = ", ".join(f"{text} ({count})" for count, text in few[:_SHOWN])
+    more = f" and {len(few) - _SHOWN} more" if len(few) > _SHOWN else ""
+    return (f"Values that fewer than {FEW} rows have: {listed}{more}.",)
+
+
+def confirm(
+    spec: SpecSource,
+    answers: Iterable[str | tuple[str, str]] | None = None,
+    *,
+    all: bool = False,  # noqa: A002 - the word that says it
+    unit: bool = False,
+) -> SpecFile:
+    """Confirm what a draft has read from the data, and return the spec, ready for ``publish``.
+
+    Confirming roles and the way in which values are written reveals nothing. Lists of values and
+    bounds are published: by confirming them you assert that they are public knowledge, also to
+    somebody who has never seen the table, and the guarantee relies on it.
+
+    ``spec`` is a draft, or a spec with entries to confirm; it stays as it is. Each answer is a
+    column, for all of its entries, or a column and one entry, as ``("zip", "hierarchy")``. With
+    ``all``, every entry of every column is confirmed, values and bounds included. ``unit`` confirms
+    what one person is, a row or the rows that share an id; the whole guarantee rests on it, so
+    ``all`` does not. An unknown column or entry is refused, and so is a call that names nothing.
+    """
+    file = taken(spec)
+    if isinstance(answers, str):
+        raise ParameterError("answers", "be a list of columns", answers)
+    waiting = file.spec.unconfirmed
+    left: dict[str, list[str]] = {name: list(entries) for name, entries in waiting.items()}
+    if all:
+        answers = list(waiting)
+    elif answers is None and not unit:
+        listed = "; ".join(f"{name}: {', '.join(entries)}" for name, entries in waiting.items())
+        listed = "; ".join(filter(None, (*file.spec.confirm, listed)))
+        raise IncrowdError(
+            "Say what is confirmed: columns, all=True or unit=True. Left to confirm: "
+            f"{listed or 'nothing'}."
+        )
+    answers = list(answers or ())
+    unit = unit or (UNIT, UNIT) in answers
+    changed = set()
+    for name, entry in _entries(file, answers):
+        if entry in left.get(name, []):
+            left[name].remove(entry)
+            changed.add(name)
+    changes: dict[Place, list[str] | None] = {
+        ("columns", name, "confirm"): left[name] or None for name in sorted(changed)
+    }
+    if unit and file.spec.confirm:
+        changes["confirm",] = None
+    return file.changed_at(changes) if changes else file
+
+
+def _entries(file: SpecFile, answers: Iterable[str | tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield columns with single entries; refuse columns and entries that do not exist."""
+    columns, entries = file.spec.columns, get_args(Confirmable)
+    for answer in answers:
+        if answer == (UNIT, UNIT):
+            continue
+        name, entry = (answer, None) if isinstance(answer, str) else answer
+        if name not in columns:
+            close = difflib.get_close_matches(name, list(columns), n=1)
+            hint = f" Did you mean '{close[0]}'?" if close else ""
+            raise IncrowdError(f"The spec has no column '{name}' to confirm.{hint}")
+        if entry is None:
+            yield from ((name, one) for one in columns[name].confirm)
+        elif entry in entries:
+            yield name, entry
+        else:
+            raise IncrowdError(
+                f"The column '{name}' has no entry '{entry}' to confirm. Entries are "
+                f"{', '.join(entries)}."
+            )
+
+
+def free(file: SpecFile) -> list[tuple[str, str]]:
+    """All questions whose answers tell nothing of anybody: roles and how values are written."""
+    return [
+        (name, entry)
+        for name, entries in file.spec.unconfirmed.items()
+        for entry in entries
+        if entry in FREE
+    ]
+
+
+def public(file: SpecFile, columns: Sequence[str]) -> list[tuple[str, str]]:
+    """The questions of some columns whose values and bounds are public knowledge."""
+    for name in columns:
+        if name not in file.spec.columns:
+            raise IncrowdError(f"The spec has no column '{name}' whose values could be public.")
+    return [
+        (name, entry)
+        for name in columns
+        for entry in file.spec.unconfirmed.get(name, ())
+        if entry not in FREE
+    ]
+
+
+def save(file: SpecFile) -> None:
+    """Write a spec back to its file, whole or not at all."""
+    assert file.path is not None
+    draft = Path(f"{file.path}.part")
+    try:
+        draft.write_text(file.text(), encoding="utf-8")
+        os.replace(draft, file.path)
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,330 @@
+"""What is installed here: libraries, extras, and what they need around them.
+
+Libraries are looked up in the metadata of what is installed; none is loaded for it. What Incrowd
+needs is read from its own metadata, so that nothing is listed twice.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import tempfile
+import webbrowser
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from packaging.requirements import Requirement
+
+import incrowd
+
+if TYPE_CHECKING:
+    from incrowd.engine.java import Java
+
+# What each extra is for; those of developers are not listed.
+PURPOSES = {
+    "pandas": "data frames of pandas",
+    "papers": "the papers' figures, 'incrowd reproduce'",
+    "postgres": "tables of PostgreSQL",
+    "spark": "tables on Apache Spark",
+    "statistics": "files of SAS, Stata and SPSS",
+    "studio": "the web app, 'incrowd studio'",
+    "utility": "how well a column can be predicted",
+}
+_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+@dataclass(frozen=True)
+class Package:
+    """A library: the version that is installed, if it is, and those that fit."""
+
+    name: str
+    version: str | None
+    needs: str
+    fits: bool
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with it; empty if nothing is."""
+        if self.version is None:
+            return f"{self.name} is missing"
+        return "" if self.fits else f"{self.name} {self.version} does not fit {self.needs}"
+
+
+@dataclass(frozen=True)
+class Extra:
+    """Libraries that are installed for one purpose."""
+
+    name: str
+    purpose: str
+    packages: tuple[Package, ...]
+
+    @property
+    def installed(self) -> bool:
+        """Whether all of its libraries are there, in versions that fit."""
+        return all(package.fits for package in self.packages)
+
+    @property
+    def command(self) -> str:
+        """The command that installs it."""
+        return f"pip install 'incrowd[{self.name}]'"
+
+
+@dataclass(frozen=True)
+class State:
+    """The folder that remembers which tables were released before."""
+
+    folder: str
+    writable: bool
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where Incrowd runs; memory is in bytes. What could not be found out is None."""
+
+    python: str
+    system: str
+    cores: int
+    memory: int | None
+    java: Java | None
+    browser: str | None
+    state: State | None
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """All that was found. ``problems`` are those of what every release needs."""
+
+    packages: tuple[Package, ...]
+    extras: tuple[Extra, ...]
+    machine: Machine
+    problems: tuple[str, ...]
+    tried: bool
+
+    @property
+    def works(self) -> bool:
+        """Whether all that every release needs is there; extras do not matter."""
+        return not self.problems
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        extras = [
+            {**asdict(extra), "installed": extra.installed, "command": extra.command}
+            for extra in self.extras
+        ]
+        return {
+            "incrowd": incrowd.__version__,
+            "folder": _home(),
+            **asdict(self.machine),
+            "packages": [asdict(package) for package in self.packages],
+            "extras": extras,
+            "tried": self.tried,
+            "works": self.works,
+            "problems": list(self.problems),
+        }
+
+    def lines(self) -> Iterator[str]:
+        """The same, to be read."""
+        machine = self.machine
+        memory = f", {machine.memory / 2**30:.1f} GiB of memory" if machine.memory else ""
+        yield f"incrowd {incrowd.__version__} in {_home()}"
+        yield f"Python {machine.python} on {machine.system}, {machine.cores} cores{memory}"
+        yield ""
+        yield "Needed:"
+        for package in self.packages:
+            yield f"  {package.name:<14}{package.problem or package.version}"
+        yield ""
+        yield "Extras:"
+        for extra in self.extras:
+            problems = [package.problem for package in extra.packages if package.problem]
+            found = [f"{package.name} {package.version}" for package in extra.packages]
+            yield f"  {extra.name:<14}{', '.join(problems or found)} ({extra.purpose})"
+            if problems:
+                yield f"  {'':<14}{extra.command}"
+        yield ""
+        yield "Around it:"
+        if (java := machine.java) is not None:
+            yield f"  {'Java':<14}{java.problem or f'{java.version}, which Spark can use'}"
+        yield f"  {'browser':<14}{machine.browser or 'none; the studio shows a link to open'}"
+        if machine.state is not None:
+            lost = "" if machine.state.writable else "not "
+            yield f"  {'state':<14}{machine.state.folder}, {lost}writable"
+            if lost:
+                yield f"  {'':<14}Nobody is warned that a table was released before."
+        yield ""
+        if self.tried and self.works:
+            yield "A release of made-up people was published and verified."
+        yield from self.problems or ["All that is needed is there."]
+
+
+def installed_version(name: str) -> str | None:
+    """The version of a library by its metadata; None if it is not installed."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def own_requirements() -> Sequence[str] | None:
+    """What Incrowd says that it needs; None if it was not installed as a package."""
+    try:
+        return metadata.requires("incrowd") or []
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def diagnose(
+    *,
+    requirements: Callable[[], Sequence[str] | None] = own_requirements,
+    version_of: Callable[[str], str | None] = installed_version,
+    machine: Callable[[], Machine] | None = None,
+    attempt: bool = False,
+) -> Diagnosis:
+    """Look at what is installed; with ``attempt``, also make a release and verify it.
+
+    The release is a rehearsal: of made-up people, in a temporary folder, and nowhere remembered.
+    """
+    listed = requirements()
+    needed = [Requirement(text) for text in listed or ()]
+    packages = _packages(needed, "", version_of)
+    extras = tuple(
+        Extra(name, purpose, _packages(needed, name, version_of))
+        for name, purpose in PURPOSES.items()
+    )
+    here = (machine or this_machine)()
+    problems = [
+        f"{package.problem}: pip install '{package.name}{package.needs}'."
+        for package in packages
+        if package.problem
+    ]
+    if listed is None:
+        problems.append(
+            "Incrowd is not installed as a package, so what it needs is not known: pip install it."
+        )
+    if find_spec("_sqlite3") is None:
+        problems.append("This Python was built without sqlite3, which ledgers need.")
+    if attempt:
+        problems += _attempted()
+    return Diagnosis(packages, extras, here, tuple(problems), attempt)
+
+
+def this_machine() -> Machine:
+    """What Incrowd runs on, and what it would use there."""
+    return Machine(
+        python=platform.python_version(),
+        system=f"{platform.system()} {platform.machine()}",
+        cores=_cores(),
+        memory=_memory(),
+        java=_java(),
+        browser=_browser(),
+        state=_state(),
+    )
+
+
+def _packages(
+    needed: Sequence[Requirement], extra: str, version_of: Callable[[str], str | None]
+) -> tuple[Package, ...]:
+    """The libraries of an extra, or, without a name, those that are always needed."""
+    found = []
+    for one in needed:
+        always = one.marker is None or one.marker.evaluate({"extra": ""})
+        if not (always if not extra else not always and _belongs(one, extra)):
+            continue
+        version = version_of(one.name)
+        fits = version is not None and one.specifier.contains(version, prereleases=True)
+        found.append(Package(one.name, version, str(one.specifier), fits))
+    return tuple(found)
+
+
+def _belongs(requirement: Requirement, extra: str) -> bool:
+    return requirement.marker is not None and requirement.marker.evaluate({"extra": extra})
+
+
+def _attempted() -> list[str]:
+    """What went wrong when a small release of made-up people was made and verified."""
+    spec = {
+        "columns": {
+            "city": {"role": "quasi", "hierarchy": {"flat": {"values": ["north", "south"]}}},
+            "age": {
+                "role": "quasi",
+                "hierarchy": {"intervals": {"from": 0, "to": 100, "widths": [10, 50]}},
+            },
+        },
+        "release": {"method": "safe", "epsilon": 1.0, "delta": 1e-6},
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            from incrowd.curate.rehearse import rehearse
+            from incrowd.release.verify import verify
+
+            release = rehearse(spec, size=1000, output=Path(folder, "release"))
+            wrong = verify(release.folder)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is what was looked for
+            return [f"A release could not be made: {type(error).__name__}: {error}"]
+    return [
+        f"A release does not verify: {problem}"
+        for problem in wrong
+        if not problem.startswith("This is a rehearsal")
+    ]
+
+
+def _home() -> str:
+    return str(Path(incrowd.__file__).parent)
+
+
+def _cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _memory() -> int | None:
+    """The memory of the machine, or what a container may use of it."""
+    try:
+        known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    except (AttributeError, OSError, ValueError):
+        return None
+    for path in _LIMITS:
+        try:
+            known.append(int(Path(path).read_text(encoding="ascii")))
+        except (OSError, ValueError):  # there is no such limit
+            continue
+    return min(known)
+
+
+def _java() -> Java | None:
+    """The Java that Spark would start; None where what looks for it cannot be loaded."""
+    try:
+        from incrowd.engine.java import find_java
+    except ImportError:  # a library is missing, and is listed as such
+        return None
+    return find_java()
+
+
+def _browser() -> str | None:
+    """The browser that the studio would open."""
+    try:
+        found = webbrowser.get()
+    except webbrowser.Error:
+        return None
+    return str(getattr(found, "name", "") or type(found).__name__)
+
+
+def _state() -> State | None:
+    """Whether the state folder can be written to; None where what uses it cannot be loaded."""
+    try:
+        from incrowd.release.history import state_folder
+    except ImportError:  # a library is missing, and is listed as such
+        return None
+    folder = state_folder()
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            writable = True
+    except OSError:
+        writable = False
+    return State(str(folder), writable)

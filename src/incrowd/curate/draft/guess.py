@@ -1,0 +1,361 @@
+"""What a column probably is: its role, how it is written, and a ladder, from its different values.
+
+Rules are asked one after the other; the first that knows the column decides. What comes from the
+data is to be confirmed; what is public knowledge, such as the codes of countries, is not.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from incrowd.codes.values import canonical, iso_day, number, reading_order
+from incrowd.curate.draft import ladders
+from incrowd.curate.draft import written as forms
+from incrowd.curate.draft.ladders import Ladder
+from incrowd.engine.table import UNNAMED, RowsPerId
+from incrowd.methods.person_id import Kind, kind_of, simplify_name, texts_of
+from incrowd.spec import countries, icd, identifiers, postcodes
+from incrowd.spec.base import quoted
+from incrowd.spec.written import Written
+
+_FEW_TEXTS, _FEW_NUMBERS = 40, 12
+_OLDEST = 125  # years; what lies beyond is a mistake, or a code
+_MANY_TEXTS, _OFTEN = 200, 20  # more texts are listed where each occurs so often
+_SENSITIVE = (
+    r"diagnos|disease|condition|icd|medication|treatment|income|salary|religion|vote|party|"
+    r"(^|_)(hiv|std|diag|dx|results?)(_?\d+)?(_|$)"
+)
+_NOMINAL = (  # categories without an order, whatever their codes
+    r"(^|_)(sex|gender|race|ethnic\w*|region|state|country|province|county|district|city|language|"
+    r"religion|party|marital\w*|occupation|industry|site|clinic|hospital|type)(_|$)"
+)
+_INDEX = r"^(Unnamed: 0(\.\d+)?|\.\.\.1|rownames|row\.names|X|index|level_0)$"  # of pandas and R
+_MOST_DIGITS = 300  # of a number: as many as a floating point number has
+_AGE = r"(^|_)(age|alter|leeftijd|edad)(_|$)|^age\d*$|(^|_)age_?(in_?)?(years?|yrs?|at_\w+)$"
+_YEAR = r"(^|_)(year|yr|yob|jahr|annee)(_|$)|birth_?year|year_?of"
+_KNOWN = (  # sets of values that everybody knows; that all of them are met tells nothing
+    {"0", "1"}, {"1", "2"}, {"true", "false"}, {"yes", "no"}, {"y", "n"}, {"t", "f"},
+    {"male", "female"}, {"m", "f"}, {"man", "woman"}, {"men", "women"}, {"w", "m"},
+    {"male", "female", "other"}, {"m", "f", "x"}, {"m", "f", "u"}, {"yes", "no", "unknown"},
+    {"alive", "dead"}, {"left", "right"},
+)  # fmt: skip
+_SCALES = (  # words that have an order
+    "low medium high", "low middle high", "small medium large", "mild moderate severe",
+    "none mild moderate severe", "poor fair good excellent", "poor fair good very_good excellent",
+    "never rarely sometimes often always", "i ii iii iv", "i ii iii iv v",
+    "strongly_disagree disagree neutral agree strongly_agree",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What a column probably is: the YAML of its entry, why, and what came from the data.
+
+    ``identifies`` says what an id is one of, ``counts`` how many rows of the whole table share one;
+    ``nulls`` that some rows have no value, ``hipaa`` the identifier that it looks like.
+    """
+
+    column: str
+    role: str
+    hierarchy: str | None
+    reason: str
+    confirm: tuple[str, ...]
+    hipaa: str | None = None
+    identifies: Kind | None = None
+    counts: RowsPerId | None = None
+    nulls: bool = False
+    written: Written | None = None
+
+    @property
+    def repeats(self) -> bool:
+        """Whether several rows share an id of a person, or of what may be one."""
+        person = self.identifies not in (None, "event")
+        return person and self.counts is not None and self.counts.repeats
+
+    def with_counts(self, counts: RowsPerId, rows: int) -> Guess:
+        """Return the guess with the counts of its ids over the whole table of so many rows."""
+        guess = replace(self, counts=counts)
+        if not guess.repeats:  # then it is left out, however it is written
+            rest = tuple(entry for entry in self.confirm if entry != "written")
+            return replace(guess, written=None, confirm=rest)
+        reason = f"an id that several rows share: {counts.ids:,} values in {rows:,} rows"
+        hipaa = self.hipaa or "any other unique number"
+        return replace(guess, role="identifier", reason=reason, hipaa=hipaa)
+
+    def yaml(self) -> str:
+        """One line of the spec."""
+        parts = [f"role: {self.role}"]
+        if self.written is not None:
+            parts.append(f"written: {forms.yaml(self.written)}")
+        if self.hierarchy:
+            parts.append(f"hierarchy: {self.hierarchy}")
+        if self.confirm:
+            parts.append(f"confirm: [{', '.join(self.confirm)}]")
+        reason = " ".join(self.reason.split())
+        return f"  {quoted(self.column)}: {{{', '.join(parts)}}}  # {reason}"
+
+
+@dataclass(frozen=True)
+class Look:
+    """What the rules look at: a column's name, simplified, and its different values as texts.
+
+    ``raw`` are those as they are written, ``typed`` says that the column is one of numbers, and
+    ``order`` has the values in the order that the table declares, if it does.
+    """
+
+    column: str
+    simple: str
+    hipaa: str | None
+    texts: list[str]
+    rows: int
+    raw: list[str]
+    typed: bool = False
+    order: tuple[str, ...] = ()
+
+    def guess(self, role: str, reason: str, ladder: Ladder | None = None) -> Guess:
+        """A guess by this look; a ladder from public knowledge needs no confirmation."""
+        read = ladder is not None and ladder.read
+        confirm = ("role", "hierarchy") if read else ("role",)
+        hierarchy = None if ladder is None else ladder.hierarchy
+        return Guess(self.column, role, hierarchy, reason, confirm, self.hipaa)
+
+    def by(self, ladder: Ladder, hipaa: str | None = None) -> Guess:
+        """A guess by a ladder, which is its reason."""
+        role = "sensitive" if re.search(_SENSITIVE, self.simple) else "quasi"
+        return replace(self, hipaa=hipaa or self.hipaa).guess(role, ladder.reason, ladder)
+
+    @property
+    def numbers(self) -> list[Decimal]:
+        """All values as numbers, or none at all; what no computer holds is none."""
+        read = (number(text) for text in self.texts)
+        found = [x for x in read if x is not None and abs(x.adjusted()) <= _MOST_DIGITS]
+        return found if len(found) == len(self.texts) else []
+
+    @property
+    def days(self) -> list[dt.date]:
+        """All values as days, or none at all."""
+        found = [iso_day(text) for text in self.texts]
+        return [day for day in found if day] if all(found) else []
+
+
+def guess(
+    column: str, values: Sequence[object], rows: int, label: str = "", order: Sequence[str] = ()
+) -> Guess:
+    """Guess a column from its name, description, different values, and how many rows have one.
+
+    ``order`` has the values in the order that the table itself declares.
+    """
+    raw = texts_of(values)
+    written = forms.propose(raw)
+    read = written.reader() if written is not None else canonical
+    plain = list(dict.fromkeys(found for text in raw if (found := canonical(read(text)))))
+    simple = simplify_name(column)
+    kinds = {type(value) for value in values if value is not None}
+    typed = bool(kinds) and kinds <= {int, float, Decimal}
+    ordered = tuple(canonical(text) or "" for text in order)
+    look = Look(column, simple, identifiers.called(simple), plain, rows, raw, typed, ordered)
+    made = next(answer for rule in _RULES if (answer := rule(look)))
+    reason = f"{made.reason}; '{label}'" if label else made.reason
+    unread = made.role in ("drop", "identifier") and made.identifies is None
+    if written is None or unread:
+        return replace(made, reason=reason)
+    if forms.ambiguous(written, raw):
+        reason += "; days and months could be the other way round"
+    first, *rest = made.confirm
+    confirm = (first, "written", *rest)
+    return replace(made, reason=reason, written=written, confirm=confirm)
+
+
+def _nothing(look: Look) -> Guess | None:
+    return None if look.texts else look.guess("drop", "holds nothing but nulls")
+
+
+def _row_number(look: Look) -> Guess | None:
+    """Numbers from the first row to the last, each once; or what nobody gave a name."""
+    numbers = set(look.numbers)
+    each = len(numbers) == len(look.texts) == look.rows
+    if each and re.search(_INDEX, look.column):
+        return replace(look, hipaa=None).guess("drop", "row numbers")
+    ends = max(numbers, default=Decimal(0)) - min(numbers, default=Decimal(0))
+    counted = each and look.rows == ends + 1
+    if look.column == UNNAMED or (look.rows >= 20 and counted):
+        made = replace(look, hipaa=None).guess("drop", "row numbers")
+        return replace(made, identifies="id" if counted else None)
+    return None
+
+
+def _person_id(look: Look) -> Guess | None:
+    """An id, by its name and what it looks like; how often it repeats is counted later."""
+    kind = kind_of(look.simple, look.raw, look.rows)
+    if kind is None:
+        return None
+    alike = identifiers.looks_like(look.raw, look.rows)
+    own = None if look.hipaa in identifiers.GENERAL else look.hipaa
+    look = replace(look, hipaa=alike or own or "any other unique number")
+    each = len(look.texts) == look.rows
+    reason = "an id, of one row each" if each else "an id that several rows share"
+    return replace(look.guess("identifier", reason), identifies=kind)
+
+
+def _identifier(look: Look) -> Guess | None:
+    alike = identifiers.looks_like(look.raw, look.rows)
+    if alike is not None:
+        return replace(look, hipaa=alike).guess("identifier", f"looks like {alike}")
+    named = look.hipaa is not None and look.hipaa not in (
+        *identifiers.GENERAL, "any other unique number",
+    )  # fmt: skip
+    street = re.search(r"address|street", look.simple)
+    if (named or street) and len(look.texts) > 2:
+        return look.guess("identifier", f"called like {look.hipaa}")
+    unique = look.rows >= 20 and len(look.texts) > 0.9 * look.rows
+    decimals = any("." in text for text in look.texts[:200] if number(text) is not None)
+    if not unique or decimals or look.days or _by_knowledge(look):
+        return None
+    if _is_measured(look):
+        return None
+    own = replace(look, hipaa=look.hipaa or "any other unique number")
+    return own.guess("identifier", "almost every row has its own")
+
+
+def _is_measured(look: Look) -> bool:
+    """Whether values that hardly repeat are amounts: numbers of several lengths, with gaps."""
+    numbers = look.numbers
+    if not numbers or look.hipaa is not None:
+        return False
+    gaps = max(numbers) - min(numbers) > 3 * len(numbers)
+    return gaps and len({len(text) for text in look.texts}) > 1
+
+
+def _postcode(look: Look) -> Guess | None:
+    country = postcodes.looks_like(look.texts)
+    if country is not None:
+        ladder = Ladder(
+            f"{{postcodes: {{country: {country}}}}}", f"postcodes ({country})", read=False
+        )
+        return look.by(ladder, "geographic subdivisions")
+    if not re.search(r"zip|post_?code|postal|plz", look.simple):
+        return None
+    lengths = {len(text) for text in look.texts}
+    length = max(lengths)
+    if length > 12 or (len(lengths) > 1 and not look.typed):  # only numbers get zeros back
+        return None
+    fields = ""
+    if not all(text.isdigit() for text in look.texts):
+        letters = "".join(sorted({*"0123456789", *"".join(look.texts)}))
+        fields = f", alphabet: {quoted(letters)}"
+    length = max(length, 5) if "zip" in look.simple and look.typed else length
+    read = bool(fields) or (length != 5 and len(lengths) > 1)
+    ladder = Ladder(f"{{mask: {{length: {length}{fields}}}}}", "a postal code", read)
+    return look.by(ladder, "geographic subdivisions")
+
+
+def _by_knowledge(look: Look) -> Ladder | None:
+    """Codes that are public lists."""
+    codes = countries.looks_like(look.texts)
+    if codes is not None:
+        return Ladder(f"{{countries: {{codes: {codes}}}}}", f"countries ({codes})", read=False)
+    version = icd.looks_like(look.texts)
+    if version is not None:
+        return Ladder(f"{{icd: {{version: {version}}}}}", f"diagnoses (ICD-{version})", read=False)
+    return None
+
+
+def _public(look: Look) -> Guess | None:
+    ladder = _by_knowledge(look)
+    return None if ladder is None else look.by(ladder)
+
+
+def _date(look: Look) -> Guess | None:
+    return look.by(ladders.days(look.days), "dates") if look.days else None
+
+
+def _age(look: Look) -> Guess | None:
+    numbers = look.numbers
+    if not numbers or not re.search(_AGE, look.simple) or len(numbers) < 3:
+        return None
+    odd = [x for x in numbers if not 0 <= x <= _OLDEST]
+    if not odd:
+        return look.by(ladders.ages())
+    few = len(odd) <= max(1, len(numbers) // 50) and len(numbers) >= 20
+    if not few:
+        return None
+    ladder = ladders.ages()
+    listed = ", ".join(canonical(x) or "" for x in sorted(odd))
+    return look.by(replace(ladder, reason=f"{ladder.reason}; no age: {listed}"))
+
+
+def _year(look: Look) -> Guess | None:
+    numbers = look.numbers
+    if not numbers or any(x != x.to_integral_value() for x in numbers):
+        return None
+    if not 1800 <= min(numbers) <= max(numbers) <= 2100:
+        return None
+    named = re.search(_YEAR, look.simple) is not None
+    close = min(numbers) >= 1900 and max(numbers) <= 2035 and len(numbers) >= 5
+    return look.by(ladders.years(numbers), "dates") if named or close else None
+
+
+def _coordinate(look: Look) -> Guess | None:
+    numbers = look.numbers
+    named = re.search(r"(^|_)(lat|latitude|lon|lng|long|longitude)(_|$)", look.simple)
+    fits = numbers and max(map(abs, numbers)) <= 180 and any("." in text for text in look.texts)
+    if fits and (named or identifiers.is_coordinate(look.texts)):
+        return look.by(ladders.degrees(numbers), "geographic subdivisions")
+    return None
+
+
+def _declared_order(look: Look) -> Guess | None:
+    """Values whose order the table declares; names of places and the like have none."""
+    values = look.order
+    if not 3 <= len(set(values)) == len(values) <= _MANY_TEXTS or not set(look.texts) <= {*values}:
+        return None
+    return None if re.search(_NOMINAL, look.simple) else look.by(ladders.listed_order(values))
+
+
+def _few(look: Look) -> Guess | None:
+    numbers, count = look.numbers, len(look.texts)
+    often = count <= _MANY_TEXTS and count * _OFTEN <= look.rows and not numbers
+    if count > (_FEW_NUMBERS if numbers else _FEW_TEXTS) and not often:
+        return None
+    ordered = ladders.order(look.texts) or _scale(look.texts)
+    if ordered is not None:
+        return look.by(ordered)
+    known = {text.lower() for text in look.texts} in _KNOWN
+    listed = ", ".join(quoted(text) for text in sorted(look.texts, key=reading_order))
+    reason = f"{count} different values" if count > 1 else "one value"
+    ladder = Ladder(f"{{flat: {{values: [{listed}]}}}}", reason, not known)
+    return look.by(ladder)
+
+
+def _scale(texts: Sequence[str]) -> Ladder | None:
+    """Words that have an order."""
+    simple = {re.sub(r"\W+", "_", text.lower()): text for text in texts}
+    for scale in _SCALES:
+        words = scale.split()
+        if len(simple) == len(texts) >= 3 and set(simple) <= set(words):
+            values = ", ".join(quoted(simple[word]) for word in words if word in simple)
+            return Ladder(f"{{order: {{values: [{values}]}}}}", f"{len(texts)} values in order")
+    return None
+
+
+def _number(look: Look) -> Guess | None:
+    numbers = look.numbers
+    if not numbers:
+        return None
+    return look.by(
+        ladders.amounts(numbers) if ladders.is_skewed(numbers) else ladders.numbers(numbers)
+    )
+
+
+def _many(look: Look) -> Guess:
+    return look.guess("drop", "too many different texts to generalise")
+
+
+_RULES: tuple[Callable[[Look], Guess | None], ...] = (
+    _nothing, _row_number, _person_id, _identifier, _postcode, _public, _date, _coordinate, _age,
+    _year, _declared_order, _few, _number, _many,
+)  # fmt: skip

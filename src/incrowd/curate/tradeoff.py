@@ -1,0 +1,95 @@
+"""Choosing k and epsilon before publishing: what each pair would cost and risk.
+
+Nothing is drawn: errors are expected values, and with one noisy column so is the linking risk.
+All of it is read from the table, for the curator alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from incrowd.engine.table import Table
+from incrowd.errors import IncrowdError
+from incrowd.methods.k_anonymity.classes import classes
+from incrowd.methods.k_epsilon.loss import chances, expected_error, linked
+from incrowd.methods.k_epsilon.method import KEpsilon
+from incrowd.methods.k_epsilon.rows import NoisyRows, noisy_rows
+from incrowd.methods.people import draw_rows
+from incrowd.privacy.randomness import Randomness
+from incrowd.spec.file import SpecFile
+
+KS = (2, 5, 10, 20, 50, 100)
+EPSILONS = (0.05, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+_RUNS = 3
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What one k and epsilon would give: relative error, linking risk, rows suppressed."""
+
+    k: int
+    epsilon: float
+    error: float
+    linking: float
+    suppressed: int
+
+
+@dataclass(frozen=True)
+class Choices:
+    """A grid of choices; ``simulated`` where the linking risk had to be tried out."""
+
+    choices: tuple[Choice, ...]
+    rows: int
+    simulated: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """The choices as plain values, for JSON."""
+        return asdict(self)
+
+
+def choices(
+    file: SpecFile,
+    table: Table,
+    *,
+    bits: Randomness,
+    ks: tuple[int, ...] = KS,
+    epsilons: tuple[float, ...] = EPSILONS,
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+) -> Choices:
+    """Error and risk for each k and epsilon, with everything else as the spec says."""
+    release = file.spec.release
+    if release is None or release.method != "k-epsilon":
+        raise IncrowdError(
+            "A plan from a spec is for the method 'k-epsilon'. For a safe release give numbers: "
+            "incrowd plan --epsilon 1 --delta 1e-6"
+        )
+    method = KEpsilon(file)
+    release = method.release
+    rows = method.tuples(draw_rows(table, file.spec, bits))
+    total = rows.frequencies.total
+    fitting = [k for k in ks if k <= total]
+    found = []
+    for at, k in enumerate(fitting):
+        progress(at, len(fitting))
+        groups = classes(rows, method.every, release.model_copy(update={"k": k}), bits=bits)
+        for epsilon in epsilons:
+            update = {"k": k, "epsilon": epsilon}
+            data = noisy_rows(rows, groups, method.noisy, release.model_copy(update=update))
+            errors = [expected_error(column, data.members) for column in data.columns]
+            suppressed = total - len(data.members)
+            risk = _risk(data, bits)
+            found.append(Choice(k, epsilon, float(np.mean(errors)), risk, suppressed))
+    return Choices(tuple(found), total, simulated=len(method.noisy) > 1)
+
+
+def _risk(data: NoisyRows, bits: Randomness) -> float:
+    """The expected linking risk, in closed form where one column is noisy."""
+    if len(data.columns) > 1:
+        return linked(data, bits, _RUNS)[0].mean
+    (column,) = data.columns
+    found = chances(column, data.members)[~column.null]
+    return float(found.mean()) if len(found) else 0.0

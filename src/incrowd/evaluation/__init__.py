@@ -1,0 +1,1 @@
+"""Judge a release: measures of it, attacks, audits, the report."""

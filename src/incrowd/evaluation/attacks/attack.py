@@ -1,0 +1,226 @@
+"""Attack: open a table, a release of it and a control group, and try to break the release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from incrowd.codes.counted import COUNT
+from incrowd.engine.count import count, read_shown
+from incrowd.engine.source import open_for
+from incrowd.engine.table import Engine, Table, TableError
+from incrowd.errors import IncrowdError, check_choice, check_whole
+from incrowd.evaluation.attacks.inference import secret_of, victims_of
+from incrowd.evaluation.attacks.intersection import View, by_releases
+from incrowd.evaluation.attacks.laws import law_told
+from incrowd.evaluation.attacks.scene import VALUES, Scene, scene_of
+from incrowd.evaluation.attacks.shadows import shadow_attack
+from incrowd.evaluation.attacks.trial import ATTACKS, TRIES, tried
+from incrowd.evaluation.attacks.view import people
+from incrowd.evaluation.measures import Known, opened, quasi_columns
+from incrowd.evaluation.noise import relinked, simulated
+from incrowd.measure.estimate import CONFIDENCE, Attacked, Estimate, Rate
+from incrowd.measure.evaluation import leveled
+from incrowd.measure.labels import bins_of
+from incrowd.measure.noise import NOT_MEASURED
+from incrowd.methods.people import draw_rows
+from incrowd.privacy.events import from_dict
+from incrowd.privacy.randomness import SystemRandomness
+from incrowd.spec.build import Declared
+from incrowd.spec.file import SpecFile, SpecSource, taken
+from incrowd.spec.model import KEPT, PersonId, Spec
+
+
+def attack(
+    original: Any,
+    released: Any,
+    spec: SpecSource,
+    *,
+    control: Any = None,
+    secrets: Sequence[str] | None = None,
+    knows: int | None = None,
+    errors: float = 0.0,
+    only: Sequence[str] = ATTACKS,
+    tries: int = TRIES,
+    confidence: float = CONFIDENCE,
+    classifier: bool = False,
+    shadows: bool = False,
+    also: Sequence[Any] = (),
+    identity: str | None = None,
+    seed: int | None = None,
+    engine: Engine | None = None,
+) -> Attacked:
+    """Try to break a release, for the curator alone.
+
+    Tables are whatever :func:`incrowd.publish` takes; ``released`` may also be a release, or a file
+    that another tool made. The spec explains the labels: quasi columns are what an attacker knows,
+    ``secrets`` what he wants (by default the sensitive columns of at most 256 values). ``control``
+    are people like those in the table who are not in it, as rows of the same columns. ``knows`` is
+    how many of the quasi columns an attacker knows: those that help most are found. ``errors`` is
+    the chance that a value he knows is wrong. At most ``tries`` people are attacked, drawn at
+    random, by a ``seed`` if there is one. A ``classifier`` (scikit-learn) needs a control group.
+    ``shadows`` are releases by the spec, made with and without single people to learn how they
+    differ; they take minutes. ``also`` are other releases of the same table, which are intersected
+    with this one.
+
+    For a spec of the method 'k-epsilon', rows are also linked by the nearest values of the noisy
+    columns: those of the release if ``identity`` names a column of both tables, else with fresh
+    noise, and called so.
+    """
+    file = taken(spec)
+    release = file.spec.release
+    noisy = release is not None and release.method == "k-epsilon"
+    if identity is not None and not noisy:
+        raise IncrowdError("An identity column is for specs of the method 'k-epsilon'.")
+    start = None if seed is None else int(check_whole("seed", seed, 0))
+    after, told = opened(released, engine)
+    before = open_for(file, original, engine=engine)
+    scene = _scene(
+        file,
+        before,
+        after,
+        told,
+        control=None if control is None else open_for(file, control, engine=engine),
+        secrets=secrets,
+    )
+    found = tried(
+        scene, knows=knows, errors=errors, only=only, tries=tries, confidence=confidence,
+        classifier=classifier, rng=np.random.default_rng(start),
+    )  # fmt: skip
+    estimates = list(found.estimates)
+    if "linkage" in only and noisy:
+        used = draw_rows(before, file.spec, SystemRandomness(), told.rows_key)
+        estimates.insert(0, _by_noise(file, used, after, identity, found))
+    if also:
+        others = [_other(file, before, scene, one) for one in also]
+        estimates += intersected([scene, *others], tries, confidence, np.random.default_rng(start))
+    if shadows:
+        estimates += shadow_attack(before, file, rng=np.random.default_rng(start))
+    return replace(found, estimates=tuple(estimates))
+
+
+def _by_noise(
+    file: SpecFile, original: Table, released: Table, identity: str | None, found: Attacked
+) -> Estimate:
+    """Rows of a class linked by the nearest values of its noisy columns.
+
+    Who does not look at them guesses among the rows of the class.
+    """
+    name, rows = "by the nearest noisy values", released.rows()
+    if identity is not None:
+        linked = relinked(file, original, released, identity).linking_shared
+        assert linked is not None
+        whose = next(one for one in found.estimates if one.attack == "linkage")
+        guess, how = float(whose.details["expected"]), "measured on this release"
+    else:
+        fresh = simulated(file, original, bits=SystemRandomness())
+        linked, guess, how = fresh.linking_shared, fresh.guessing, NOT_MEASURED
+        name += ", simulated"
+    return Estimate(
+        attack="linkage",
+        name=name,
+        knows="the class of each person and the true values of the noisy columns",
+        success=Rate(round(linked.mean * rows), rows, linked.mean, linked.low, linked.high),
+        guess=Rate.known(guess),
+        says=f"The nearest row of the class is the person's ({how}).",
+    )
+
+
+def _scene(
+    file: SpecFile,
+    original: Table,
+    released: Table,
+    told: Known,
+    *,
+    control: Table | None,
+    secrets: Sequence[str] | None,
+) -> Scene:
+    """Both tables counted by the columns that the release shows."""
+    spec = file.spec
+    wanted = _secrets(spec, original, released, secrets)
+    columns = {
+        name: column
+        for name, column in quasi_columns(spec).items()
+        if name not in wanted and name in released.columns
+    }
+    if not columns:
+        raise TableError("The released table has no quasi column that an attacker could know.")
+    for name in wanted:
+        own = spec.columns[name]
+        columns[name] = own if own.hierarchy is not None else KEPT
+    for table, which in ((original, "original"), (control, "control")):
+        missing = [name for name in columns if table is not None and name not in table.columns]
+        if missing:
+            raise TableError(f"The {which} table has no column '{missing[0]}'.")
+    original = draw_rows(original, spec, SystemRandomness(), told.rows_key)
+    counted = count(original, Declared(columns, file.folder))
+    weighted = COUNT in released.columns and COUNT not in spec.columns
+    shown = read_shown(released, tuple(columns), weighted=weighted)
+    shown, _ = leveled(counted, replace(shown, noise=told.noise), told.levels)
+    others = None
+    if control is not None:
+        coders = dict(zip(counted.names, (h.encode for h in counted.hierarchies), strict=True))
+        others = control.count(counted.names, coders)
+    drawn = float(told.parameters.get("beta", 1.0))
+    # Of people with several rows another row than ours may have been drawn.
+    known = bool(told.events) and not isinstance(spec.unit, PersonId)
+    return scene_of(
+        counted, shown, secrets=wanted, control=others, drawn=drawn,
+        law=law_told(told.parameters) if known else None,
+        rows_known=not isinstance(spec.unit, PersonId),
+        promise=told.promise, events=tuple(from_dict(event) for event in told.events),
+    )  # fmt: skip
+
+
+def _other(file: SpecFile, original: Table, first: Scene, released: Any) -> Scene:
+    """Another release of the table, with the secrets of the first as far as it has them."""
+    after, told = opened(released)
+    known = [first.release.names[at] for at in first.secrets]
+    secrets = [name for name in known if name in after.columns]
+    return _scene(file, original, after, told, control=None, secrets=secrets)
+
+
+def intersected(
+    scenes: Sequence[Scene], tries: int, confidence: float, rng: np.random.Generator
+) -> list[Estimate]:
+    """Every secret that all releases show; people and control group are those of the first."""
+    first = scenes[0]
+    targets = people(first.everybody, tries, rng)
+    outside = None if first.control is None else people(first.control, tries, rng)
+    places = {name: at for at, name in enumerate(first.release.names)}
+    found = []
+    for secret in (first.release.names[at] for at in first.secrets):
+        if any(secret not in scene.release.names for scene in scenes):
+            continue
+        views = []
+        for scene in scenes:
+            at = scene.release.names.index(secret)
+            seen, own = secret_of(scene.release, scene.quasi, at)
+            columns = [places[name] for name in seen.names]
+            bins = bins_of(first.axes[places[secret]])
+            members = victims_of(targets, columns, places[secret], bins)
+            others = None
+            if outside is not None:
+                others = victims_of(outside, columns, places[secret], bins)
+            views.append(View(seen, own, members, others))
+        found.append(by_releases(views, confidence=confidence))
+    return found
+
+
+def _secrets(
+    spec: Spec, original: Table, released: Table, asked: Sequence[str] | None
+) -> tuple[str, ...]:
+    """The columns named; else the sensitive ones that have not too many values to be said."""
+    if asked is None:
+        return tuple(
+            name
+            for name in spec.with_role("sensitive")
+            if name in released.columns
+            and name in original.columns
+            and len(original.values(name)) <= VALUES
+        )
+    shown = [name for name in spec.with_role("quasi", "sensitive") if name in released.columns]
+    return tuple(check_choice("secret", name, shown) for name in asked)

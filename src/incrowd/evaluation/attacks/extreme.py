@@ -1,0 +1,120 @@
+"""The end of an interval is the value of a person, where intervals are drawn around people.
+
+Paper A, section 3.2, tells of the person worth 35 million; :mod:`incrowd.papers.extreme` has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from incrowd.arrays import Bools, Places
+from incrowd.codes.frequency import Frequencies
+from incrowd.evaluation.attacks.view import Seen, fewer
+from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
+
+
+def at_ends(
+    seen: Seen,
+    everybody: Frequencies,
+    *,
+    ordered: Sequence[int],
+    control: Frequencies | None = None,
+    tries: int,
+    rng: np.random.Generator,
+    confidence: float = CONFIDENCE,
+) -> Estimate | None:
+    """Says of classes that somebody in them has exactly the value at which their interval ends.
+
+    A try is a random class and one end of its interval in one of the columns ``ordered``. He is
+    right if a row of the table that fits the class has this value. Where intervals are drawn around
+    the people of a class he always is; where they are public, as often as he would be with other
+    people: the control group, thinned as the table is so that both have as many rows. Guessing says
+    any value of the interval. None if no column shows an interval.
+    """
+    pairs = np.array(
+        [
+            (place, at, end)
+            for at in ordered
+            for place in np.flatnonzero(_wide(seen, at)).tolist()
+            for end in (0, 1)
+        ],
+        dtype=np.int64,
+    ).reshape(-1, 3)
+    if not len(pairs):
+        return None
+    some = pairs[rng.choice(len(pairs), min(tries, len(pairs)), replace=False)]
+    sizes = [everybody.total] if control is None else [everybody.total, control.total]
+    tables = [fewer(table, min(sizes), rng) for table in (everybody, control) if table]
+    ends = np.array([_reach(seen, int(place), int(at))[int(end)] for place, at, end in some])
+    inside = [
+        rng.integers(low, high + 1)
+        for low, high in (_reach(seen, int(p), int(a)) for p, a, _ in some)
+    ]
+    homes = [seen.class_of(table.codes) for table in tables]
+    hits = [
+        sum(_held(seen, table, home, some, ends)) for table, home in zip(tables, homes, strict=True)
+    ]
+    guessed = sum(_held(seen, tables[0], homes[0], some, np.array(inside)))
+    return Estimate(
+        attack="extreme",
+        name="ends of intervals",
+        knows="nothing of anybody",
+        success=Rate.of(hits[0], len(some), confidence),
+        guess=Rate.of(guessed, len(some), confidence),
+        control=None if control is None else Rate.of(hits[1], len(some), confidence),
+        says="Somebody of the class has exactly the value at which its interval ends.",
+    )
+
+
+def _wide(seen: Seen, at: int) -> Bools:
+    """Which classes show more than one value of a column, and not all of them."""
+    cover, labels = seen.covers[at], seen.codes[:, at]
+    found: Bools = (cover.low < cover.high) & (cover.loss < 1)
+    return found[labels]
+
+
+def _reach(seen: Seen, place: int, at: int) -> tuple[int, int]:
+    label = seen.codes[place, at]
+    return int(seen.covers[at].low[label]), int(seen.covers[at].high[label])
+
+
+def _held(
+    seen: Seen, table: Frequencies, homes: Places | None, some: Places, values: Places
+) -> list[bool]:
+    """Whether a row of the table fits each class and has the value said in the column.
+
+    ``homes`` are the classes of its rows, where each fits one class at most.
+    """
+    if homes is not None:
+        return _at_home(homes, table, some, values)
+    order = {at: np.argsort(table.codes[:, at], kind="stable") for at in set(some[:, 1].tolist())}
+    found = []
+    for (place, at, _), value in zip(some.tolist(), values.tolist(), strict=True):
+        column = table.codes[:, at]
+        first, last = np.searchsorted(column, [value, value + 1], sorter=order[at])
+        rows = table.codes[order[at][first:last]]
+        for other, cover in enumerate(seen.covers):
+            if not len(rows):
+                break
+            label = seen.codes[place, other]
+            if label in cover.sets:
+                rows = rows[np.isin(rows[:, other], cover.sets[int(label)])]
+            else:
+                low, high = int(cover.low[label]), int(cover.high[label])
+                rows = rows[(low <= rows[:, other]) & (rows[:, other] <= high)]
+        found.append(len(rows) > 0)
+    return found
+
+
+def _at_home(homes: Places, table: Frequencies, some: Places, values: Places) -> list[bool]:
+    """The same where every row fits one class at most: that of its ``homes``."""
+    found = np.zeros(len(some), dtype=bool)
+    for at in np.unique(some[:, 1]).tolist():
+        asked = some[:, 1] == at
+        column = table.codes[:, at].astype(np.int64)
+        most = int(max(column.max(initial=0), values.max(initial=0))) + 1
+        known = (homes * most + column)[homes >= 0]
+        found[asked] = np.isin(some[asked, 0] * most + values[asked], known)
+    return found.tolist()

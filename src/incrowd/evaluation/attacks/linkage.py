@@ -1,0 +1,156 @@
+"""Linkage: the released row that is made of a person is looked for.
+
+The attacker knows some columns of a person, looks for the released rows that fit best, and names
+one of them at random. Rows alike cannot be told apart, so with s rows that fit he is right with
+probability 1/s if the person's row is among them. People not in the table have no row that could
+be found, so there is no control; how often the attacker would name a row of them as surely, and be
+wrong, is said beside it.
+
+Of a differentially private release that is the control. Without a person's row nearly the same
+comes out, and a row that fits would be named as surely: that one is named is then not told by the
+person's row, and a success is one by the count of heads alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from incrowd.arrays import Codes, Floats
+from incrowd.codes.frequency import Frequencies
+from incrowd.evaluation.attacks.view import People, Seen
+from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
+
+_SUBSETS = 300  # up to so many choices of columns are all tried
+_COMPARISONS = 2_000_000_000  # of people with classes, while choices of columns are tried
+_FEWEST, _MOST = 50, 500  # people that choices of columns are tried on
+
+
+def linkage(
+    seen: Seen,
+    people: People,
+    *,
+    known: Sequence[int],
+    everybody: Frequencies | None = None,
+    control: People | None = None,
+    errors: float = 0.0,
+    private: bool = False,
+    rng: np.random.Generator,
+    confidence: float = CONFIDENCE,
+) -> Estimate:
+    """Name the row of each person, knowing the columns ``known``, each value wrong by ``errors``.
+
+    Claim: the chance of a person is ``d * |own and near| / |own| / |near|``, in rows, where ``own``
+    are the rows that fit the person in truth in all columns and ``near`` those that fit the
+    attacker's knowledge best. For the person's row, if it is there, is any of the own ones; it has
+    to be among the near ones; and of those one is picked. Without errors own lies within near. Of n
+    people of ``everybody`` who share a class of which s rows are shown, the person's row is there
+    with probability d = min(1, s / n), since rows alike are drawn alike; where labels overlap, or
+    nothing is known of everybody, d is the chance to be drawn at all. A ``private`` release is one
+    that is differentially private.
+    """
+    there = _there(seen, everybody)
+    chances = _chances(seen, people, known, errors, there, rng)
+    details = {"expected": float(chances.mean()) if len(chances) else 0.0}
+    words, outside = "The row that is named is the person's.", None
+    if control is not None:
+        told = control.mistaken(errors, rng) if errors else control
+        sure = _convinced(seen.part(known)[0], told.points[:, list(known)])
+        details["named_outside"] = float(sure.mean()) if len(sure) else 0.0
+        words += (
+            " Of people who are not in the table, one is named as surely, and wrongly, with "
+            f"probability {details['named_outside']:.2g}."
+        )
+        outside = Rate.drawn(sure, rng, confidence) if private else None
+    listed = ", ".join(seen.names[at] for at in known)
+    knowledge = f"{listed} of each person"
+    if errors:
+        knowledge += f", each value wrong with probability {errors:g}"
+    return Estimate(
+        attack="linkage",
+        name="all that identifies" if len(known) == len(seen.names) else f"{len(known)} columns",
+        knows=knowledge,
+        success=Rate.drawn(chances, rng, confidence),
+        guess=Rate.known(1 / max(seen.rows, 1)),
+        control=outside,
+        says=words,
+        details={**details},
+    )
+
+
+def _there(seen: Seen, everybody: Frequencies | None) -> Floats:
+    """For each class, the chance that the row of a person of it is in the release."""
+    homes = None if everybody is None else seen.class_of(everybody.codes)
+    if everybody is None or homes is None:
+        return np.full(len(seen), seen.drawn)
+    inside = homes >= 0
+    held = np.bincount(homes[inside], everybody.counts[inside], len(seen))
+    return np.minimum(1.0, seen.counts / np.maximum(held, 1))
+
+
+def worst(seen: Seen, people: People, number: int, *, rng: np.random.Generator) -> tuple[int, ...]:
+    """The columns, so many of them, by which most people are found.
+
+    All choices are tried where they are few; else columns are added one by one, each time the one
+    that helps the attacker most. They are tried on some of the people: try the outcome on others.
+    """
+    width = len(seen.names)
+    listed = comb(width, number) <= _SUBSETS
+    tried = comb(width, number) if listed else number * width
+    fewer = _COMPARISONS // max(tried * len(seen) * number, 1)
+    some = people.some(min(max(fewer, _FEWEST), _MOST), rng)
+
+    shown = _convinced(seen, some.points) > 0
+
+    def found(columns: tuple[int, ...]) -> float:
+        part, _ = seen.part(columns)
+        return float((_convinced(part, some.points[:, list(columns)]) * shown).mean())
+
+    if listed:
+        return max(combinations(range(width), number), key=found)
+    chosen: tuple[int, ...] = ()
+    for _ in range(number):
+        others = [at for at in range(width) if at not in chosen]
+        chosen = max(((*chosen, at) for at in others), key=found)
+    return tuple(sorted(chosen))
+
+
+def _chances(
+    seen: Seen,
+    people: People,
+    known: Sequence[int],
+    errors: float,
+    there: Floats,
+    rng: np.random.Generator,
+) -> Floats:
+    """The chance that each person's row is named."""
+    part, becomes = seen.part(known)
+    told = (people.mistaken(errors, rng) if errors else people).points[:, list(known)]
+    near, members = np.zeros(len(people)), [np.zeros(0, dtype=np.int64)]
+    for one in part.near(told):
+        near[one.part] = one.sums(part.counts)
+        members.append((one.person + one.part.start) * len(part) + one.place)
+    named = np.concatenate(members)
+    found = np.zeros(len(people))
+    for one in seen.near(people.points):
+        fitting = one.most[one.person] == len(seen.names)
+        both = (one.person + one.part.start) * len(part) + becomes[one.place]
+        rows = seen.counts[one.place] * fitting
+        own = np.bincount(one.person, rows, len(one.most))
+        inside = rows * np.isin(both, named) * there[one.place]
+        shared = np.bincount(one.person, inside, len(one.most))
+        found[one.part] = shared / np.maximum(own, 1)
+    return found / np.maximum(near, 1)
+
+
+def _convinced(seen: Seen, points: Codes) -> Floats:
+    """How sure the attacker is of the row that he names: one over the rows that fit wholly."""
+    sure = np.zeros(len(points))
+    for one in seen.near(points):
+        rows = one.sums(seen.counts)
+        whole = (one.most == len(seen.names)) & (rows > 0)
+        sure[one.part] = np.where(whole, 1 / np.maximum(rows, 1), 0.0)
+    return sure

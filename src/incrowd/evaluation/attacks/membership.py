@@ -1,0 +1,396 @@
+"""Membership: whether a person was in the table.
+
+The attacker is asked of as many people who are in the table as of people who are not, and says
+"in" or "out". Who has not seen the release is right half of the time.
+
+**Claim.** Let somebody be in the table with an even chance, everybody else be known, and the
+release be (epsilon, delta)-differentially private. No attacker is right more often than
+
+    (e^epsilon + delta) / (1 + e^epsilon),
+
+nor than (1 + d) / 2, where d is the delta that holds at epsilon = 0. Where the attacker is asked
+of random people of the table, and of random people alike who are not in it, but does not know the
+others, it is at most 1/2 + d.
+
+Proof. Let a be the chance of "in" if the person is in, and b that of "out" if not. By the
+guarantee, a <= e^epsilon (1 - b) + delta, and b <= e^epsilon (1 - a) + delta. The sum of both is
+(a + b) (1 + e^epsilon) <= 2 e^epsilon + 2 delta, and the attacker is right with (a + b) / 2. At
+epsilon = 0, a + b <= 1 + d. In the last case the table and the person asked of are alike in law
+whether the person is somebody else, or was in the table and another took the place: a row less
+and a row more, each of which changes the chance of any answer by d at most.
+
+- :func:`by_law` is the best test there is, where the law of what is shown of a cell is known.
+- :func:`by_fit` takes any file: somebody whom no row fits is not in it.
+- :func:`by_shadows` makes many releases with and without the person, and learns the difference.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+
+from incrowd.arrays import Bools, Codes, Counts, Floats, Places
+from incrowd.codes.frequency import Frequencies, keys
+from incrowd.errors import ParameterError, check_at_least_zero, check_whole
+from incrowd.evaluation.attacks.laws import ShownLaw
+from incrowd.evaluation.attacks.view import People, Seen
+from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
+from incrowd.privacy.accountant import Accountant
+from incrowd.privacy.events import Composition, Event, Sampled
+
+ATTACK = "membership"
+_UP = 1 + 1e-14  # more than a few sums and quotients are off by
+
+
+def most(epsilon: float, delta: float) -> float:
+    """The most that (epsilon, delta) allows against who knows everybody else.
+
+    >>> round(most(1.0, 1e-6), 4)
+    0.7311
+    """
+    check_at_least_zero("epsilon", epsilon)
+    check_at_least_zero("delta", delta)
+    odds = math.exp(-epsilon)
+    return min((1 + delta * odds) / (1 + odds) * _UP, 1.0)
+
+
+def most_of(events: Iterable[Event], *, replaced: bool = False) -> float | None:
+    """The most that events allow, by their delta at epsilon 0; None where there are none.
+
+    It is about being in the table. That the table is itself a sample hides who is in the
+    population, and is left out. ``replaced`` is for who does not know the others; see the claim.
+    """
+    listed = tuple(part for event in events for part in inside(event))
+    if not listed:
+        return None
+    distance = _distance(listed)
+    return min((0.5 + (distance if replaced else distance / 2)) * _UP, 1.0)
+
+
+@lru_cache(maxsize=16)
+def _distance(events: tuple[Event, ...]) -> float:
+    return Accountant(events).delta(epsilon=0.0)
+
+
+def inside(event: Event) -> list[Event]:
+    """The events of a release that are about being in its table, not in a population."""
+    match event:
+        case Sampled(part, _):
+            return inside(part)
+        case Composition(events):
+            return [one for part in events for one in inside(part)]
+    return [event]
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """People by their cells: the number of each one's cell, its rows, and how many are shown.
+
+    ``rows`` are those of the table; ``shown`` is 0 where the release shows nothing of the cell.
+    Members and people outside must be numbered alike: made by one call of :meth:`of`, and parted
+    by :meth:`chosen`.
+    """
+
+    cells: Places
+    rows: Counts
+    shown: Counts
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    @classmethod
+    def of(cls, table: Frequencies, shown: Frequencies, people: Codes) -> Targets:
+        """People, the table and the release, all by codes of the levels that are shown."""
+        every = keys(np.concatenate([people, table.codes, shown.codes]))
+        cells, at = np.unique(every, return_inverse=True)
+        own, rest = at[: len(people)], at[len(people) :]
+        rows, seen = np.zeros((2, len(cells)), dtype=np.int64)
+        np.add.at(rows, rest[: len(table)], table.counts)
+        np.add.at(seen, rest[len(table) :], shown.counts)
+        return cls(own.astype(np.int64), rows[own], seen[own])
+
+    def chosen(self, places: Places) -> Targets:
+        """Some of them."""
+        return Targets(self.cells[places], self.rows[places], self.shown[places])
+
+    def joined(self, others: Targets) -> Targets:
+        """Together with others, whose cells are numbered alike."""
+        return Targets(
+            np.concatenate([self.cells, others.cells]),
+            np.concatenate([self.rows, others.rows]),
+            np.concatenate([self.shown, others.shown]),
+        )
+
+
+def by_law(
+    law: ShownLaw,
+    members: Targets,
+    outside: Targets | None = None,
+    *,
+    rng: np.random.Generator,
+    bound: float | None = None,
+    confidence: float = CONFIDENCE,
+) -> Estimate:
+    """Try the test of :mod:`incrowd.evaluation.attacks.laws` on one release.
+
+    What is expected of it is computed exactly.
+
+    ``members`` are in the table, people ``outside``, if there are any, are not: with somebody of
+    them the cell would have one row more. Half of the tries are of people who are in, half of
+    people who are not. Who is to be what he is, is tried on the release; who is to be the opposite,
+    on what the law shows of his cell then. (If members were always in, and others always out, the
+    number of other people in a cell could tell them apart without any release.)
+
+    Cells are drawn independently, but who shares a cell shares its fate; so one person of each is
+    tried. The tries are independent, each with a chance of its own, for which the interval is on
+    the safe side (Hoeffding 1956). ``expected_of_tries`` is what they come to on average.
+    ``expected`` is (1 + distance) / 2 averaged over all ``members``, which no chance of this
+    release is in, and ``worst`` the largest of them, in a cell of ``worst_rows``.
+    """
+    _refuse_impossible(law, members, least=1)
+    everybody = members
+    if outside is not None:
+        _refuse_impossible(law, outside, least=0)
+        everybody = members.joined(outside)
+    is_in = np.arange(len(everybody)) < len(members)
+    tried = _one_of_each_cell(everybody.cells, rng)
+    tried = tried[: len(tried) // 2 * 2]
+    to_be_in = np.arange(len(tried)) % 2 == 0
+    rows = everybody.rows[tried] + ~is_in[tried]  # if the person is in
+    imagined = law.draw(rows - ~to_be_in, rng)
+    shown = np.where(to_be_in == is_in[tried], everybody.shown[tried], imagined)
+    says_in = _answers(law, rows, shown)
+    details: dict[str, float | str] = {}
+    if len(members):
+        each = (1 + law.distance(members.rows)) / 2
+        worst = int(np.argmax(each))
+        details["expected"] = float(each.mean())
+        details["worst"] = float(each[worst])
+        details["worst_rows"] = float(members.rows[worst])
+    if len(tried):
+        details["expected_of_tries"] = float((1 + law.distance(rows)).mean() / 2)
+    words = ""
+    if len(members):
+        words = (
+            f" By the law that is expected of {details['expected']:.1%} of the people, and of "
+            f"{details['worst']:.1%} of those in the worst cell."
+        )
+    return Estimate(
+        attack=ATTACK,
+        name="best test by the law of the release",
+        knows="everybody else of the person's cell, and how the release was drawn",
+        success=Rate.drawn(np.where(to_be_in, says_in, 1 - says_in), rng, confidence),
+        guess=_guess(len(tried) // 2),
+        says="How many rows of the cell are shown tells whether the person was in the table."
+        + words,
+        bound=bound,
+        details=details,
+    )
+
+
+def _refuse_impossible(law: ShownLaw, people: Targets, *, least: int) -> None:
+    check_whole("rows", people.rows, least)
+    bad = ~law.allows(people.rows, people.shown)
+    if bad.any():
+        first = int(np.flatnonzero(bad)[0])
+        raise ParameterError(
+            "shown",
+            f"be what the law can show of a cell with {people.rows[first]} rows",
+            int(people.shown[first]),
+        )
+
+
+def _answers(law: ShownLaw, rows: Counts, shown: Counts) -> Floats:
+    """How likely the answer is "in". Of a cell that is never shown, a coin decides."""
+    least = law.least(rows)
+    return np.where(law.at_least(rows, least) == 0, 0.5, shown >= least)
+
+
+def _one_of_each_cell(cells: Places, rng: np.random.Generator) -> Places:
+    """Somebody of each cell at random, in random order."""
+    order = rng.permutation(len(cells))
+    _, first = np.unique(cells[order], return_index=True)
+    return rng.permutation(order[first])
+
+
+def _guess(number: int) -> Rate:
+    """Of so many people in and as many out, any fixed answer is right for half: exactly."""
+    return Rate(number, 2 * number, 0.5, 0.5, 0.5)
+
+
+def by_fit(
+    seen: Seen,
+    members: People,
+    outside: People,
+    *,
+    rng: np.random.Generator,
+    bound: float | None = None,
+    confidence: float = CONFIDENCE,
+) -> Estimate:
+    """Says "in" if some row of the release fits the person in every column.
+
+    For a release of any tool. People have the columns of ``seen`` (see :meth:`Seen.part`);
+    ``outside`` are people who are not in the table, best drawn as its rows were; as many of both
+    are asked of. A ``bound`` is that of people who are replaced (:func:`most_of`).
+    """
+    number = min(len(members), len(outside))
+    fitting = [_fits(seen, people.some(number, rng)) for people in (members, outside)]
+    return Estimate(
+        attack=ATTACK,
+        name="a row that fits",
+        knows=f"the person's {', '.join(seen.names)}",
+        success=Rate.of(int(fitting[0].sum() + (~fitting[1]).sum()), 2 * number, confidence),
+        guess=_guess(number),
+        says="Whether some row fits the person tells whether the person was in the table.",
+        bound=bound,
+        details={
+            "fits_members": float(fitting[0].mean()) if number else 0.0,
+            "fits_outside": float(fitting[1].mean()) if number else 0.0,
+        },
+    )
+
+
+def _fits(seen: Seen, people: People) -> Bools:
+    found = np.zeros(len(people), dtype=bool)
+    if len(seen):
+        for near in seen.near(people.points):
+            found[near.part] = near.most == len(seen.names)
+    return found
+
+
+Description: TypeAlias = tuple[int, ...]
+Shadow: TypeAlias = Callable[[bool, np.random.Generator], Description]
+
+
+def by_shadows(
+    targets: Sequence[Shadow],
+    *,
+    tries: int,
+    rng: np.random.Generator,
+    name: str = "shadow releases",
+    fields: Sequence[str] = (),
+    bound: float | None = None,
+) -> Estimate:
+    """Learns from releases that the attacker makes himself, with each target and without.
+
+    A target is a function that makes a release of the table, with the person or without, and
+    describes it by a few whole numbers, as many each time; ``fields`` are what they are called. Of
+    each target ``tries`` releases are made to learn from, half of them with the person, and as many
+    to be tested on.
+
+    The attacker takes the rule that does best where it learns: by the likelihood of whole
+    descriptions, or of one number of them, or by whether a number is large or small. What a rule
+    says of a release that it learns from is counted without that release, else descriptions that
+    occur once would seem to tell everything. The tries are independent, so the interval holds.
+    ``worst`` is the target most often told, ``worst_low`` the low end of its interval, wide enough
+    for all targets together; ``worst_by`` what told it.
+    """
+    half = max(int(check_whole("tries", tries, 2)) // 2, 1)
+    hits: list[int] = []
+    rules: list[_Rule] = []
+    for shadow in targets:
+        learnt = _learnt(*(_described(shadow, present, half, rng) for present in (True, False)))
+        chances = np.concatenate(
+            [
+                learnt.says(_described(shadow, True, half, rng)),
+                1 - learnt.says(_described(shadow, False, half, rng)),
+            ]
+        )
+        hits.append(Rate.drawn(chances, rng).hits)
+        rules.append(learnt)
+    details: dict[str, float | str] = {"targets": float(len(targets))}
+    if hits:
+        worst = int(np.argmax(hits))
+        rate = Rate.of(hits[worst], 2 * half, 1 - (1 - CONFIDENCE) / len(hits))
+        details |= {"worst": rate.value, "worst_low": rate.low, "worst_high": rate.high}
+        details |= {"worst_target": float(worst), "worst_by": rules[worst].words(fields)}
+    return Estimate(
+        attack=ATTACK,
+        name=name,
+        knows="everybody else of the table, and how releases are made",
+        success=Rate.of(sum(hits), 2 * half * len(targets)),
+        guess=_guess(half * len(targets)),
+        says="What releases with and without the person look like tells who was in the table.",
+        bound=bound,
+        details=details,
+    )
+
+
+def _described(
+    shadow: Shadow, present: bool, number: int, rng: np.random.Generator
+) -> list[Description]:
+    return [shadow(present, rng) for _ in range(number)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Rule:
+    """What an attacker goes by: some numbers of a description, and what each value of them says.
+
+    By ``table`` it is how often a value was met with the person less how often without; by ``cut``
+    whether the number is above it, or, if ``below``, is not.
+    """
+
+    columns: tuple[int, ...]
+    table: Counter[Description] | None = None
+    cut: int = 0
+    below: bool = False
+
+    def says(self, descriptions: Sequence[Description]) -> Floats:
+        """How likely the answer is "in": 0, 1, or a half where it cannot tell."""
+        if self.table is not None:
+            met = [self.table[self._part(one)] for one in descriptions]
+            return (np.sign(np.array(met, dtype=np.float64)) + 1) / 2
+        (at,) = self.columns
+        above = [(one[at] > self.cut) != self.below for one in descriptions]
+        return np.array(above, dtype=np.float64)
+
+    def _part(self, description: Description) -> Description:
+        return tuple(description[at] for at in self.columns)
+
+    def right(self, present: Sequence[Description], absent: Sequence[Description]) -> float:
+        """How many of the releases it is right about, each counted without itself."""
+        if self.table is None:
+            return float(self.says(present).sum() + (1 - self.says(absent)).sum())
+        others = [self.table[self._part(one)] - 1 for one in present]
+        others += [-self.table[self._part(one)] - 1 for one in absent]
+        return float((np.sign(np.array(others, dtype=np.float64)) + 1).sum() / 2)
+
+    def words(self, fields: Sequence[str]) -> str:
+        """What it goes by."""
+        if len(self.columns) != 1:
+            return "all together"
+        (at,) = self.columns
+        return fields[at] if at < len(fields) else f"number {at + 1}"
+
+
+def _learnt(present: Sequence[Description], absent: Sequence[Description]) -> _Rule:
+    """The rule that is right most often; the first of equals."""
+    width = len(present[0])
+    rules = [_tabled((at,), present, absent) for at in range(width)]
+    rules += [_halved(at, present, absent) for at in range(width)]
+    rules.append(_tabled(tuple(range(width)), present, absent))
+    return max(rules, key=lambda rule: rule.right(present, absent))
+
+
+def _tabled(
+    columns: tuple[int, ...], present: Sequence[Description], absent: Sequence[Description]
+) -> _Rule:
+    table = Counter(tuple(one[at] for at in columns) for one in present)
+    table.subtract(Counter(tuple(one[at] for at in columns) for one in absent))
+    return _Rule(columns, table)
+
+
+def _halved(at: int, present: Sequence[Description], absent: Sequence[Description]) -> _Rule:
+    """The best cut of one number, in the better direction."""
+    ins = np.sort(np.array([one[at] for one in present]))
+    outs = np.sort(np.array([one[at] for one in absent]))
+    cuts = np.unique(np.concatenate([ins, outs]))
+    above = np.searchsorted(outs, cuts, side="right") - np.searchsorted(ins, cuts, side="right")
+    best = int(np.argmax(np.abs(above)))
+    return _Rule((at,), cut=int(cuts[best]), below=bool(above[best] < 0))

@@ -1,0 +1,294 @@
+"""One scene, every attack on it.
+
+Each attack is made on people of the table, and, if there is a control group, on people who are not
+in it: what works as well on those is not told by the release of anybody's row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from incrowd.codes.frequency import Frequencies, merged
+from incrowd.errors import IncrowdError, ParameterError, check_choice, check_fraction, check_whole
+from incrowd.evaluation.attacks import inference
+from incrowd.evaluation.attacks.extreme import at_ends
+from incrowd.evaluation.attacks.inference import Secret, Victims
+from incrowd.evaluation.attacks.join import ATTACK as JOIN
+from incrowd.evaluation.attacks.join import by_nearest
+from incrowd.evaluation.attacks.linkage import linkage, worst
+from incrowd.evaluation.attacks.membership import Targets, by_fit, by_law, inside, most_of
+from incrowd.evaluation.attacks.scene import Scene
+from incrowd.evaluation.attacks.singling_out import by_classes, by_rows
+from incrowd.evaluation.attacks.view import People, people
+from incrowd.measure.estimate import CONFIDENCE, Attacked, Estimate
+from incrowd.measure.labels import bins_of
+from incrowd.measure.utility import Pair
+from incrowd.privacy.accountant import Accountant
+
+ATTACKS = ("linkage", "join", "singling-out", "inference", "membership", "extreme")
+_COLUMNS = 4  # that a predicate is about
+_PREDICATES = 300
+_LARGE = 0.5  # of the people of the table; a control group is then compared person by person
+TRIES = 2000
+
+
+def tried(
+    scene: Scene,
+    *,
+    knows: int | None = None,
+    errors: float = 0.0,
+    only: Sequence[str] = ATTACKS,
+    tries: int = TRIES,
+    confidence: float = CONFIDENCE,
+    classifier: bool = False,
+    rng: np.random.Generator,
+) -> Attacked:
+    """Every attack of ``only``, on at most ``tries`` people drawn from each side of the scene."""
+    for name in only:
+        check_choice("attack", name, ATTACKS)
+    if errors:
+        check_fraction("errors", errors)
+    number = int(check_whole("tries", tries))
+    targets = people(scene.everybody, number, rng)
+    control = None if scene.control is None else people(scene.control, number, rng)
+    trial = _Trial(scene, targets, control, knows, errors, confidence, classifier, rng)
+    if not len(targets):
+        raise IncrowdError("The original table has no rows: there is nobody to attack.")
+    every = {
+        "linkage": trial.linkage,
+        "join": trial.join,
+        "singling-out": trial.singling_out,
+        "inference": trial.inference,
+        "membership": trial.membership,
+        "extreme": trial.extreme,
+    }
+    found = [one for name in only for one in every[name]()]
+    notes = [one for one in found if isinstance(one, str)]
+    if scene.control is not None and trial.control_is_small:
+        notes.append(
+            "The control group is smaller than half of the table: singling out and ends of "
+            "intervals stand beside guessing alone."
+        )
+    if not scene.whole:
+        notes.append(
+            f"Of a table this large {scene.everybody.total:,} rows at random stand for all; what "
+            "needs all of them was not tried."
+        )
+    if not scene.rows_known:
+        notes.append(
+            "Of people with several rows one row each was attacked, which need not be the one that "
+            "was released: success may be understated, and knowing everybody else was not tried."
+        )
+    if control is None:
+        notes.append(
+            "There is no control group, so success stands beside guessing alone: what a release "
+            "tells of everybody, in the table or not, is not told apart from what it tells of its "
+            "own people."
+        )
+    estimates = tuple(_bounded(one, scene) for one in found if isinstance(one, Estimate))
+    return Attacked(estimates, len(targets), len(control or ()), tuple(notes))
+
+
+def _bounded(one: Estimate, scene: Scene) -> Estimate:
+    """With the most that the promise allows.
+
+    Claim: whatever counts as a success against a person, its chance is at most ``exp(epsilon)``
+    times the chance without the person's row, plus delta: that is what differential privacy says of
+    the event. Without their row the people of the table are like those of the control group. It
+    is said of attacks that are about one person who could as well be one of the control group.
+    """
+    if scene.promise is None or one.control is None or one.bound is not None:
+        return one
+    if one.attack not in (inference.ATTACK, JOIN):
+        return one
+    epsilon, delta = scene.promise
+    within = [part for event in scene.events for part in inside(event)]
+    if within:  # a promise may be about people of a population, from which the table was drawn
+        epsilon = max(epsilon, Accountant(within).epsilon(delta=delta))
+    return replace(one, bound=min(1.0, math.exp(epsilon) * one.control.high + delta))
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """The attacks on one scene: each yields estimates, and words on what was not tried."""
+
+    scene: Scene
+    targets: People
+    others: People | None
+    knows: int | None
+    errors: float
+    confidence: float
+    classifier: bool
+    rng: np.random.Generator
+
+    def linkage(self) -> Iterator[Estimate | str]:
+        """Knowing all quasi columns, and those that help most."""
+        quasi = self.scene.quasi
+        view, _ = self.scene.release.part(quasi)
+        asked = len(quasi) if self.knows is None else int(check_whole("knows", self.knows))
+        if asked > len(quasi):
+            raise ParameterError("knows", f"be at most the {len(quasi)} quasi columns", asked)
+        own = self.targets.part(quasi)
+        every = tuple(range(len(quasi)))
+        choices = [(own, every)]
+        if asked < len(quasi):  # found on one half of the people, tried on the other
+            half = len(own) // 2
+            first, second = People(own.points[:half]), People(own.points[half:])
+            choices.append((second, worst(view, first, asked, rng=self.rng)))
+        everybody = None
+        if self.scene.whole:
+            rows = self.scene.everybody
+            everybody = merged(rows.codes[:, list(quasi)], rows.counts)
+        for some, known in choices:
+            yield linkage(
+                view,
+                some,
+                known=known,
+                everybody=everybody,
+                control=None if self.others is None else self.others.part(quasi),
+                errors=self.errors,
+                private=bool(self.scene.events),
+                rng=self.rng,
+                confidence=self.confidence,
+            )
+
+    def join(self) -> Iterator[Estimate | str]:
+        """Two tables with every other quasi column each."""
+        quasi = self.scene.quasi
+        if len(quasi) < 2:
+            yield "Two tables were not joined: that takes two quasi columns."
+            return
+        width = range(len(quasi))
+        yield by_nearest(
+            self.scene.release.part(quasi)[0],
+            (width[::2], width[1::2]),
+            self.targets.part(quasi),
+            None if self.others is None else self.others.part(quasi),
+            rng=self.rng,
+            confidence=self.confidence,
+        )
+
+    def singling_out(self) -> Iterator[Estimate | str]:
+        """By a few columns of a row, and by a class."""
+        scene, tries = self.scene, min(len(self.targets), _PREDICATES)
+        ordered = [len(axis.hierarchy.values) if axis.ordered else 0 for axis in scene.axes]
+        tables = scene.release, scene.everybody, self._large_control()
+        width = min(_COLUMNS, len(scene.axes))
+        how: dict[str, Any] = {"tries": tries, "rng": self.rng, "confidence": self.confidence}
+        yield by_rows(*tables, columns=width, ordered=ordered, **how)
+        yield by_classes(*tables, **how)
+
+    @property
+    def control_is_small(self) -> bool:
+        """Whether there are too few people outside to compare numbers of people."""
+        return self._large_control() is None
+
+    def _large_control(self) -> Frequencies | None:
+        """The control group if it has half of the table's people: both are thinned to the fewer."""
+        control = self.scene.control
+        large = control is not None and control.total >= _LARGE * self.scene.everybody.total
+        return control if large else None
+
+    def inference(self) -> Iterator[Estimate | str]:
+        """Every secret in turn, by all quasi columns."""
+        scene = self.scene
+        if not scene.secrets:
+            yield "No column is sensitive, so there is no secret: name one (--secret COLUMN)."
+        for at in scene.secrets:
+            bins = bins_of(scene.axes[at])
+            view, secret = inference.secret_of(scene.release, scene.quasi, at)
+            victims = inference.victims_of(self.targets, scene.quasi, at, bins)
+            others = None
+            if self.others is not None:
+                others = inference.victims_of(self.others, scene.quasi, at, bins)
+            ways: dict[str, Any] = {"control": others, "confidence": self.confidence}
+            yield inference.by_rows(view, secret, victims, **ways)
+            yield inference.by_homogeneity(view, secret, victims, **ways)
+            if scene.rows_known and scene.whole:
+                rows = scene.everybody
+                everybody = merged(rows.codes[:, [*scene.quasi, at]], rows.counts)
+                knowing = inference.by_background(view, secret, victims, everybody, **ways)
+                if knowing is not None:
+                    yield knowing
+            if self.classifier and self.others is not None:
+                yield self._classified(at, secret, victims)
+            elif self.classifier:
+                yield "No classifier was trained: it takes a control group."
+
+    def membership(self) -> Iterator[Estimate | str]:
+        """By the law where it is known, and by the rows that fit where there is a control group."""
+        scene = self.scene
+        if scene.cells is not None:
+            number = len(self.targets)
+            some = people(scene.cells.table, number, self.rng).points
+            own = np.arange(len(some))
+            if scene.cells.control is not None:
+                some = np.vstack([some, people(scene.cells.control, number, self.rng).points])
+            every = Targets.of(scene.cells.table, scene.cells.shown, some)
+            outside = every.chosen(np.arange(len(own), len(some))) if len(some) > len(own) else None
+            try:
+                yield by_law(
+                    scene.cells.law, every.chosen(own), outside, rng=self.rng,
+                    bound=most_of(scene.events), confidence=self.confidence,
+                )  # fmt: skip
+            except ParameterError:
+                yield "Membership was not tried by the law: the release is not one of this table."
+        if self.others is not None:
+            yield by_fit(
+                scene.release.part(scene.quasi)[0],
+                self.targets.part(scene.quasi),
+                self.others.part(scene.quasi),
+                rng=self.rng,
+                bound=most_of(scene.events, replaced=True),
+                confidence=self.confidence,
+            )
+        elif scene.cells is None:
+            yield "Membership was not tried: it takes a control group (or --shadows)."
+
+    def extreme(self) -> Iterator[Estimate | str]:
+        """The ends of intervals, where a column shows any."""
+        scene, control = self.scene, self._large_control()
+        if not scene.whole:
+            return
+        view = scene.release.part(scene.quasi)[0]
+        found = at_ends(
+            view,
+            merged(scene.everybody.codes[:, list(scene.quasi)], scene.everybody.counts),
+            ordered=[at for at, axis in enumerate(scene.quasi) if scene.axes[axis].ordered],
+            control=None
+            if control is None
+            else merged(control.codes[:, list(scene.quasi)], control.counts),
+            tries=min(len(self.targets), 500),
+            rng=self.rng,
+            confidence=self.confidence,
+        )
+        if found is not None:
+            yield found
+
+    def _classified(self, at: int, secret: Secret, victims: Victims) -> Estimate:
+        """By a classifier; the control group must be there."""
+        scene, columns = self.scene, [*self.scene.quasi, at]
+        release = scene.release
+        axes = [scene.axes[column] for column in columns]
+
+        def binned(some: Frequencies) -> Frequencies:
+            codes = [bins_of(axis)[some.codes[:, c]] for axis, c in zip(axes, columns, strict=True)]
+            return merged(np.column_stack(codes).astype(np.int32), some.counts)
+
+        assert scene.control is not None
+        pair = Pair(
+            tuple(release.names[column] for column in columns),
+            binned(scene.control),
+            merged(release.codes[:, columns], release.counts),
+            tuple(release.covers[column].shares for column in columns),
+            tuple(axis.ordered for axis in axes),
+        )
+        tried = Frequencies(self.targets.points, np.ones(len(self.targets), dtype=np.int64))
+        return inference.by_classifier(
+            secret, victims, binned(tried), pair, confidence=self.confidence
+        )

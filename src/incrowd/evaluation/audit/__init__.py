@@ -1,0 +1,1 @@
+"""Lower bounds on epsilon from many runs of a method."""

@@ -1,0 +1,402 @@
+"""Audit: run a method again and again on neighbouring tables, and bound epsilon from below.
+
+What a certificate claims is an upper bound, proved. An audit is the other side: what somebody who
+sees many runs, on two tables that differ by one row and were chosen to be worst, can show. It
+errs with a probability of at most 1 - confidence (:mod:`incrowd.evaluation.audit.bound`); where it
+shows more than is claimed, the claim is wrong. Tables are made up
+(:mod:`incrowd.evaluation.audit.pairs`); none of anybody is opened, and nothing is spent.
+
+A third of the runs chooses the event, the others test it. Where there are several pairs of tables
+to try, a part of the time goes into trying each; these runs are put away, so that they decide
+where to look and nothing else. Runs end when the time does; how long a run takes is not looked at.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import pickle
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from incrowd.codes.counted import COUNT
+from incrowd.engine.source import local_engine
+from incrowd.errors import IncrowdError, ParameterError, check_fraction, check_whole
+from incrowd.evaluation.audit.bound import (
+    PARTS,
+    Bound,
+    Runs,
+    bound_of,
+    chosen,
+    expected_bound,
+    most_shown,
+)
+from incrowd.evaluation.audit.pairs import Outcome, Pair, pairs
+from incrowd.measure.estimate import CONFIDENCE, Rate
+from incrowd.methods.base import Method, Walk
+from incrowd.methods.registry import method_of
+from incrowd.privacy.accountant import Accountant
+from incrowd.privacy.randomness import Randomness, SystemRandomness
+from incrowd.spec.file import SpecFile, SpecSource, taken
+from incrowd.spec.release import SafeSpec
+
+DELTA = 0.01
+SECONDS = 60.0
+TRIED = 0.15  # the share of the time in which pairs of tables are tried
+LEAST = PARTS  # runs that are made however little time there is
+
+# Of each of the parts (order, cut, test): how often each outcome came out, on both tables.
+Histogram: TypeAlias = tuple[tuple[Counter[Outcome], Counter[Outcome]], ...]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """A lower bound on epsilon at ``delta``, beside what is claimed and accounted.
+
+    ``claim`` is the epsilon that is promised with ``claim_delta``; None where none is promised.
+    ``accounted`` is what the accountant says at the audit's own delta, ``expected`` what so many
+    runs are expected to show, where the law of the outcome is known; ``most`` what they could show
+    of a method that keeps nothing secret. ``runs`` are the outcomes on both tables that tested
+    the ``event``; it came out as often as ``likely`` says on the table that makes it likely, and
+    as ``unlikely`` says on the other. ``inside`` is an epsilon that is promised for values inside
+    a class alone.
+    """
+
+    epsilon: float
+    delta: float
+    confidence: float
+    claim: float | None
+    claim_delta: float
+    accounted: float | None
+    expected: float | None
+    most: float
+    runs: tuple[int, int]
+    tables: str
+    event: str
+    likely: Rate
+    unlikely: Rate
+    seconds: float
+    inside: float | None = None
+
+    @property
+    def above(self) -> bool:
+        """Whether more was shown than the claim allows.
+
+        A claim with a smaller delta than the audit's holds at the audit's as well. With a larger
+        one it says nothing there. What is accounted at the audit's delta must hold in any case.
+        """
+        if self.claim is None:
+            return False
+        limits = [self.claim] if self.claim_delta <= self.delta else []
+        limits += [] if self.accounted is None else [self.accounted]
+        return self.epsilon > min(limits, default=math.inf)
+
+    @property
+    def verdict(self) -> str:
+        """What the bound says of the claim."""
+        if self.claim is None:
+            words = "no epsilon is promised for the table, and none below this would hold"
+            if self.likely.hits == self.likely.tries and not self.unlikely.hits:
+                words += "; every run told the tables apart, so no finite one is to be expected"
+            if self.inside is not None:
+                words += f" (the promised {self.inside:g} is for values inside a class)"
+            return words
+        if self.above and self.epsilon <= self.claim:
+            return "ABOVE what is accounted at this delta: the method is not what it says"
+        if self.above:
+            return "ABOVE the claim: the method is not what it says"
+        if self.claim_delta > self.delta:
+            return f"the claim says nothing at a delta below {self.claim_delta:g}"
+        if self.most <= self.claim:
+            return f"below the claim, but so few runs can show no more than {self.most:.3g}"
+        if self.expected is not None and self.expected <= 0:
+            return "below the claim, but so few runs are expected to show nothing of it"
+        return "below the claim, as it must be"
+
+    def lines(self) -> list[str]:
+        """The audit in a few lines."""
+        first, second = self.runs
+        shown = f"epsilon is at least {self.epsilon:.4g} at delta {self.delta:g}"
+        found = [f"{shown}, with a confidence of {self.confidence:g}: {self.verdict}."]
+        if self.claim is not None:
+            found.append(f"claimed: epsilon {self.claim:g}, delta {self.claim_delta:g}")
+        if self.accounted is not None:
+            some = 0 < self.accounted < math.inf
+            share = f" ({self.epsilon / self.accounted:.0%} of it shown)" if some else ""
+            found.append(f"accounted at delta {self.delta:g}: epsilon {self.accounted:.4g}{share}")
+        power = f"so many runs can show {self.most:.3g} at most"
+        if self.expected is not None:
+            power += f", and of this law {self.expected:.3g}"
+        likely, unlikely = (f"{x.hits:,} of {x.tries:,}" for x in (self.likely, self.unlikely))
+        return [
+            *found,
+            f"tables: {self.tables}",
+            f"event: {self.event}; {likely} runs on the one table, {unlikely} on the other",
+            f"runs: {first:,} and {second:,}, in {self.seconds:.0f} s; {power}",
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain values; None for what is not finite."""
+        found = asdict(self) | {"above": self.above, "verdict": self.verdict}
+        for name in ("claim", "accounted"):
+            value = found[name]
+            found[name] = value if value is not None and math.isfinite(value) else None
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Bench:
+    """A method, the pairs of tables to run it on, and what it is run with."""
+
+    method: Method
+    pairs: list[Pair]
+    walk: Walk
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What one process is told: which pairs to run, each for how long or how often."""
+
+    file: SpecFile
+    delta: float
+    seed: int
+    chosen: tuple[int, ...]
+    seconds: float
+    runs: int | None
+
+    def bench(self, bits: Randomness | None) -> _Bench:
+        """The method and its pairs; made anew in each process."""
+        method = method_of(self.file)
+        made = pairs(self.file, method, delta=self.delta, seed=self.seed)
+        return _Bench(method, made, Walk(bits or SystemRandomness(), local_engine()))
+
+
+def audit(
+    spec: SpecSource,
+    *,
+    delta: float = DELTA,
+    confidence: float = CONFIDENCE,
+    seconds: float = SECONDS,
+    workers: int | None = None,
+    runs: int | None = None,
+    bits: Randomness | None = None,
+) -> Audit:
+    """Audit what a spec asks for, on made-up tables of its domain.
+
+    ``seconds`` are those of all cores together; ``workers`` processes share them, by default one
+    for each core. ``runs`` on each table, instead, take as long as they take. ``bits`` are for
+    tests: everything is then decided by them and ``runs``, in this process.
+    """
+    check_fraction("delta", delta)
+    check_fraction("confidence", confidence)
+    check_seconds(seconds)
+    if runs is not None:
+        check_whole("runs", runs, LEAST)
+    file = _light(taken(spec))
+    seed = int((bits or SystemRandomness()).words(1)[0] >> np.uint64(1))
+    start = time.monotonic()
+    job = _Job(file, delta, seed, (), seconds, runs)
+    bench = job.bench(bits)
+    method, proposed = bench.method, bench.pairs
+    number = 1 if bits is not None else int(check_whole("workers", workers or os.cpu_count() or 1))
+
+    def found(which: Sequence[int], share: float) -> list[Histogram]:
+        each = None if runs is None else max(math.ceil(share * runs / number), LEAST)
+        part = replace(job, chosen=tuple(which), seconds=share * seconds / number, runs=each)
+        if number == 1:
+            return _made_runs(part, bench)
+        with ThreadPoolExecutor(number) as pool:
+            parts = list(pool.map(_elsewhere, [part] * number))
+        return [together(one) for one in zip(*parts, strict=True)]
+
+    best, left = 0, 1.0
+    if len(proposed) > 1:
+        left = 1 - TRIED
+        tries = found(range(len(proposed)), TRIED / len(proposed))
+        shown = [
+            best_view(tried, pair.views, delta=_inside(delta, pair), confidence=confidence)[0]
+            for tried, pair in zip(tries, proposed, strict=True)
+        ]
+        best = int(np.argmax(shown))
+    pair = proposed[best]
+    inside = _inside(delta, pair)
+    (runs_found,) = found([best], left)
+    bound, event = concluded(runs_found, pair.views, delta=inside, confidence=confidence)
+    laws, tested_by = pair.laws(), (bound.likely.tries, bound.unlikely.tries)
+    promised, asked = method.promise.epsilon if method.events else None, file.spec.release
+    assert asked is not None
+    return Audit(
+        epsilon=bound.epsilon,
+        delta=delta,
+        confidence=confidence,
+        claim=promised,
+        claim_delta=(method.promise.delta or 0.0) if method.events else 0.0,
+        accounted=Accountant(method.events).epsilon(delta=delta) if method.events else None,
+        expected=None
+        if laws is None
+        else expected_bound(*laws, min(tested_by), delta=inside, confidence=confidence),
+        most=most_shown(min(tested_by), delta=inside, confidence=confidence),
+        runs=tested_by if bound.on_first else (tested_by[1], tested_by[0]),
+        tables=pair.words,
+        event=pair.tell(event) + likelier(bound),
+        likely=bound.likely,
+        unlikely=bound.unlikely,
+        seconds=time.monotonic() - start,
+        inside=None if method.events or asked.budget is None else asked.budget.epsilon,
+    )
+
+
+def _inside(delta: float, pair: Pair) -> float:
+    """Delta among the runs that are used; where that is 1, nothing can be shown."""
+    return min(delta / pair.share, 1 - 1e-9)
+
+
+def _light(file: SpecFile) -> SpecFile:
+    """The spec with cells written once, with their counts, where that is possible.
+
+    Rows that are repeated are a function of that, so nothing more is shown by them; they only take
+    longer to write.
+    """
+    asked = file.spec.release
+    if not isinstance(asked, SafeSpec) or COUNT in file.spec.columns:
+        return file
+    weighted = asked.model_copy(update={"rows": "weighted"})
+    return replace(file, spec=file.spec.model_copy(update={"release": weighted}))
+
+
+def _elsewhere(job: _Job) -> list[Histogram]:
+    """The same in a process of its own.
+
+    It is a new interpreter: a fork of this one could wait for ever for a lock that a thread of the
+    engine held, and who calls this need not guard the script that it is called from.
+    """
+    paths = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run(  # noqa: S603 - this very interpreter
+        [sys.executable, "-c", f"from {__name__} import serve; serve()"],
+        input=pickle.dumps(job),
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": paths},
+        check=False,
+    )
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise IncrowdError(f"A process of the audit failed: {said[-1] if said else 'no word'}")
+    found: list[Histogram] = pickle.loads(done.stdout)  # noqa: S301 - from the process above
+    return found
+
+
+def serve() -> None:
+    """Do a job that comes from standard input, and hand its outcomes to standard output."""
+    job: _Job = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that started this one
+    sys.stdout.buffer.write(pickle.dumps(_made_runs(job)))
+
+
+def _made_runs(job: _Job, bench: _Bench | None = None) -> list[Histogram]:
+    """Run a method on both tables of each pair, in turn, until the time is over."""
+    bench = bench or job.bench(None)
+    found = []
+    for at in job.chosen:
+        run = partial(bench.pairs[at].outcomes, bench.method, bench.walk)
+        found.append(alternated(run, over(job.seconds, job.runs, time.process_time)))
+    return found
+
+
+def over(seconds: float, runs: int | None, clock: Callable[[], float]) -> Callable[[int], bool]:
+    """Whether so many runs are enough: all that were asked for, or, if none were, by the clock."""
+    start = clock()
+
+    def enough(done: int) -> bool:
+        if runs is not None:
+            return done >= runs
+        return done >= LEAST and clock() - start >= seconds
+
+    return enough
+
+
+def alternated(run: Callable[..., Counter[Outcome]], enough: Callable[[int], bool]) -> Histogram:
+    """Outcomes of runs on the first table and the second in turn, until there are enough.
+
+    Of six runs one orders outcomes, one decides how many are the event, and the others test it.
+    """
+    found = _nothing()
+    done = 0
+    while not enough(done):
+        part = found[min(done % PARTS, 2)]
+        part[0].update(run(first=True))
+        part[1].update(run(first=False))
+        done += 1
+    return found
+
+
+def _nothing() -> Histogram:
+    return tuple((Counter(), Counter()) for _ in range(3))
+
+
+def together(parts: Iterable[Histogram]) -> Histogram:
+    """The outcomes of several processes."""
+    found = _nothing()
+    for part in parts:
+        for into, from_ in zip(found, part, strict=True):
+            into[0].update(from_[0])
+            into[1].update(from_[1])
+    return found
+
+
+def best_view(
+    histogram: Histogram, views: Sequence[tuple[int, ...]], *, delta: float, confidence: float
+) -> tuple[float, tuple[int, ...]]:
+    """What to look at of an outcome, by the runs of the choice, and how much these show."""
+
+    def shown(view: tuple[int, ...]) -> float:
+        order, cut, _ = _seen(histogram, view)[1]
+        sides = ((order, cut), (order.turned(), cut.turned()))
+        return max(chosen(*one, delta=delta, confidence=confidence).shows for one in sides)
+
+    return max(((shown(view), view) for view in views), key=lambda one: one[0])
+
+
+def concluded(
+    histogram: Histogram, views: Sequence[tuple[int, ...]], *, delta: float, confidence: float
+) -> tuple[Bound, list[Outcome]]:
+    """The bound by the best view, and the outcomes of its event as that view has them."""
+    _, view = best_view(histogram, views, delta=delta, confidence=confidence)
+    outcomes, runs = _seen(histogram, view)
+    bound = bound_of(*runs, delta=delta, confidence=confidence)
+    return bound, [outcomes[at] for at in bound.event.tolist()]
+
+
+def _seen(
+    histogram: Histogram, view: tuple[int, ...]
+) -> tuple[list[Outcome], tuple[Runs, Runs, Runs]]:
+    """The outcomes that a view has, in order, and how often each came out in each part."""
+    sums: list[Counter[Outcome]] = []
+    for part in histogram:
+        for side in part:
+            seen: Counter[Outcome] = Counter()
+            for outcome, times in side.items():
+                seen[tuple(outcome[at] for at in view)] += times
+            sums.append(seen)
+    outcomes = sorted({outcome for seen in sums for outcome in seen}, key=repr)
+    arrays = [np.array([seen[one] for one in outcomes], dtype=np.int64) for seen in sums]
+    order, cut, test = (Runs(arrays[at], arrays[at + 1]) for at in (0, 2, 4))
+    return outcomes, (order, cut, test)
+
+
+def likelier(bound: Bound) -> str:
+    """On which of the tables an event is the likelier one."""
+    return " (likelier with the row)" if bound.on_first else " (likelier without the row)"
+
+
+def check_seconds(seconds: float) -> None:
+    """Refuse a time that is none."""
+    if not 0 < seconds < math.inf:
+        raise ParameterError("seconds", "be a finite number above 0", seconds)

@@ -1,0 +1,397 @@
+"""Neighbouring tables that are worst for a method, and what a run on each of them shows.
+
+Tables are made up from the spec's domain; no table of anybody is opened. Where the worst pair is
+not known for certain, several are proposed, and whoever audits tries each.
+
+**Fixed levels.** A pair has many cells of n rows on the one side and of n - 1 on the other, and a
+run gives as many outcomes as there are cells: how many rows it shows of each. *Claim*: these are
+independent, and each has the law of a table with this cell alone. *Proof*: a cell is drawn by
+random words of its own, and shown or not by its own draw; nothing else of the table enters. (Where
+a coin decides how all cells are drawn, that holds given the coin. So only runs are used in which it
+fell on its likelier side, of chance c: the event that it does, and that a cell then shows one of
+the outcomes in S, has c P(S), and c P(S) <= e^epsilon c Q(S) + delta is what is tested, with
+delta / c in the place of delta.) The tables of a run are no neighbours of each other; of each cell,
+the two tables that are alike but for it would be.
+
+The n that is worst for a sample stands in :mod:`incrowd.privacy.binomial`: it is where the profile
+at the audit's own delta is attained. For counts it is any n from which the cell is always shown,
+2 r + k (:mod:`incrowd.privacy.counts`).
+
+**A scheme that is chosen.** All rows are alike, n of them or n - 1, so that every scheme has one
+cell. For the private choice the row counts most where the cell lies on the ramp
+(:mod:`incrowd.anonymize.safe_search`): there it moves the score of the finest scheme by all that
+the noise allows for, and that of the coarsest, which keeps no detail, not at all. Which schemes
+are chosen, and how many rows are shown, is the outcome.
+
+**A table that is a sample.** The guarantee counts on nobody knowing whether the person was drawn.
+So the person is in the table with that rate, on the side that has the person.
+
+**Classes.** k-anonymity and (k,epsilon)-anonymity promise nothing of this kind. The pair is a
+made-up table and the same without its last row; the outcome is what is shown, without noisy
+columns.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from incrowd.arrays import Floats
+from incrowd.codes.counted import Counted, Rows
+from incrowd.codes.frequency import Frequencies
+from incrowd.methods.base import Method, Walk, here
+from incrowd.methods.fictional import make_fictional_table
+from incrowd.privacy.accountant import Accountant
+from incrowd.privacy.binomial import log_absent, log_present
+from incrowd.privacy.counts import law_of
+from incrowd.privacy.events import (
+    Coin,
+    Composition,
+    Event,
+    GaussianCounts,
+    GeometricCounts,
+    OneOf,
+    SafeRelease,
+    Sampled,
+    Selection,
+)
+from incrowd.privacy.randomness import Randomness, thinned
+from incrowd.privacy.split import CountsEvent
+from incrowd.release.product import Made, Product
+from incrowd.spec.file import SpecFile
+from incrowd.spec.release import SafeSpec
+
+CELLS = 10_000  # so many outcomes of one run, at most
+_MADE = 40_000  # so many rows are made up to find that many cells
+_SMALL_K = 5
+
+Outcome: TypeAlias = tuple[object, ...]
+
+
+class Pair(Protocol):
+    """Two neighbouring tables: the first has a row that the second lacks.
+
+    ``views`` are what may be looked at of an outcome, by places of the tuple; the best is found by
+    the runs that choose the event. ``share`` is the chance of the runs that are used.
+    """
+
+    @property
+    def words(self) -> str:
+        """What the tables are, and how they differ."""
+        ...
+
+    @property
+    def views(self) -> tuple[tuple[int, ...], ...]:
+        """See above."""
+        ...
+
+    @property
+    def share(self) -> float:
+        """See above."""
+        ...
+
+    def outcomes(self, method: Method, walk: Walk, *, first: bool) -> Counter[Outcome]:
+        """What one run shows, how often: on the first table or the second."""
+        ...
+
+    def laws(self) -> tuple[Floats, Floats] | None:
+        """The laws of an outcome on both tables, where they are known."""
+        ...
+
+    def tell(self, outcomes: Sequence[Outcome]) -> str:
+        """An event in words, by what was looked at of its outcomes."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Many cells of n rows, drawn alike by levels that are fixed."""
+
+    counted: Counted
+    n: int
+    event: SafeRelease | CountsEvent
+    threshold: int
+    share: float = 1.0
+    rate: float = 1.0
+    views: tuple[tuple[int, ...], ...] = ((0,),)
+
+    @property
+    def words(self) -> str:
+        """What differs."""
+        number = len(self.counted.frequencies)
+        return (
+            f"a cell of {self.n} rows against the same cell of {self.n - 1} ({number:,} such cells "
+            "in each run)" + _drawn(self.rate)
+        )
+
+    def outcomes(self, method: Method, walk: Walk, *, first: bool) -> Counter[Outcome]:
+        """The rows shown of each cell; 0 if it is dropped."""
+        codes = self.counted.frequencies.codes
+        sizes = np.full(len(codes), self.n - 1, dtype=np.int64)
+        if first:
+            sizes += _present(len(codes), self.rate, walk.bits)
+        kept = np.flatnonzero(sizes)  # a cell without rows is not among the frequencies
+        table = replace(self.counted, frequencies=Frequencies(codes[kept], sizes[kept]))
+        (product,) = method.make(table, walk).products
+        if isinstance(self.event, GeometricCounts) and product.parameters["r"] != self.event.r:
+            return Counter()  # the coin fell on its other side
+        shown = product.shown.frequencies.counts
+        values, times = np.unique(shown, return_counts=True)
+        found: Counter[Outcome] = Counter(
+            {
+                (value,): number
+                for value, number in zip(values.tolist(), times.tolist(), strict=True)
+            }
+        )
+        found[(0,)] += len(codes) - len(shown)
+        return found
+
+    def laws(self) -> tuple[Floats, Floats]:
+        """By the binomial law, or that of the noise; what is not shown is 0."""
+        without = self._law(self.n - 1)
+        return self.rate * self._law(self.n) + (1 - self.rate) * without, without
+
+    def _law(self, n: int) -> Floats:
+        from scipy.stats import binom
+
+        if isinstance(self.event, SafeRelease):
+            size, least = self.n + 1, self.event.k
+            law = np.asarray(binom.pmf(np.arange(size), n, self.event.beta), dtype=np.float64)
+        else:
+            tail, least = law_of(self.event).tail, self.threshold
+            r = self.event.r
+            law = np.zeros(self.n + r + 1)
+            shown = np.arange(max(n - r, 0), n + r + 1)
+            law[shown] = tail[np.abs(shown - n)]
+        found = np.where(np.arange(len(law)) >= least, law, 0.0)
+        found[0] = 1.0 - found[1:].sum() if least > 0 else found[0]
+        return found
+
+    def tell(self, outcomes: Sequence[Outcome]) -> str:
+        """By how many rows are shown of the cell."""
+        return f"of the cell, {_numbers(outcomes)} are shown"
+
+
+@dataclass(frozen=True, eq=False)
+class Alike:
+    """Rows that are all alike, under a scheme that is chosen, or in several tables."""
+
+    row: Counted
+    n: int
+    rate: float = 1.0
+    share: float = 1.0
+    # how many rows are shown; also how coarsely, or by which scheme exactly
+    views: tuple[tuple[int, ...], ...] = ((0,), (0, 1), (1,), (2,), (0, 2))
+
+    @property
+    def words(self) -> str:
+        """What differs."""
+        return f"{self.n} rows that are all alike against {self.n - 1}" + _drawn(self.rate)
+
+    def outcomes(self, method: Method, walk: Walk, *, first: bool) -> Counter[Outcome]:
+        """How many rows are shown, and the scheme that was chosen."""
+        n = self.n - 1
+        if first:
+            n += int(_present(1, self.rate, walk.bits)[0])
+        codes = self.row.frequencies.codes[: 1 if n else 0]
+        counts = np.full(len(codes), n, dtype=np.int64)
+        made = method.make(replace(self.row, frequencies=Frequencies(codes, counts)), walk)
+        return Counter([_scheme(made)])
+
+    def laws(self) -> None:
+        """Not known."""
+        return
+
+    def tell(self, outcomes: Sequence[Outcome]) -> str:
+        """By what was looked at."""
+        if all(len(outcome) == 1 and isinstance(outcome[0], int) for outcome in outcomes):
+            return f"{_numbers(outcomes)} are shown"
+        return _some(outcomes)
+
+
+@dataclass(frozen=True, eq=False)
+class Less:
+    """A made-up table against the same without its last row."""
+
+    both: tuple[Counted | Rows, Counted | Rows]
+    rows: int
+    share: float = 1.0
+    views: tuple[tuple[int, ...], ...] = ((0,), (1,))
+
+    @property
+    def words(self) -> str:
+        """What differs."""
+        return f"a made-up table of {self.rows} rows against the same without its last row"
+
+    def outcomes(self, method: Method, walk: Walk, *, first: bool) -> Counter[Outcome]:
+        """A digest of what is shown, and the number of rows."""
+        made = method.make(self.both[0 if first else 1], walk)
+        text = repr([_looks(product) for product in made.products])
+        digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+        return Counter([(digest, sum(product.rows for product in made.products))])
+
+    def laws(self) -> None:
+        """Not known."""
+        return
+
+    def tell(self, outcomes: Sequence[Outcome]) -> str:
+        """By digests, or by numbers of rows."""
+        return _some(outcomes)
+
+
+def pairs(file: SpecFile, method: Method, *, delta: float, seed: int) -> list[Pair]:
+    """The pairs worth trying for a method; the same for the same seed."""
+    rng = np.random.default_rng(seed)
+    if not isinstance(file.spec.release, SafeSpec):
+        return list(_classes(file, method, rng))
+    drawn = list(_drawn_with(method.events))
+    rate = next(_rates(method.events), 1.0)
+    crowd = int(method.settled.crowd)
+    most = max((event.r for event in drawn if not isinstance(event, SafeRelease)), default=0)
+    k = crowd - most if most else 0
+    single = len(method.settled.tables) == 1
+    if single and not any(_choices(method.events)):
+        # Either one event, or both sides of a coin that differ by one row of noise.
+        coin = next(_coins(method.events), None)
+        share, event = 1.0, drawn[0]
+        if coin is not None:
+            share = max(coin.chance, 1 - coin.chance)
+            event = drawn[0] if coin.chance >= 0.5 else drawn[1]
+        n = _critical(event, k, delta / share)
+        counted = method.count(make_fictional_table(file, _MADE, rng))
+        assert isinstance(counted, Counted)
+        counted = counted.by_label()
+        codes = counted.frequencies.codes[:CELLS]
+        cells = replace(counted, frequencies=Frequencies(codes, np.ones(len(codes), np.int64)))
+        threshold = 0 if isinstance(event, SafeRelease) else event.r + k
+        return [Cells(cells, n, event, threshold, share, rate)]
+    row = method.count(make_fictional_table(file, 1, rng))
+    assert isinstance(row, Counted)
+    sizes = {_critical(event, k, delta) for event in drawn[:3]} | {math.ceil(1.6 * crowd)}
+    return [Alike(row, n, rate) for n in sorted(sizes)]
+
+
+def _critical(event: SafeRelease | CountsEvent, k: int, delta: float) -> int:
+    """The number of rows of a cell at which the event is worst at delta."""
+    if not isinstance(event, SafeRelease):
+        return 2 * event.r + max(k, 1)
+    epsilon = Accountant(event).epsilon(delta=delta)
+    at = (np.array([float(event.k)]), np.array([event.beta]), np.array([epsilon]))
+    ratio = 1 - (1 - event.beta) * math.exp(-epsilon)
+    if log_absent(*at)[0] > log_present(*at)[0]:
+        ratio = 1 - (1 - event.beta) * math.exp(epsilon)
+    return max(math.ceil((event.k - 1) / ratio), event.k)
+
+
+def _classes(file: SpecFile, method: Method, rng: np.random.Generator) -> Iterator[Pair]:
+    assert file.spec.release is not None
+    size = max(4 * (file.spec.release.k or _SMALL_K), 20)
+    for rows in (size, size + 1, 2 * size):
+        table = make_fictional_table(file, rows, rng)
+        yield Less((here(method.count(table)), here(method.count(table.head(rows - 1)))), rows)
+
+
+def _drawn_with(events: Sequence[Event]) -> Iterator[SafeRelease | CountsEvent]:
+    """What cells are drawn with, each once."""
+    found: dict[SafeRelease | CountsEvent, None] = {}
+    for event in _leaves(events):
+        if isinstance(event, SafeRelease | GeometricCounts | GaussianCounts):
+            found.setdefault(event)
+    yield from found
+
+
+def _leaves(events: Sequence[Event]) -> Iterator[Event]:
+    for event in events:
+        match event:
+            case Composition(parts) | OneOf(parts):
+                yield from _leaves(parts)
+            case Sampled(part, _):
+                yield from _leaves([part])
+            case Coin(first, second, _):
+                yield event
+                yield from (first, second)
+            case _:
+                yield event
+
+
+def _coins(events: Sequence[Event]) -> Iterator[Coin]:
+    yield from (event for event in _leaves(events) if isinstance(event, Coin))
+
+
+def _choices(events: Sequence[Event]) -> Iterator[Selection]:
+    yield from (event for event in _leaves(events) if isinstance(event, Selection))
+
+
+def _rates(events: Sequence[Event]) -> Iterator[float]:
+    yield from (event.rate for event in events if isinstance(event, Sampled))
+
+
+def _present(
+    cells: int, rate: float, bits: Randomness
+) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Whether the person is in the table, for each cell: always, unless it is a sample."""
+    ones = np.ones(cells, dtype=np.int64)
+    return ones if rate >= 1 else thinned(ones, rate, bits)
+
+
+def _scheme(made: Made) -> Outcome:
+    """Rows shown, how coarse they are, and the scheme; of several tables, all together."""
+    rows = sum(product.shown.frequencies.total for product in made.products)
+    levels = [product.shown.levels for product in made.products]
+    coarse = sum(level or 0 for table in levels for level in table)
+    return (
+        rows,
+        f"levels that add up to {coarse}",
+        "; ".join(_levels(product) for product in made.products),
+    )
+
+
+def _levels(product: Product) -> str:
+    """The scheme of one table, and what it was drawn with."""
+    levels = zip(product.original.names, product.shown.levels, strict=True)
+    drawn = [(name, product.parameters.get(name)) for name in ("k", "beta", "r")]
+    known = [(name, value) for name, value in (*levels, *drawn) if value is not None]
+    return ", ".join(f"{name} {value:g}" for name, value in known if not isinstance(value, str))
+
+
+def _looks(product: Product) -> list[tuple[object, ...]]:
+    """The classes that a product shows, by their labels, with numbers of rows."""
+    shown = product.shown
+    rows = [
+        (*(str(shown.labels[at][code]) for at, code in enumerate(codes)), str(count))
+        for codes, count in zip(
+            shown.frequencies.codes.tolist(), shown.frequencies.counts.tolist(), strict=True
+        )
+    ]
+    return [*sorted(rows), (product.stars,)]
+
+
+def _drawn(rate: float) -> str:
+    return "" if rate >= 1 else f"; the row that is more was drawn into the table with {rate:g}"
+
+
+def _numbers(outcomes: Sequence[Outcome]) -> str:
+    """Whole numbers as runs: '18 to 31' for all from 18 to 31."""
+    listed = sorted({number for (number,) in outcomes if isinstance(number, int)})
+    runs: list[list[int]] = []
+    for number in listed:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    texts = [str(low) if low == high else f"{low} to {high}" for low, high in runs]
+    more = f", and {len(texts) - 4} more such ranges" if len(texts) > 4 else ""
+    return ", ".join(texts[:4]) + more + " rows"
+
+
+def _some(outcomes: Sequence[Outcome]) -> str:
+    """A few outcomes of many."""
+    texts = [", ".join(map(str, outcome)) for outcome in outcomes[:3]]
+    more = f", or {len(outcomes) - 3:,} more" if len(outcomes) > 3 else ""
+    return "the outcome is one of: " + "; ".join(texts) + more

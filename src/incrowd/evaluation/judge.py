@@ -1,0 +1,97 @@
+"""Judge a release that was just made: measure it, attack it, and write the private report.
+
+Making a release calls none of this; publishing calls :func:`judge` once, when data and certificate
+are written. What is found is for the curator alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from incrowd.arrays import Step
+from incrowd.engine.table import Table
+from incrowd.evaluation.attacks.quick import quick_attacks
+from incrowd.evaluation.classify import measure_accuracy
+from incrowd.evaluation.report.origin import Origin
+from incrowd.measure.estimate import Attacked
+from incrowd.measure.evaluation import Evaluation
+from incrowd.release.certificate import Certificate
+from incrowd.release.examples import Examples, example_columns, examples, some_rows
+from incrowd.release.product import Made
+from incrowd.release.release import describe_emptiness
+
+
+@dataclass(frozen=True, eq=False)
+class Judgment:
+    """What was found out about a release: figures, attacks, rows before and after, warnings."""
+
+    evaluation: Evaluation
+    attacked: Attacked
+    examples: Examples | None
+    warnings: tuple[str, ...]
+
+
+def judge(
+    made: Made, counted: object, source: Table, certificate: Certificate, *, step: Step
+) -> Judgment:
+    """Measure and attack a release, beside the table that it was made from.
+
+    Args:
+        made: What the method made.
+        counted: What the method counted of ``source``.
+        source: The rows that the release was made from.
+        certificate: The certificate of the release.
+        step: Hears of each step before it is taken.
+
+    """
+    step("measure")
+    evaluation, measured = made.measured()
+    evaluation = evaluation.with_accuracy(measure_accuracy(made, counted))
+    step("attack")
+    attacked = quick_attacks(made, counted)
+    emptiness = describe_emptiness(certificate, evaluation)
+    before = some_rows(source, example_columns(made.products[0]))
+    return Judgment(
+        evaluation,
+        attacked,
+        examples(made.products, before),
+        (*([emptiness] if emptiness else ()), *measured),
+    )
+
+
+def write_judgment(
+    folder: Path,
+    certificate: Certificate,
+    judgment: Judgment,
+    *,
+    reasons: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+    origin: Origin | None = None,
+) -> None:
+    """Write the report and its figures into the curator's folder.
+
+    Args:
+        folder: Where to write evaluation.json, attacks.json and report.html.
+        certificate: The certificate of the release.
+        judgment: What :func:`judge` found.
+        reasons: Why the scheme was used.
+        warnings: What else the curator should know; the judgment's own come after them.
+        origin: The spec, and the ledger after the release.
+
+    """
+    from incrowd.evaluation.report.report import report  # loads what draws it
+
+    for name, found in (
+        ("evaluation.json", judgment.evaluation.as_dict()),
+        ("attacks.json", judgment.attacked.as_dict()),
+    ):
+        text = json.dumps(found, indent=2, sort_keys=True)
+        (folder / name).write_text(text + "\n", encoding="utf-8")
+    page = report(
+        certificate, judgment.evaluation, reasons, (*warnings, *judgment.warnings),
+        judgment.examples, judgment.attacked, origin,
+    )  # fmt: skip
+    (folder / "report.html").write_text(page, encoding="utf-8")

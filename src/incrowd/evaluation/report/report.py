@@ -1,0 +1,306 @@
+"""The curator's report and its figures: what went out, is promised, was lost, is risked. Private.
+
+Every figure is one of evaluation.json, of attacks.json, or of the certificate: one computation,
+shown twice. What was not measured, as where cells are on other machines, is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from incrowd.evaluation.report.figures import (
+    PAIR,
+    Mark,
+    Point,
+    Series,
+    grouped_bars,
+    heat_map,
+    horizontal_bars,
+    intervals,
+    paired_bars,
+    people,
+    scatter,
+)
+from incrowd.evaluation.report.origin import Origin
+from incrowd.evaluation.report.summary import summary, whom
+from incrowd.measure.estimate import Attacked
+from incrowd.measure.evaluation import Evaluation
+from incrowd.measure.subgroups import Subgroup, burden
+from incrowd.release.certificate import Certificate
+from incrowd.release.crowd import crowd_of
+from incrowd.release.examples import Examples
+from incrowd.release.pages import describe_strength, protected_people, success_rates
+from incrowd.release.render import render
+
+_MOST_COLUMNS = 40  # whose distributions are drawn
+_NOTHING = "nothing"
+
+
+def report(
+    certificate: Certificate,
+    found: Evaluation,
+    reasons: Sequence[str] = (),
+    warnings_: Sequence[str] = (),
+    examples: Examples | None = None,
+    attacked: Attacked | None = None,
+    origin: Origin | None = None,
+) -> str:
+    """The report as one HTML page without links to anything else."""
+    standing = None if origin is None else origin.standing
+    unused = 0 if origin is None else origin.unused
+    said = summary(
+        certificate, found, attacked=attacked, warnings=warnings_, standing=standing, unused=unused
+    )
+    return render(
+        "incrowd.release", "report.html",
+        certificate=certificate, found=found, reasons=reasons, warnings=warnings_,
+        examples=examples, attacked=attacked, origin=origin, summary=said,
+        crowd=_crowd(certificate), chances=success_rates(certificate),
+        strength=describe_strength(certificate), people=protected_people(certificate),
+        tables=list(_tables(certificate, found, examples)),
+        attacks=_drawn(lambda: _attacks(attacked)), **_figures(found),
+    )  # fmt: skip
+
+
+def _figures(found: Evaluation) -> dict[str, Any]:
+    """Everything that is drawn from the evaluation."""
+    sizes = _sizes_of(found)
+    shown = [] if found.utility is None else found.utility.associations
+    pairs = sorted(found.associations, key=lambda pair: -pair.original)
+    return {
+        "sizes": None if sizes is None else _drawn(lambda: _sizes(*sizes)),
+        "detail": _drawn(lambda: _columns(found)) if _detail(found) else None,
+        "associations": _drawn(lambda: _associations(found)) if shown else None,
+        "pairs": pairs,
+        "together": sum(pair.slice is not None for pair in pairs),
+        "silent": [pair for pair in pairs if pair.silent is not None],
+        "survival": _drawn(lambda: _survival(found)) if pairs else None,
+        "distributions": [
+            (name, _drawn(partial(_distribution, name, groups, rows)) if groups else None)
+            for name, groups, rows in _groups(found)
+        ],
+    }
+
+
+# The guarantee --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Crowd:
+    people: int
+    each: int
+    drawing: Markup
+
+
+def _crowd(certificate: Certificate) -> _Crowd:
+    """The crowd that is shown more often than not; of classes, the least that is shown."""
+    number = max(
+        (
+            float(known["k"]) / float(known["beta"])
+            if "beta" in known
+            else float(known.get("k", 1)) + float(known.get("r", 0))
+            for known in (table.parameters for table in certificate.tables)
+        ),
+        default=1.0,
+    )
+    one = crowd_of(number)
+    title = f"A crowd of {one.words}"
+    return _Crowd(one.people, one.each, _drawn(lambda: people(one, title=title)))
+
+
+# What was lost --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Column:
+    """What one column of a table shows, and what it lost."""
+
+    name: str
+    level: str
+    words: str
+    detail: float | None = None
+    loss: float | None = None
+    distance: float | None = None
+    silent: bool = False
+
+
+@dataclass(frozen=True)
+class _Table:
+    """One released file: its columns, its subgroups, and on whom its suppression falls."""
+
+    file: str
+    own: Evaluation
+    columns: list[_Column]
+    groups: list[Subgroup]
+    overall: float
+    sentence: str
+    parameters: dict[str, float | str]
+
+
+def _tables(
+    certificate: Certificate, found: Evaluation, examples: Examples | None
+) -> Iterator[_Table]:
+    each = found.slices or (found,)
+    for number, (table, own) in enumerate(zip(certificate.tables, each, strict=True)):
+        words = examples.of_slices[number] if examples and examples.of_slices else {}
+        hit = burden(own.subgroups)
+        groups = [one for one in own.subgroups if one.hidden is not None and one.rows]
+        yield _Table(
+            table.release.file,
+            own,
+            list(_columns_of(certificate, number, own, words)),
+            sorted(groups, key=lambda one: (-(one.share or 0.0), one.rows)),
+            hit.overall if hit is not None else 0.0,
+            whom(hit),
+            table.parameters,
+        )
+
+
+def _columns_of(
+    certificate: Certificate, number: int, own: Evaluation, words: dict[str, str]
+) -> Iterator[_Column]:
+    detail = _detail(own)
+    distances = own.utility.distance_by_column if own.utility is not None else {}
+    for name, column in certificate.tables[number].scheme.items():
+        silent = name in own.lost.nothing_shown or column.labels == _NOTHING
+        yield _Column(
+            name,
+            "any" if column.level is None else str(column.level),
+            _NOTHING if silent else words.get(name, str(column.labels)),
+            detail.get(name), own.loss_by_column.get(name), distances.get(name), silent,
+        )  # fmt: skip
+    for name in certificate.kept:
+        yield _Column(name, "", "each value, as it was", 1.0)
+    for name, grid in certificate.noisy.items():
+        yield _Column(name, "", f"values with noise, in steps of {grid.step}")
+
+
+def _detail(found: Evaluation) -> dict[str, float]:
+    """How much detail each column keeps in the rows that are shown."""
+    if found.detail_by_column:
+        return found.detail_by_column
+    return {name: 1 - lost for name, lost in found.precision_by_column.items()}
+
+
+def _sizes_of(found: Evaluation) -> tuple[list[int], list[int], str] | None:
+    if found.risk is not None:
+        return found.risk.sizes_original, found.risk.sizes, "class"
+    return (found.sizes_original, found.sizes_released, "cell") if found.sizes_original else None
+
+
+def _sizes(original: list[int], released: list[int], what: str) -> str:
+    """Rows by the size of their cell or class, before and after."""
+    longest = max(len(original), len(released), 1)
+    return grouped_bars(
+        [_range(place) for place in range(longest)],
+        [Series("in the table", PAIR[0], original), Series("released", PAIR[1], released)],
+        title=f"Rows by the size of their {what}, before and after",
+        across=f"alike rows (size of the {what})",
+        up="rows",
+    )
+
+
+def _columns(found: Evaluation) -> str:
+    """How much detail each column keeps in the rows that are shown."""
+    return horizontal_bars(
+        _detail(found),
+        colour="#2a9d8f",
+        title="Detail that each column keeps",
+        across="detail kept in the rows shown (1: the value itself, 0: nothing)",
+    )
+
+
+# What it is still good for --------------------------------------------------------------------
+
+
+def _groups(found: Evaluation) -> Iterator[tuple[str, list[Subgroup], tuple[int, int]]]:
+    """The groups of each column, with all rows before and after; of slices, the largest's.
+
+    A column that shows nothing has none: shares of its one label say nothing.
+    """
+    best: dict[str, tuple[int, Evaluation]] = {}
+    for own in found.slices or (found,):
+        for name in dict.fromkeys(one.column for one in own.subgroups):
+            several = sum(one.column == name and one.released > 0 for one in own.subgroups) > 1
+            weight = own.rows_released if several else -1
+            if weight > best.get(name, (-2, own))[0]:
+                best[name] = weight, own
+    for name, (_, own) in list(best.items())[:_MOST_COLUMNS]:
+        silent = name in own.lost.nothing_shown
+        groups = [] if silent else [one for one in own.subgroups if one.column == name]
+        yield name, groups, (own.rows_original, own.rows_released)
+
+
+def _distribution(name: str, groups: Sequence[Subgroup], rows: tuple[int, int]) -> str:
+    """The share of each group of a column, in the table and as released."""
+    shares: dict[str, tuple[float, float]] = {}
+    for one in groups:
+        label = "null" if one.label is None else one.label
+        label = f"{label} " if label in shares else label
+        shares[label] = one.rows / max(rows[0], 1), one.released / max(rows[1], 1)
+    return paired_bars(
+        shares, labels=("in the table", "as released"), title=f"{name}, before and after"
+    )
+
+
+def _associations(found: Evaluation) -> str:
+    """Cramér's V of each pair of columns, in the table and as released."""
+    pairs = found.utility.associations if found.utility is not None else []
+    return scatter(
+        [Point(f"{pair.first}, {pair.second}", pair.original, pair.released) for pair in pairs],
+        colour=PAIR[1],
+        title="Associations of pairs of columns",
+        across="association in the table",
+        up="as released",
+    )
+
+
+def _survival(found: Evaluation) -> str:
+    """Cramér's V of every pair of columns, in the table and as the slices show it."""
+    names = list(dict.fromkeys(name for columns in found.columns for name in columns))
+    places = {name: place for place, name in enumerate(names)}
+    before: dict[tuple[int, int], float] = {}
+    after: dict[tuple[int, int], float] = {}
+    for pair in found.associations:
+        one, other = places[pair.first], places[pair.second]
+        for both in ((one, other), (other, one)):
+            before[both] = pair.original
+            if pair.slice is not None:
+                after[both] = pair.released
+    return "\n".join(
+        heat_map(names, values, title=title, scale="Cramér's V")
+        for title, values in (("in the table", before), ("as released", after))
+    )
+
+
+def _attacks(attacked: Attacked | None) -> str:
+    """Success of each attack, beside guessing and beside people who are not in the table."""
+    rows = {}
+    for one in attacked.estimates if attacked is not None else ():
+        marks = [("of the table", PAIR[1], one.success), ("guessing", "#999999", one.guess)]
+        marks += [] if one.control is None else [("not in the table", "#e9a23b", one.control)]
+        rows[f"{one.attack}: {one.name}"] = [
+            Mark(label, colour, rate.value, rate.low, rate.high) for label, colour, rate in marks
+        ]
+    return intervals(
+        rows, title="What was tried against the release", across="share of tries that succeed"
+    )
+
+
+def _drawn(figure: Callable[[], str]) -> Markup:
+    """A figure as SVG; where it cannot be drawn, a sentence: a release must not fail by it."""
+    try:
+        return Markup(figure())  # noqa: S704 - our own drawing
+    except Exception as error:  # noqa: BLE001 - whatever names and numbers can do to a drawing
+        reason = (str(error).splitlines() or [""])[0]
+        return escape(f"This figure could not be drawn ({type(error).__name__}: {reason[:200]}).")
+
+
+def _range(place: int) -> str:
+    low, high = 2**place, 2 ** (place + 1) - 1
+    return str(low) if low == high else f"{low:,}-{high:,}"

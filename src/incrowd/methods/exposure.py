@@ -1,0 +1,139 @@
+"""Find what a release would expose or get wrong, from the table, before anything is spent.
+
+Columns that are published value by value and hold free text, ids of people that are published, and
+noisy values outside their declared bounds.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from incrowd.codes.grid import grid_of
+from incrowd.engine.table import Table, TableError
+from incrowd.errors import IncrowdError
+from incrowd.methods.person_id import find_ids, kind_by_name, simplify_name, texts_of
+from incrowd.spec.build import is_open
+from incrowd.spec.model import Column, Spec
+from incrowd.spec.release import KEpsilonSpec
+
+_HEAD = 20_000  # rows whose values are looked at
+_FEWEST = 20  # rows: of fewer, nothing is judged
+_UNIQUE = 0.5  # free text: share of rows that have a value of their own,
+_SPACED = 0.8  # share of values with three words or more,
+_LONG = 20  # and median number of characters
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """A column that must not be published as the spec says; or only with a warning."""
+
+    column: str
+    message: str
+    refused: bool = True
+
+
+def find_exposures(spec: Spec, table: Table) -> Iterator[Exposure]:
+    """Find every exposure of a spec with a release; nothing is drawn."""
+    if spec.release is None:
+        return
+    known = {name: column for name, column in spec.columns.items() if name in table.columns}
+    if spec.release.keeps_sensitive:
+        for name, column in known.items():
+            if column.role == "sensitive" and "free_text" not in column.allow:
+                yield from _find_free_text(name, table)
+    yield from _find_published_ids(known, table)
+    if isinstance(spec.release, KEpsilonSpec):
+        for name, column in known.items():
+            if column.role == "noisy" and column.bounds is not None:
+                yield from _find_outside_bounds(name, column, spec.release, table)
+
+
+def refuse_exposures(spec: Spec, table: Table) -> tuple[str, ...]:
+    """Raise an error for the first exposure that is refused; return the others as warnings."""
+    found = list(find_exposures(spec, table))
+    for one in found:
+        if one.refused:
+            raise TableError(f"Column '{one.column}': {one.message}")
+    return tuple(f"Column '{one.column}': {one.message}" for one in found)
+
+
+def is_free_text(texts: list[str], rows: int) -> bool:
+    """Whether different values are sentences: mostly unique, long, with several words."""
+    if rows < _FEWEST or len(texts) <= _UNIQUE * rows:
+        return False
+    spaced = sum(text.count(" ") >= 2 for text in texts)
+    return spaced >= _SPACED * len(texts) and statistics.median(map(len, texts)) >= _LONG
+
+
+def _find_free_text(name: str, table: Table) -> Iterator[Exposure]:
+    head = table.head(_HEAD)
+    try:
+        texts = texts_of(head.values(name))
+        rows = head.rows() - head.missing(name)
+    except TableError:  # lists or bytes, which are refused elsewhere
+        return
+    if is_free_text(texts, rows):
+        message = (
+            f"holds free text ({len(texts):,} different texts in {rows:,} rows), which would be "
+            "published word for word. Give it the role 'drop', or say 'allow: [free_text]' if "
+            "every text may be read by anyone."
+        )
+        yield Exposure(name, message)
+
+
+def _find_published_ids(columns: dict[str, Column], table: Table) -> Iterator[Exposure]:
+    published = [
+        name
+        for name, column in columns.items()
+        if column.role in ("quasi", "sensitive", "noisy") and "id" not in column.allow
+        if kind_by_name(simplify_name(name)) or _is_value_by_value(column)
+    ]
+    for name, known in find_ids(table, published, strict=True).items():
+        message = (
+            f"looks like an id ({known.describe()}) and would be published. Give it the role "
+            "'identifier', or say 'allow: [id]' if it identifies nobody."
+        )
+        yield Exposure(name, message)
+
+
+def _is_value_by_value(column: Column) -> bool:
+    """Whether values that no spec lists may be published as they are."""
+    return column.role != "noisy" and (column.hierarchy is None or is_open(column))
+
+
+def _find_outside_bounds(
+    name: str, column: Column, release: KEpsilonSpec, table: Table
+) -> Iterator[Exposure]:
+    assert column.bounds is not None
+    outside, ends = 0, []
+    try:
+        for tally in table.tallies([name]):
+            grid, steps = grid_of(name, tally.values[0], column.precision, column.bounds)
+            counts = np.zeros(len(steps), dtype=np.int64)
+            np.add.at(counts, tally.codes[:, 0], tally.counts)
+            full = np.array([value is not None for value in tally.values[0]], dtype=bool)
+            if full.any():
+                ends += [steps[full].min() * grid.step, steps[full].max() * grid.step]
+            outside += int(counts[full & (grid.clamped(steps) != steps)].sum())
+    except IncrowdError:  # no numbers, which is found elsewhere
+        return
+    if not outside:
+        return
+    low, high = column.bounds
+    found = (
+        f"{outside:,} rows lie outside the bounds [{low}, {high}]: values reach from "
+        f"{min(ends)} to {max(ends)}."
+    )
+    if release.bounds == "declared":
+        moved = "They are moved to the nearest bound before noise is added."
+        yield Exposure(name, f"{found} {moved}", refused=False)
+    elif release.clamp:
+        moved = "Published values are moved to the nearest bound."
+        yield Exposure(name, f"{found} {moved}", refused=False)
+    else:
+        remedy = "Correct the bounds, or say 'clamp: true' under 'release'."
+        yield Exposure(name, f"{found} {remedy}")

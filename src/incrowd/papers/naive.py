@@ -1,0 +1,237 @@
+"""What others do wrong, kept to be caught: methods that claim an epsilon and do not have it.
+
+Each is small, looks reasonable, and was proposed or programmed by somebody. None of them may be
+used for a release. :data:`VARIANTS` holds each with two neighbouring inputs on which an audit
+(:mod:`incrowd.evaluation.audit.bound`) sees far more than the claim allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from incrowd.anonymize.mondrian import mondrian
+from incrowd.anonymize.safe import threshold
+from incrowd.arrays import Bools, Codes, Counts, Floats, Steps
+from incrowd.codes.axis import Axis
+from incrowd.codes.frequency import Frequencies
+from incrowd.codes.hierarchy import ROOT, from_rows
+from incrowd.privacy.counts import geometric_noise
+from incrowd.privacy.noise import laplace
+from incrowd.privacy.randomness import Randomness, thinned
+from incrowd.privacy.selection import one_sided_noise
+
+_NEAR = 8  # so many neighbours of a uniform number are tried either side
+
+
+def sample_reused(
+    frequencies: Frequencies,
+    schemes: Sequence[Sequence[Codes]],
+    *,
+    k: int,
+    beta: float,
+    bits: Randomness,
+) -> tuple[int, Frequencies]:
+    """A sample by the first scheme, of those from fine to coarse, that drops none of its rows.
+
+    Wrong: the sample that chose the scheme is the one that is published, so the scheme tells of
+    rows that the threshold hides. Who is alone in a cell turns the scheme whenever they are drawn.
+    """
+    drawn = thinned(frequencies.counts, beta, bits)
+    kept = np.flatnonzero(drawn)
+    sample = Frequencies(frequencies.codes[kept], drawn[kept])
+    cells = sample
+    for at, maps in enumerate(schemes):
+        cells = sample.rolled(maps)
+        if (cells.counts >= k).all():
+            return at, cells
+    return len(schemes) - 1, threshold(cells, k=k)
+
+
+def epsilon_on_each(values: Steps, *, width: int, epsilon: Fraction, bits: Randomness) -> Steps:
+    """Noise that hides up to ``width`` steps with epsilon, in every column (across) of each row.
+
+    Wrong: epsilon is spent whole on each column, so that m of them cost m times as much. Where one
+    column is a copy of another, the average of both has less noise than either.
+    """
+    t = np.full(values.size, width * epsilon.denominator, dtype=np.int64)
+    return values + laplace(t, epsilon.numerator, bits).reshape(values.shape)
+
+
+def exact_end(
+    scores: Counts, *, steps: int, sensitivity: int, epsilon: Fraction, runs: int, bits: Randomness
+) -> Counts:
+    """The best candidate that a private search has seen: each step names one with noise.
+
+    As many searches as there are ``runs``, independent of each other.
+
+    Wrong: the steps spend epsilon, and then the best of those named is returned by its exact score.
+    The last choice is a choice, too, and it has no noise at all.
+    """
+    number = runs * steps * len(scores)
+    noise = one_sided_noise(number, sensitivity=sensitivity, epsilon=epsilon / steps, bits=bits)
+    named = np.argmax(scores + noise.reshape(runs, steps, len(scores)), axis=2)
+    seen = (named[:, :, None] == np.arange(len(scores))).any(axis=1)
+    found: Counts = np.argmax(np.where(seen, scores, np.iinfo(np.int64).min), axis=1)
+    return found
+
+
+def exact_threshold(
+    frequencies: Frequencies, *, k: int, epsilon: Fraction, r: int, bits: Randomness
+) -> Frequencies:
+    """Counts with noise of at most r, of the cells that have at least k rows.
+
+    Wrong: which cells are shown is decided by their true counts. Whoever is the k-th of a cell
+    makes it appear.
+    """
+    shown = threshold(frequencies, k=k)
+    noise = geometric_noise(len(shown), epsilon, r, bits)
+    return Frequencies(shown.codes, shown.counts + noise)
+
+
+def float_laplace(values: Floats, scale: float, rng: np.random.Generator) -> Floats:
+    """Laplace noise by the inverse of its distribution, in floating point.
+
+    Wrong: uniform numbers are multiples of 2^-53, their logarithms are rounded, and so is the sum.
+    Which floats can come out at all depends on the value (Mironov, 2012); many come out of the one
+    value and cannot come out of the other.
+    """
+    size = -scale * np.log(1.0 - rng.random(len(values)))
+    return np.asarray(values + np.where(rng.random(len(values)) < 0.5, -size, size))
+
+
+def reachable(outputs: Floats, value: float, scale: float) -> Bools:
+    """Which outputs :func:`float_laplace` can give for a value, of a few scales at most.
+
+    The uniform number behind an output is known up to rounding; those near it are tried.
+    """
+    away = outputs - value
+    middle = np.rint(np.exp(-np.abs(away) / scale) * 2.0**53)
+    found = np.zeros(len(outputs), dtype=bool)
+    for near in range(-_NEAR, _NEAR + 1):
+        uniform = np.clip(middle + near, 1.0, 2.0**53) * 2.0**-53
+        size = -scale * np.log(uniform)
+        found |= (value + np.where(away < 0, -size, size)) == outputs
+    return found
+
+
+def boxes_from_data(
+    axes: Sequence[Axis],
+    points: Codes,
+    counts: Counts,
+    *,
+    k: int,
+    beta: float,
+    bits: Randomness,
+) -> tuple[Codes, Codes, Counts]:
+    """A sample in classes of at least k by Mondrian: the lowest and highest positions of each.
+
+    Wrong: a class is shown as the smallest box around its rows. The ends of the boxes are values of
+    single people, and the largest of all is the largest of the table.
+    """
+    drawn = thinned(counts, beta, bits)
+    kept = np.flatnonzero(drawn)
+    points, drawn = points[kept], drawn[kept]
+    members = mondrian(axes, points, drawn, k=k)
+    classes = int(members.max(initial=-1)) + 1
+    low = np.full((classes, points.shape[1]), np.iinfo(np.int32).max, dtype=np.int32)
+    high = np.full((classes, points.shape[1]), -1, dtype=np.int32)
+    np.minimum.at(low, members, points)
+    np.maximum.at(high, members, points)
+    rows = np.bincount(members, weights=drawn, minlength=classes).astype(np.int64)
+    return low, high, rows
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A wrong method with two neighbouring inputs, and what an attacker looks at.
+
+    ``outcomes(first, runs, bits)`` are whole numbers, one for each run on the first input or the
+    second; ``claim`` is the epsilon that the method says it has.
+    """
+
+    name: str
+    tables: str
+    claim: float
+    outcomes: Callable[[bool, int, Randomness], Counts]
+
+
+_K, _BETA = 14, 0.2537  # of a sample: epsilon 1, delta 1e-6
+_R = 14  # of counts: the same
+_COLUMNS = 8
+_STEPS = 12
+
+
+def _whole(listed: Sequence[int]) -> Counts:
+    return np.array(listed, dtype=np.int64)
+
+
+def _reused(first: bool, runs: int, bits: Randomness) -> Counts:
+    """Which of two schemes is used: two crowded cells, and somebody who is alone in a third."""
+    codes = np.arange(3, dtype=np.int32)[:, None]
+    table = Frequencies(codes, _whole([200, 200, 1])) if first else _two_cells(codes)
+    schemes = [[np.arange(3, dtype=np.int32)], [np.zeros(3, dtype=np.int32)]]
+    return _whole(
+        [sample_reused(table, schemes, k=_K, beta=_BETA, bits=bits)[0] for _ in range(runs)]
+    )
+
+
+def _two_cells(codes: Codes) -> Frequencies:
+    return Frequencies(codes[:2], _whole([200, 200]))
+
+
+def _each(first: bool, runs: int, bits: Randomness) -> Counts:
+    """The sum of a value that is written in several columns: 1 or 0."""
+    values = np.full((runs, _COLUMNS), int(first), dtype=np.int64)
+    return np.asarray(epsilon_on_each(values, width=1, epsilon=Fraction(1), bits=bits).sum(axis=1))
+
+
+def _exact_end(first: bool, runs: int, bits: Randomness) -> Counts:
+    """Which of two candidates is chosen: they tie, or a row lets the second win."""
+    scores = _whole([100, 101 if first else 100])
+    return exact_end(scores, steps=_STEPS, sensitivity=1, epsilon=Fraction(1), runs=runs, bits=bits)
+
+
+def _exact_threshold(first: bool, runs: int, bits: Randomness) -> Counts:
+    """Whether a cell of k rows, or of k - 1, is shown; every run is a cell of its own."""
+    codes = np.arange(runs, dtype=np.int32)[:, None]
+    table = Frequencies(codes, np.full(runs, _K if first else _K - 1, dtype=np.int64))
+    shown = exact_threshold(table, k=_K, epsilon=Fraction(1), r=_R, bits=bits)
+    found = np.zeros(runs, dtype=np.int64)
+    found[shown.codes[:, 0]] = 1
+    return found
+
+
+def _float(first: bool, runs: int, bits: Randomness) -> Counts:
+    """From which of two values an output can come: 1 from one, 2 from the other, 3 from both."""
+    rng = np.random.default_rng(int(bits.words(1)[0]))
+    outputs = float_laplace(np.full(runs, 1.0 if first else 0.0), 1.0, rng)
+    one, other = reachable(outputs, 1.0, 1.0), reachable(outputs, 0.0, 1.0)
+    return one.astype(np.int64) + 2 * other
+
+
+def _boxes(first: bool, runs: int, bits: Randomness) -> Counts:
+    """The largest value that is shown: 400 people at 0 to 9, and perhaps one who has 35."""
+    values = [*range(10), 35]
+    axis = Axis(from_rows([(str(value), ROOT) for value in range(40)]), ordered=True)
+    number = len(values) if first else len(values) - 1
+    points = np.array(values[:number], dtype=np.int32)[:, None]
+    counts = _whole([40] * 10 + [1])[:number]
+    highest = []
+    for _ in range(runs):
+        _, high, _ = boxes_from_data([axis], points, counts, k=_K, beta=_BETA, bits=bits)
+        highest.append(int(high.max(initial=-1)))
+    return _whole(highest)
+
+
+VARIANTS = (
+    Variant("sample reused", "somebody who is alone in a cell, or nobody there", 1.0, _reused),
+    Variant("epsilon on each column", "one value in eight columns: 1 or 0", 1.0, _each),
+    Variant("argmax without noise at the end", "two schemes tie, or not", 1.0, _exact_end),
+    Variant("cells shown by true counts", "a cell of k rows, or k - 1", 1.0, _exact_threshold),
+    Variant("floating-point Laplace", "the value 1 or 0", 1.0, _float),
+    Variant("boxes from the data", "somebody who has far more than all others", 1.0, _boxes),
+)

@@ -1,0 +1,142 @@
+"""A release that was made: its files, its certificate, and what only the curator may see."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from incrowd.engine.source import catalogue
+from incrowd.engine.table import Table
+from incrowd.measure.evaluation import Evaluation
+from incrowd.release.certificate import Certificate
+from incrowd.release.entries import Booking
+from incrowd.release.examples import Examples
+from incrowd.release.folder import fill_both
+from incrowd.release.page import Page
+
+NEARLY_NOTHING = 0.05  # of rows, or of pairs of columns
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What was released, its certificate, and what only the curator may see.
+
+    ``folder`` holds the files to be handed out, ``curator`` the private ones. Where none was
+    asked for, they are temporary and go when the release does; :meth:`save` keeps them. ``booking``
+    says how a ledger has booked the release, if one has; ``library`` whose data frames it was
+    given; ``examples`` are some rows before and after, and ``unused`` how many rows were not used
+    because the unit is a person; both are private as the report is.
+    """
+
+    certificate: Certificate
+    evaluation: Evaluation
+    tables: tuple[Table, ...]
+    warnings: tuple[str, ...]
+    folder: Path
+    curator: Path
+    booking: Booking | None
+    reasons: tuple[str, ...] = ()
+    library: str = "polars"
+    examples: Examples | None = None
+    unused: int = 0
+
+    @property
+    def booked(self) -> bool:
+        """Whether a ledger has counted the release."""
+        return self.booking is not None
+
+    @property
+    def empty(self) -> bool:
+        """Whether not a single row is shown."""
+        return not any(table.release.rows for table in self.certificate.tables)
+
+    @property
+    def nearly_empty(self) -> bool:
+        """Whether hardly anything is shown; see :func:`describe_emptiness`."""
+        return bool(describe_emptiness(self.certificate, self.evaluation))
+
+    @property
+    def data(self) -> Any:
+        """The released rows as a data frame; of slices, a list of them.
+
+        Who gave a pandas data frame gets one, who gave a table on Spark one of Spark, anybody else
+        a Polars one.
+        """
+        frames = [table.frame() for table in self.tables]
+        if self.library == "pandas":
+            frames = [frame.to_pandas() for frame in frames]
+        return frames if self.certificate.slices is not None else frames[0]
+
+    def report(self) -> Page:
+        """The curator's report. It is private."""
+        return Page((self.curator / "report.html").read_text(encoding="utf-8"))
+
+    def save(self, folder: Path | str, *, curator: Path | str | None = None) -> Path:
+        """Copy the release into a folder that does not exist yet or is empty.
+
+        What only the curator may see goes beside it (NAME.curator), or where ``curator`` says.
+        """
+        public = Path(folder)
+        private = curator_folder(public) if curator is None else Path(curator)
+        with fill_both(public, private) as (draft, hidden):
+            shutil.copytree(self.folder, draft, dirs_exist_ok=True)
+            shutil.copytree(self.curator, hidden, dirs_exist_ok=True)
+        return public
+
+    def save_table(self, name: str) -> tuple[str, ...]:
+        """Save the released rows as a table of Spark's catalogue; slices as NAME_1, NAME_2, ...
+
+        The answer are the names. What the table holds is what the files hold, in no order.
+        """
+        home, several = catalogue(self.tables[0].engine), len(self.tables) > 1
+        names = [f"{name}_{number}" for number in range(1, len(self.tables) + 1)]
+        names = names if several else [name]
+        for one in names:
+            home.refuse_name(one)
+        for one, table in zip(names, self.tables, strict=True):
+            home.save(table, one)
+        return tuple(names)
+
+    def __repr__(self) -> str:
+        rows = " + ".join(f"{table.release.rows:,}" for table in self.certificate.tables)
+        known = self.certificate.guarantee
+        budget = (
+            "" if known.epsilon is None else f", epsilon {known.epsilon:g}, delta {known.delta:g}"
+        )
+        return f"<Release of {rows} rows: {known.kind}{budget}; {self.folder}>"
+
+    def _repr_html_(self) -> str:
+        rows = " + ".join(f"{table.release.rows:,}" for table in self.certificate.tables)
+        sentences = (escape(one.text) for one in self.certificate.guarantee.statement)
+        items = "".join(f"<li>{text}</li>" for text in sentences)
+        return f"<p>{rows} rows.</p><ol>{items}</ol>"
+
+
+def describe_emptiness(certificate: Certificate, found: Evaluation) -> str:
+    """Say that hardly anything is shown: less than 5 % of rows, or of pairs of columns in slices.
+
+    Nothing of a release that shows more, or nothing at all. Of a sample, rows are those drawn.
+    """
+    if not any(table.release.rows for table in certificate.tables):
+        return ""
+    if certificate.slices is not None:
+        shown = sum(pair.slice is not None for pair in found.associations)
+        every, what = len(found.associations), "pairs of columns"
+    else:
+        drawn = certificate.parameters.get("beta", 1.0)
+        rate = float(drawn) if isinstance(drawn, float) else 1.0
+        shown, every, what = found.rows_released, round(found.rows_original * rate), "rows"
+    if shown >= NEARLY_NOTHING * every:
+        return ""
+    return (
+        f"Hardly anything is published: {shown:,} of {every:,} {what}, less than "
+        f"{NEARLY_NOTHING:.0%}. Publish fewer or coarser columns."
+    )
+
+
+def curator_folder(folder: Path) -> Path:
+    """Return where the private part of a release lies, unless somebody chose another place."""
+    return folder.resolve().with_name(f"{folder.resolve().name}.curator")

@@ -1,0 +1,109 @@
+"""The command that opens the studio."""
+
+from __future__ import annotations
+
+import ipaddress
+import signal
+import socket
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from incrowd.cli.options import number, parsed
+from incrowd.cli.terminal import say
+from incrowd.errors import IncrowdError, check_whole
+
+
+def studio(
+    table: Annotated[
+        str | None, typer.Argument(help="A file or a spec of the folder, to begin with.")
+    ] = None,
+    folder: Annotated[
+        Path, typer.Option("--folder", "-f", help="Of the project: specs and releases go there.")
+    ] = Path(),
+    sample: Annotated[
+        str | None, typer.Option(help="Begin with a sample table: voters, patients or census.")
+    ] = None,
+    port: Annotated[str, number("Where it listens; 0 takes one that is free.")] = "0",
+    host: Annotated[str, typer.Option(help="The address it listens on.")] = "127.0.0.1",
+    anywhere: Annotated[
+        bool, typer.Option("--anywhere", help="Files outside the folder may be opened, too.")
+    ] = False,
+    browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
+) -> None:
+    """Open the studio: take a table to a verified release in a browser, on this machine."""
+    try:
+        import uvicorn
+
+        from incrowd.studio.desk import remove_left
+        from incrowd.studio.limits import make_config
+        from incrowd.studio.redirect import RedirectFile
+        from incrowd.studio.safety import Sessions
+        from incrowd.studio.server import Studio, make
+    except ModuleNotFoundError as error:
+        if error.name and error.name.split(".")[0] in ("starlette", "uvicorn"):
+            raise IncrowdError(
+                "The studio needs starlette and uvicorn: pip install 'incrowd[studio]'."
+            ) from error
+        raise
+    if not folder.is_dir():
+        raise IncrowdError(f"'{folder}' is no folder. Make it, or name another.")
+    listens = _listens(host, int(check_whole("port", parsed("port", port), 0)))
+    named = f"[{host}]" if ":" in host else host
+    address = f"{named}:{listens.getsockname()[1]}"
+    if not ipaddress.ip_address(host).is_loopback:
+        say(f"Anybody who can reach {address} and has the link can read your tables.")
+
+    page: RedirectFile | None = None
+
+    def report(token: str, twice: bool) -> None:
+        if page is not None:
+            page.remove()
+        if twice:
+            say("A link was used twice. The browser that it had let in was shut out.")
+        say(f"For another browser: http://{address}/?token={token}")
+
+    remove_left()
+    sessions = Sessions(report)
+    app = make(
+        Studio(folder, anywhere=anywhere, table=table, sample=sample), sessions,
+        _hosts(address, host),
+    )  # fmt: skip
+    link = f"http://{address}/?token={sessions.token}"
+    say(f"The studio of {folder.resolve().name or folder.resolve()} is open: {link}")
+    say("The link works once. Ctrl-C ends the studio.")
+    if hasattr(signal, "SIGHUP"):  # a terminal that is closed ends the studio as Ctrl-C does
+        signal.signal(signal.SIGHUP, lambda *_given: signal.raise_signal(signal.SIGTERM))
+    try:
+        if browser:
+            page = RedirectFile(link)
+            page.open()
+        uvicorn.Server(make_config(app)).run(sockets=[listens])
+    finally:
+        if page is not None:
+            page.remove()
+
+
+def _listens(host: str, port: int) -> socket.socket:
+    try:
+        version = ipaddress.ip_address(host).version
+    except ValueError as error:
+        raise IncrowdError(f"'{host}' is no address; 127.0.0.1 is this machine.") from error
+    found = socket.socket(socket.AF_INET6 if version == 6 else socket.AF_INET)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((host, port))
+        found.listen(128)  # so that a browser that is quicker than we are waits
+    except (OSError, OverflowError) as error:
+        found.close()
+        raise IncrowdError(f"Cannot listen on {host}, port {port}: {error}.") from error
+    return found
+
+
+def _hosts(address: str, host: str) -> list[str]:
+    """What the studio answers to."""
+    own = [address]
+    if ipaddress.ip_address(host).is_loopback:
+        own.append(f"localhost:{address.rpartition(':')[2]}")
+    return own

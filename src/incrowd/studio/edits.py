@@ -1,0 +1,259 @@
+"""What a click changes in a spec: pure, from what a form says to entries of the document."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from incrowd.curate.draft.draft import Draft
+from incrowd.errors import IncrowdError
+from incrowd.spec.file import Place, SpecFile
+from incrowd.spec.release import METHODS, ClassesSpec, KEpsilonSpec
+
+Changes = dict[Place, Any]
+ROLES = {  # in short, and what becomes of the column
+    "identifier": ("Identifier", "It says who somebody is, and is left out."),
+    "quasi": ("Quasi-identifier", "Others may know it of somebody. It is generalised."),
+    "sensitive": ("Sensitive", "It must not be told of anybody."),
+    "noisy": ("Noisy", "Numbers that are shown with noise, by k-epsilon."),
+    "drop": ("Drop", "It is left out."),
+}
+_OF_ROLE = {  # what a column with another role cannot have
+    "hierarchy": ("quasi", "sensitive"), "other": ("quasi", "sensitive"),
+    "precision": ("noisy",), "bounds": ("noisy",), "weight": ("noisy",),
+    "diversity": ("sensitive",), "closeness": ("sensitive",),
+}  # fmt: skip
+
+
+def role(file: SpecFile, guessed: Draft, name: str, chosen: str) -> Changes:
+    """A column gets another role, which somebody chose and so has confirmed.
+
+    What belongs to its old role goes; a quasi column gets the ladder that was guessed for it, which
+    is to be confirmed if it was read from the data, or else the value itself and nothing of it.
+    """
+    column = file.spec.columns[name]
+    entry = entry_of(file, name)
+    changes: Changes = {("columns", name, "role"): chosen}
+    for key, roles in _OF_ROLE.items():
+        if key in entry and chosen not in roles:
+            changes["columns", name, key] = None
+    left = [
+        one for one in column.confirm if one != "role" and chosen in _OF_ROLE.get(one, (chosen,))
+    ]
+    if chosen == "quasi" and column.hierarchy is None:
+        guess = next((one for one in guessed.guesses if one.column == name), None)
+        if guess is not None and guess.hierarchy:
+            changes["columns", name, "hierarchy"] = YAML(typ="safe").load(guess.hierarchy)
+            left += ["hierarchy"] if "hierarchy" in guess.confirm else []
+        else:
+            changes["columns", name, "hierarchy"] = "flat"
+    if chosen == "noisy" and column.precision is None:
+        step = _guessed_step(guessed, name)
+        if step is not None:
+            changes["columns", name, "precision"] = step
+            left.append("precision")
+    changes["columns", name, "confirm"] = left or None
+    return changes
+
+
+def _guessed_step(guessed: Draft, name: str) -> Any:
+    """What the values of a column are multiples of, where they are not whole numbers."""
+    guess = next((one for one in guessed.guesses if one.column == name), None)
+    said = YAML(typ="safe").load(guess.hierarchy) if guess and guess.hierarchy else None
+    intervals = said.get("intervals", {}) if isinstance(said, dict) else {}
+    return intervals.get("step") if isinstance(intervals, dict) else None
+
+
+def confirmed(file: SpecFile, names: Iterable[str], entries: Collection[str]) -> Changes:
+    """Some questions of some columns are answered with yes."""
+    changes: Changes = {}
+    for name in names:
+        asked = file.spec.unconfirmed.get(name, ())
+        left = [one for one in asked if one not in entries]
+        if len(left) < len(asked):
+            changes["columns", name, "confirm"] = left or None
+    return changes
+
+
+def unit(column: str, *, without_id: bool = False) -> Changes:
+    """Whose rows they are: one person each, or those of the id in a column.
+
+    ``without_id`` leaves out the rows that have no id. Whoever chooses the unit has confirmed it.
+    """
+    if not column:
+        return {("unit",): "one row per person", ("confirm",): None}
+    chosen = {"id": column, **({"without_id": "drop"} if without_id else {})}
+    return {("unit",): chosen, ("confirm",): None}
+
+
+def entry_of(file: SpecFile, name: str) -> Mapping[str, Any]:
+    """A column as the document has it."""
+    columns = file.document["columns"]
+    found = next(value for key, value in columns.items() if str(key) == name)
+    return found if isinstance(found, Mapping) else {}
+
+
+# The release ------------------------------------------------------------------------------------
+
+_USUAL: dict[str, dict[str, Any]] = {  # what a method begins with
+    "safe": {"epsilon": 1.0, "delta": 1e-6},
+    "k-anonymity": {"k": 5},
+    "k-epsilon": {"k": 5, "epsilon": 2.0},
+}
+_FILES = ("format", "rows", "formulas")  # what every method takes, with the same meaning
+_CLASSES = (
+    *_FILES, "k", "levels", "loss", "candidates", "cut", "suppression", "suppressed", "algorithm",
+)  # fmt: skip
+_NOT_WITH_NOISE = {
+    "rows": ("weighted",), "suppressed": ("starred",), "algorithm": ("cluster", "duplicate"),
+}  # fmt: skip
+_OF_ALGORITHM = {
+    "loss": "ola", "candidates": "ola", "suppression": "ola", "levels": "ola", "cut": "mondrian",
+}  # fmt: skip
+_WHOLE = frozenset({"k", "slices"})
+_NUMBERS = frozenset({
+    "epsilon", "delta", "beta", "keep", "already_sampled", "search_epsilon", "suppression",
+    "confidence",
+})  # fmt: skip
+_WORDS = frozenset({
+    "draw", "scheme", "objective", "target", "algorithm", "loss", "candidates", "cut",
+    "suppressed", "noise", "bounds",
+})  # fmt: skip
+
+
+def method(file: SpecFile, chosen: str) -> Changes:
+    """The release gets another method, with what both methods take and else the usual values.
+
+    Levels that were picked by what they keep of the table never become those of a safe release.
+    """
+    if chosen not in METHODS:
+        raise IncrowdError(f"There is no method '{chosen}'. There are: {', '.join(METHODS)}.")
+    noisy = file.spec.with_role("noisy")
+    if noisy and chosen != "k-epsilon":
+        raise IncrowdError(
+            f"The column '{noisy[0]}' has the role 'noisy', which belongs to the method k-epsilon "
+            "alone. Make it quasi or drop it on the Data page, then choose this method."
+        )
+    old = file.spec.release
+    if old is None or "release" not in file.document:
+        return {("release",): {"method": chosen, **_USUAL[chosen]}}
+    if old.method == chosen:
+        return {}
+    both = "safe" not in (old.method, chosen)
+    given = file.document["release"]
+    kept = {
+        str(key) for key in given
+        if str(key) in (_CLASSES if both else _FILES)
+        and not (chosen == "k-epsilon" and given[key] in _NOT_WITH_NOISE.get(str(key), ()))
+    }  # fmt: skip
+    changes: Changes = {
+        ("release", str(key)): None for key in given if str(key) not in {"method", *kept}
+    }
+    changes["release", "method"] = chosen
+    for name, value in _USUAL[chosen].items():
+        if name not in kept:
+            changes["release", name] = value
+    return changes
+
+
+def settings(file: SpecFile, given: Mapping[str, str]) -> Changes:
+    """What a form says of the release: an empty field takes the entry out, others set it.
+
+    Entries that the form does not name stay. What cannot stand beside a new choice goes.
+    """
+    release = file.spec.release
+    if release is None:
+        raise IncrowdError("Choose a method first.")
+    fields = type(release).model_fields
+    changes: Changes = {}
+    for name, text in given.items():
+        if name in fields and name in _WHOLE | _NUMBERS | _WORDS:
+            value = _value(name, text.strip())
+            if value != getattr(release, name):
+                changes["release", name] = value
+        elif name == "clamp" and name in fields:
+            changes["release", name] = True if text == "yes" else None
+    if "size" in given or "size_public" in given:
+        size = "public" if given.get("size_public") else _value("size", given.get("size", ""))
+        if size != file.spec.size:
+            changes[("size",)] = size
+    if isinstance(release, ClassesSpec) and ("release", "algorithm") in changes:
+        algorithm = changes["release", "algorithm"] or "ola"
+        for name, owner in _OF_ALGORITHM.items():
+            if owner != algorithm:
+                changes["release", name] = None
+    if isinstance(release, KEpsilonSpec) and ("release", "noise") in changes:
+        gaussian = changes["release", "noise"] == "gaussian"
+        changes["release", "delta"] = (release.delta or 1e-6) if gaussian else None
+    if changes.get(("release", "draw")) == "counts":
+        changes |= {("release", name): None for name in ("beta", "keep")}
+    return changes
+
+
+def scheme(file: SpecFile, levels: Sequence[int]) -> Changes:
+    """The scheme that is published is settled: the level of every quasi column."""
+    names = file.spec.with_role("quasi")
+    if len(names) != len(levels):
+        raise IncrowdError("This scheme is of other columns. Look at the page again.")
+    return {("release", "levels"): dict(zip(names, levels, strict=True))}
+
+
+def choose_ledger(file: SpecFile, path: Path | None) -> Changes:
+    """Name the ledger that counts releases by the spec, relative to it; None takes it out."""
+    if path is None:
+        return {("ledger",): None}
+    return {("ledger",): Path(os.path.relpath(path, file.folder)).as_posix()}
+
+
+def open_scheme() -> Changes:
+    """The search chooses the scheme again."""
+    return {("release", "levels"): None}
+
+
+def pair(k: str, epsilon: str) -> Changes:
+    """A k and an epsilon that were picked together."""
+    return {
+        ("release", "k"): _value("k", k), ("release", "epsilon"): _value("epsilon", epsilon),
+    }  # fmt: skip
+
+
+def noisy(file: SpecFile, name: str, given: Mapping[str, str]) -> Changes:
+    """How fine the values of a noisy column are, and between which bounds they lie.
+
+    Somebody said so, who has thereby confirmed it.
+    """
+    low, high = given.get("low", "").strip(), given.get("high", "").strip()
+    if bool(low) != bool(high):
+        raise IncrowdError(f"The bounds of '{name}' are two numbers: the least and the largest.")
+    bounds = [_plain(_value("bound", low)), _plain(_value("bound", high))] if low else None
+    left = [one for one in file.spec.columns[name].confirm if one not in ("precision", "bounds")]
+    return {
+        ("columns", name, "precision"): _plain(_value("precision", given.get("precision", ""))),
+        ("columns", name, "bounds"): bounds, ("columns", name, "confirm"): left or None,
+    }  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    """A number without a point where it has none."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _value(name: str, text: str) -> Any:
+    """What a field says; None if it is empty."""
+    if not text:
+        return None
+    if name in _WORDS:
+        return text
+    try:
+        number = float(text.replace(",", "")) if name == "size" else float(text)
+    except ValueError:
+        raise IncrowdError(f"'{name}' must be a number; got '{text}'.") from None
+    if name in _WHOLE or name == "size":
+        if number != number // 1:
+            raise IncrowdError(f"'{name}' must be a whole number; got '{text}'.")
+        return int(number)
+    return number

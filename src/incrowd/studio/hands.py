@@ -1,0 +1,319 @@
+"""Other processes that do what takes long, so that pages stay alive: looks at tables, and releases.
+
+A hand keeps the tables that it was last asked about open, and remembers what it counted of them:
+so the same kind of question goes to the same hand. One that dies, whatever it met, is replaced;
+whoever waits for its answer is told so, and the studio goes on.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from functools import lru_cache
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, TypeVar
+
+from incrowd.errors import IncrowdError
+
+T = TypeVar("T")
+CRASHED = "The work on the table ended without an answer: its process was lost. Try again."
+
+
+class _Asked(Future[T]):
+    """An answer that is waited for; it cannot be cancelled while a process is at work on it."""
+
+    inner: Future[T]
+
+    def cancel(self) -> bool:
+        """Let it be, if it has not begun."""
+        return self.inner.cancel() and super().cancel()
+
+
+class Hands:
+    """Processes that answer questions about tables."""
+
+    def __init__(self, number: int = 2) -> None:
+        self._lock, self._closed = threading.Lock(), False
+        self._pools: list[ProcessPoolExecutor | None] = [None] * number
+        self._waiting = [0] * number  # questions of each that are not answered
+
+    def ask(self, task: Callable[..., T], *given: Any, same: bool = False) -> Future[T]:
+        """Have something done elsewhere; it and what it is given have to be plain.
+
+        Where a process is lost, all that wait for it are lost with it: each is asked once more.
+        ``same`` asks the hand that always gets such questions, and knows what it counted for them;
+        else the one that has the least to do is asked.
+        """
+        found: _Asked[T] = _Asked()
+        self._send(found, task, given, same=same, again=True)
+        return found
+
+    def _send(
+        self, found: _Asked[T], task: Callable[..., T], given: tuple[Any, ...], *,
+        same: bool, again: bool,
+    ) -> None:  # fmt: skip
+        with self._lock:
+            hands = range(len(self._pools))
+            hand = 0 if same else min(hands, key=lambda one: (self._waiting[one], -one))
+            found.inner = self._submit(hand, task, given)
+            self._waiting[hand] += 1
+
+        def answered(inner: Future[T]) -> None:
+            with self._lock:
+                self._waiting[hand] -= 1
+            if found.done() or inner.cancelled():
+                return
+            error = inner.exception()
+            if isinstance(error, BrokenProcessPool) and again and not self._closed:
+                self._send(found, task, given, same=same, again=False)
+            elif error is not None:
+                found.set_exception(error)
+            else:
+                found.set_result(inner.result())
+
+        def heard(inner: Future[T]) -> None:
+            # Whoever tells that a pool is broken holds its lock, for which a new question waits.
+            if not inner.cancelled() and isinstance(inner.exception(), BrokenProcessPool):
+                threading.Thread(target=answered, args=(inner,), daemon=True).start()
+            else:
+                answered(inner)
+
+        found.inner.add_done_callback(heard)
+
+    def _submit(self, hand: int, task: Callable[..., T], given: tuple[Any, ...]) -> Future[T]:
+        pool = self._pools[hand]
+        if pool is not None:
+            try:
+                return pool.submit(task, *given)
+            except BrokenProcessPool:
+                pool.shutdown(wait=False)
+        pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_quiet)
+        self._pools[hand] = pool
+        return pool.submit(task, *given)
+
+    def close(self) -> None:
+        """Let all processes go."""
+        self._closed = True  # what is lost now is not asked again
+        if any(self._pools):
+            for process in multiprocessing.active_children():
+                process.terminate()
+        for pool in self._pools:
+            if pool is not None:
+                pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _quiet() -> None:
+    """An interrupt of the terminal is for the studio, which lets its hands go; they go with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_follow, daemon=True).start()
+
+
+def _follow() -> None:
+    """End when the studio has ended, however it did."""
+    studio = multiprocessing.parent_process()
+    if studio is not None:
+        studio.join()
+        os._exit(0)
+
+
+@lru_cache(maxsize=4)
+def _opened(place: str, sheet: str | None, header: int | None, _stamp: tuple[int, int]) -> Any:
+    from incrowd.engine.source import open_table
+    from incrowd.studio.memory import Remembered
+
+    return Remembered(open_table(place, sheet=sheet, header=header))
+
+
+@lru_cache(maxsize=4)
+def _read(
+    place: str, sheet: str | None, header: int | None, stamp: tuple[int, int],
+    written: tuple[tuple[str, str], ...],
+) -> Any:  # fmt: skip
+    """A table as a spec says that its columns are written."""
+    from incrowd.spec.written import Written
+    from incrowd.studio.memory import Remembered
+
+    table = _opened(place, sheet, header, stamp)
+    readers = {
+        name: Written.model_validate_json(text).reader()
+        for name, text in written
+        if name in table.columns
+    }
+    return Remembered(table.reread(readers)) if readers else table
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A table and a spec as they are sent to another process."""
+
+    place: str
+    text: str
+    path: str
+    sheet: str | None
+    header: int | None
+
+    def table(self) -> Any:
+        """The table, as the file has it."""
+        return _opened(self.place, self.sheet, self.header, self._stamp())
+
+    def file(self) -> Any:
+        """The spec alone."""
+        from incrowd.spec.file import parse
+
+        return parse(self.text, path=Path(self.path))
+
+    def both(self) -> tuple[Any, Any]:
+        """The spec, and the table as it says that it is written."""
+        file = self.file()
+        written = {
+            name: column.written.model_dump_json()
+            for name, column in file.spec.columns.items()
+            if column.written is not None
+        }
+        return file, _read(
+            self.place, self.sheet, self.header, self._stamp(), tuple(written.items())
+        )
+
+    def to_publish(self) -> tuple[Any, Any]:
+        """The spec and its table, of which nothing is remembered."""
+        from incrowd.engine.source import open_for, open_table
+
+        file = self.file()
+        return file, open_for(file, open_table(self.place, sheet=self.sheet, header=self.header))
+
+    def _stamp(self) -> tuple[int, int]:
+        """What changes with the file."""
+        path = Path(self.place)
+        if not path.exists():
+            return 0, 0
+        known = path.stat()
+        return known.st_mtime_ns, known.st_size
+
+
+@dataclass
+class Job:
+    """A release that is being made in a process of its own.
+
+    ``step`` is where it is, ``done`` of ``all`` what is done of it. When it has ended, ``problem``
+    says why it failed, if it did, and ``booked`` whether a ledger counts it all the same.
+    """
+
+    output: Path
+    ledger: str | None = None  # that the spec names
+    step: str = "begin"
+    done: int = 0
+    all: int = 0
+    problem: str | None = None
+    booked: bool = False
+    ended: bool = False
+    cancelled: bool = False
+    result: dict[str, Any] = field(default_factory=dict)
+    begun: float = field(default_factory=time.monotonic)
+    _process: Any = None
+
+    def begin(self, *given: Any) -> None:
+        """Start the process, and a thread that listens to it."""
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe(duplex=False)
+        self._process = context.Process(target=_published, args=(theirs, *given), daemon=False)
+        self._process.start()
+        theirs.close()
+        threading.Thread(target=self._listen, args=(ours,), daemon=True).start()
+
+    @property
+    def curator(self) -> Path:
+        """Where what only the curator may see goes."""
+        return self.output.with_name(f"{self.output.name}.curator")
+
+    @property
+    def process(self) -> int:
+        """The number of its process."""
+        return int(self._process.pid)
+
+    @property
+    def seconds(self) -> int:
+        """How long it has been at work."""
+        return int(time.monotonic() - self.begun)
+
+    def cancel(self) -> None:
+        """Interrupt it, as at a terminal; a process that does not end is killed."""
+        if self.ended or self.cancelled:
+            return
+        self.cancelled = True
+        self._process.terminate()
+        threading.Thread(target=self._make_sure, daemon=True).start()
+
+    def _make_sure(self) -> None:
+        self._process.join(20)
+        if self._process.is_alive():
+            self._process.kill()
+
+    def _listen(self, ours: Connection) -> None:
+        answered = False
+        try:
+            while True:
+                kind, value = ours.recv()
+                if kind == "step":
+                    self.step, self.done, self.all = value, 0, 0
+                elif kind == "progress":
+                    self.done, self.all = value
+                elif kind == "done":
+                    self.result, answered = value, True
+                    self.booked = bool(value["booked"])
+                else:
+                    self.problem, answered = value, True
+        except (EOFError, OSError):
+            pass
+        self._process.join()
+        if not answered:
+            self.problem = self.problem or CRASHED
+        self.ended = True
+
+
+def _published(theirs: Connection, subject: Subject, output: str) -> None:
+    """Publish, and tell of each step."""
+    from incrowd.cli.results import published
+    from incrowd.cli.terminal import pausing
+    from incrowd.methods.outlay import ledger_of
+    from incrowd.publication import RunContext, make_release
+
+    def stopped(_signal: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stopped)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        theirs.send(("step", "open"))
+        file, table = subject.to_publish()
+        run = RunContext(
+            table, file, Path(output), ledger=ledger_of(file),
+            step=pausing(lambda name: theirs.send(("step", name))),
+            progress=lambda done, every: theirs.send(("progress", (done, every))),
+        )  # fmt: skip
+        release = make_release(run)
+        theirs.send(("done", {
+            "booked": release.booked, "warnings": list(release.warnings), "empty": release.empty,
+            "lines": published(release), "examples": release.examples,
+        }))  # fmt: skip
+    except KeyboardInterrupt as error:
+        said = hasattr(error, "__notes__")  # that it is booked, and that nothing was released
+        words = "It was cancelled." if said else "It was cancelled, and nothing was released."
+        theirs.send(("failed", _told(words, error)))
+    except IncrowdError as error:
+        theirs.send(("failed", _told(str(error), error)))
+    except OSError as error:
+        theirs.send(("failed", _told(f"{error.strerror}: '{error.filename}'", error)))
+    except Exception as error:  # noqa: BLE001 - whatever it is, the page has to say so
+        theirs.send(("failed", _told(f"A fault of ours: {error!r}", error)))
+
+
+def _told(words: str, error: BaseException) -> str:
+    return " ".join([words, *getattr(error, "__notes__", [])])

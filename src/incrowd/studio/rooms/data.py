@@ -1,0 +1,198 @@
+"""The table, column by column: what it holds, what it is, and what is wrong with it."""
+
+from __future__ import annotations
+
+from concurrent.futures import CancelledError, Future, wait
+from dataclasses import dataclass
+from typing import TypeVar
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from incrowd.codes.values import canonical
+from incrowd.curate.check import Finding
+from incrowd.curate.confirm import FREE
+from incrowd.curate.describe import Described
+from incrowd.curate.draft.guess import Guess
+from incrowd.engine.table import TableError
+from incrowd.errors import IncrowdError
+from incrowd.spec.model import PersonId
+from incrowd.studio import edits, words
+from incrowd.studio.hands import CRASHED, Subject
+from incrowd.studio.server import Form, Studio, edit_route
+from incrowd.studio.work import Work
+
+T = TypeVar("T")
+_FIRST = 6  # rows that are shown
+_MOMENT = 0.08  # seconds that a page waits for what may be there at once
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the page shows of one column."""
+
+    at: int
+    name: str
+    role: str
+    known: Described | None
+    reason: str
+    hipaa: str | None
+    confirm: tuple[str, ...]
+    written: str
+    findings: tuple[Finding, ...]
+
+
+def routes(studio: Studio) -> list[BaseRoute]:
+    """The page and what can be done there."""
+
+    def page(request: Request) -> Response:
+        return show_page(studio, request)
+
+    def role(request: Request, form: Form) -> Response:
+        work, name = studio.work(request), form.get("column", "")
+        if name not in work.file.spec.columns or form.get("role") not in edits.ROLES:
+            raise IncrowdError(f"There is no column '{name}', or no such role.")
+        work.change(edits.role(work.file, work.guessed, name, form["role"]))
+        return _again(work)
+
+    def confirm(request: Request, form: Form) -> Response:
+        work = studio.work(request)
+        asked = form.every("column") or list(work.file.spec.columns)
+        work.change(edits.confirmed(work.file, asked, FREE))
+        return _again(work)
+
+    def unit(request: Request, form: Form) -> Response:
+        work = studio.work(request)
+        chosen = form.get("unit", "")
+        changes = edits.unit(chosen, without_id="without_id" in form)
+        if chosen in work.file.spec.columns:  # the id of the unit is not published
+            changes = {**edits.role(work.file, work.guessed, chosen, "identifier"), **changes}
+        work.change(changes)
+        return _again(work)
+
+    return [
+        Route("/desk/{work}/data", page),
+        edit_route(studio, "/desk/{work}/data/role", role, page),
+        edit_route(studio, "/desk/{work}/data/confirm", confirm, page),
+        edit_route(studio, "/desk/{work}/data/unit", unit, page),
+    ]
+
+
+def show_page(studio: Studio, request: Request) -> Response:
+    """Show the page of a work."""
+    work = studio.work(request)
+    described = columns(studio, work)
+    found = findings(studio, work)
+    rows, waiting = _rows(work, described, found)
+    unit = work.file.spec.unit
+    return studio.page(
+        "data.html", room="data", work=work, rows=rows, roles=edits.ROLES,
+        unit=unit.id if isinstance(unit, PersonId) else "",
+        unit_guessed=bool(work.file.spec.confirm),
+        without_id=isinstance(unit, PersonId) and unit.without_id is not None,
+        whole=[one for one in words.shown(found) if one.column is None],
+        size=next((one.rows for one in described.values() if one is not None), None),
+        notes=work.table.origin.notes,
+        personal=work.guessed.personal(), first=_first(work), waiting=waiting or found is None,
+        guessed=sum(1 for row in rows for one in row.confirm if one in FREE),
+    )  # fmt: skip
+
+
+def _first(work: Work) -> list[list[str | None]]:
+    """Some of the first rows, as they are written; of columns without single values, nothing."""
+    known: list[list[str | None]] | None = work.kept.get("first")
+    if known is None:
+        head = work.table.head(_FIRST)
+        try:
+            known = [
+                [canonical(values[at]) for values, at in zip(tally.values, codes, strict=True)]
+                for tally in head.tallies(work.table.columns)
+                for codes in tally.codes.tolist()
+            ]
+        except TableError:
+            known = []
+        work.kept["first"] = known
+    return known
+
+
+def _again(work: Work) -> Response:
+    return RedirectResponse(f"/desk/{work.name}/data", status_code=303)
+
+
+def _rows(
+    work: Work, described: dict[str, Described | None], found: list[Finding] | None
+) -> tuple[list[Row], bool]:
+    guesses: dict[str, Guess] = {one.column: one for one in work.guessed.guesses}
+    rows = []
+    for at, (name, column) in enumerate(work.file.spec.columns.items()):
+        guess = guesses.get(name)
+        rows.append(Row(
+            at=at, name=name, role=column.role, known=described.get(name),
+            reason=guess.reason if guess and guess.role == column.role else "",
+            hipaa=guess.hipaa if guess else None, confirm=column.confirm,
+            written=words.read_as(column.written) if column.written else "",
+            findings=tuple(one for one in words.shown(found) if one.column == name),
+        ))  # fmt: skip
+    return rows, any(one is None for one in described.values())
+
+
+def subject(work: Work) -> Subject:
+    """A work as it is sent to another process."""
+    spec = work.file.spec
+    return Subject(work.place, work.file.text(), str(work.path), spec.sheet, spec.header)
+
+
+def columns(studio: Studio, work: Work) -> dict[str, Described | None]:
+    """What each column holds; None until it is known."""
+    asked: dict[tuple[str, str], Future[Described]] = work.kept.setdefault("described", {})
+    wanted = {}
+    for name in work.table.columns:
+        column = work.file.spec.columns.get(name)
+        written = column.written.model_dump_json() if column and column.written else ""
+        key = name, written
+        if key not in asked:
+            asked[key] = studio.hands.ask(_described, subject(work), name)
+        wanted[name] = asked[key]
+    wait(wanted.values(), timeout=_MOMENT)
+    return {name: answer(future, 0) for name, future in wanted.items()}
+
+
+def findings(studio: Studio, work: Work) -> list[Finding] | None:
+    """What `check` finds of the spec as it is now; None until it is known."""
+    text = work.file.text()
+    known: tuple[str, Future[list[Finding]]] | None = work.kept.get("findings")
+    if known is None or known[0] != text:
+        if known is not None:
+            known[1].cancel()  # nobody waits for it any more
+        known = text, studio.hands.ask(_checked, subject(work), same=True)
+        work.kept["findings"] = known
+    return answer(known[1])
+
+
+def answer(future: Future[T], moment: float = _MOMENT) -> T | None:
+    """What another process has answered, waiting a moment for it; None if it has not yet."""
+    try:
+        return future.result(timeout=moment)
+    except (TimeoutError, CancelledError):  # cancelled for one that is asked anew
+        return None
+    except IncrowdError:
+        raise
+    except Exception as error:
+        raise IncrowdError(CRASHED) from error
+
+
+def _described(asked: Subject, name: str) -> Described:
+    from incrowd.curate.describe import describe
+
+    return describe(asked.both()[1], name)
+
+
+def _checked(asked: Subject) -> list[Finding]:
+    from incrowd.curate.check import check
+
+    file, table = asked.both()
+    try:
+        return check(table, file)
+    except IncrowdError as error:
+        return [Finding("wrong", None, str(error))]

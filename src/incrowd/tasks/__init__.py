@@ -1,1 +1,0 @@
-"""One file for each thing that a curator asks for."""

@@ -1,0 +1,185 @@
+"""The command: plans, versions and pages, and what importing it loads."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.cli import command, run
+from typer.main import get_command
+from xlsxwriter import Workbook
+
+import incrowd as ic
+from incrowd.cli import status
+from incrowd.cli.commands import command_line
+from incrowd.papers import paper_a_figures
+
+
+def test_plan_as_json_is_the_plan() -> None:
+    got = json.loads(run("plan", "--epsilon", "1", "--delta", "1e-6", "--json"))
+    beside = got.pop("counts")
+    assert got == ic.plan(epsilon=1, delta=1e-6).as_dict()
+    assert beside == ic.plan(epsilon=1, delta=1e-6, draw="counts").as_dict()
+    many = json.loads(
+        run("plan", "--k", "20", "--beta", "0.1", "--delta", "1e-6", "--releases", "16", "--json")
+    )
+    assert many["releases"] == 16
+    assert many["epsilon"] < 0.48
+    paper = json.loads(
+        run(
+            "plan",
+            "--beta",
+            "0.2",
+            "--epsilon",
+            "1",
+            "--delta",
+            "1e-6",
+            "--definition",
+            "paper",
+            "--json",
+        )
+    )
+    assert (paper["k"], paper["definition"]) == (14, "paper")
+
+
+def test_plan_in_words() -> None:
+    said = " ".join(run("plan", "--epsilon", "1", "--delta", "1e-6").split())
+    assert "k 14" in said
+    assert "a crowd of 56 people survives" in said
+    assert "keeps 25.4% of the rows" in said
+    kept = " ".join(run("plan", "--epsilon", "1", "--delta", "1e-6", "--keep", "0.6").split())
+    assert "k 51" in kept
+
+
+def test_plan_table() -> None:
+    said = run("plan", "--table", "k", "--delta", "1e-6")
+    assert "Smallest k with delta <= 1e-06 (tight)" in said
+    assert re.search(r"^\s*0\.2\s+.*\s12\s", said, flags=re.MULTILINE)
+    cells = json.loads(run("plan", "--table", "epsilon", "--delta", "1e-6", "--json"))
+    assert cells["rows"]["k"][2] == 20
+    assert cells["cells"][0][-1] is None
+    assert 0.18 < cells["cells"][2][1] < 0.184
+    assert "Largest beta" in run("plan", "--table", "beta", "--delta", "1e-6")
+
+
+def test_version_and_help() -> None:
+    """In a process of its own, as at a shell."""
+    for argument, part in (("--version", f"incrowd {ic.__version__}\n"), ("--help", "reproduce")):
+        started = [sys.executable, "-m", "incrowd", argument]
+        done = subprocess.run(started, capture_output=True, text=True, check=True, timeout=120)
+        assert part in done.stdout
+        assert done.stderr == ""
+
+
+def test_every_exit_status_is_documented() -> None:
+    page = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"
+    listed = re.findall(r"^\| (\d+) \|", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    known = [value for name, value in vars(status).items() if name.isupper()]
+    assert [int(one) for one in listed] == sorted(known)
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, incrowd; print('numpy' in sys.modules); "
+        "from incrowd.cli.commands import command_line; command_line(); "
+        "heavy = ('scipy', 'polars', 'matplotlib', 'jinja2', 'rich.table'); "
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "[]"]
+
+
+def test_one_command_alone_is_what_it_is_among_all() -> None:
+    every = getattr(get_command(command_line()), "commands", {})
+    assert len(every) == 19
+    for name, among in every.items():
+        alone = getattr(get_command(command_line(name)), "commands", {})
+        assert list(alone) == [name]
+        assert alone[name].help == among.help
+        assert [one.opts for one in alone[name].params] == [one.opts for one in among.params]
+    assert "Did you mean 'publish'?" in command("publsh").stderr
+
+
+def test_a_release_loads_nothing_that_draws_papers(tmp_path: Path) -> None:
+    """In a process of its own: Matplotlib takes longer to load than a small release to make."""
+    (tmp_path / "t.csv").write_text("x\n" + "a\nb\n" * 30)
+    (tmp_path / "spec.yaml").write_text(
+        "table: t.csv\ncolumns: {x: {role: quasi, hierarchy: {flat: {values: [a, b]}}}}\n"
+        "release: {method: safe, epsilon: 1.0, delta: 1.0e-6}"
+    )
+    code = (
+        "import atexit, sys; from incrowd.ui import cli; "
+        "atexit.register(lambda: print('matplotlib' in sys.modules)); "
+        "sys.argv = ['incrowd', 'publish', 'spec.yaml', '-o', 'out']; "
+        "cli.main()"
+    )
+    started = [sys.executable, "-c", code]
+    done = subprocess.run(started, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert (tmp_path / "out.curator" / "report.html").exists()
+    assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_reproduce_writes_a_whole_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "paper"
+    said = run("reproduce", "a", "-o", str(folder))
+    assert "index.html" in said
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    for name in re.findall(r'src="([^"]+)"', page):
+        assert (folder / name).stat().st_size > 10_000
+    assert len(list(folder.iterdir())) == 17
+    assert page.count("<td>ratio</td>") == 3
+    assert re.findall(r'class="single">\s*<img src="([^"]+)"', page) == ["figure-8.svg"]
+    # a second run replaces the first, and the figures are the same to the byte
+    before = (folder / "figure-2.svg").read_bytes()
+    drawn = paper_a_figures.save
+
+    def the_second_alone(figure: paper_a_figures.Figure, draft: Path) -> None:
+        if figure.name == "figure-2":
+            drawn(figure, draft)
+        else:
+            for form in ("svg", "png"):
+                (draft / f"{figure.name}.{form}").touch()
+
+    monkeypatch.setattr(paper_a_figures, "save", the_second_alone)
+    run("reproduce", "a", "-o", str(folder))
+    assert (folder / "figure-2.svg").read_bytes() == before
+    assert (folder / "figure-3.svg").read_bytes() == b""
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_a_draft_of_a_workbook_names_its_sheet_and_header(tmp_path: Path) -> None:
+    table, spec = tmp_path / "t.xlsx", tmp_path / "spec.yaml"
+    with Workbook(table) as book:
+        book.add_worksheet("Notes").write(0, 0, "Nothing here.")
+        sheet = book.add_worksheet("2020")
+        for at, cells in enumerate([["All patients"], ["age", "sex", "zip"], [39, "f", "x"]]):
+            sheet.write_row(at, 0, cells)
+    said = run("init", str(table), "--sheet", "2020", "-o", str(spec))
+    assert "Row 1 looks like a title; row 2 was read as the header." in said
+    assert 'table: t.xlsx\nsheet: "2020"\nheader: 2\n' in spec.read_text()
+    assert "The spec fits the table." in run("check", str(spec))
+    spec.unlink()
+    said = run("init", str(table), "--sheet", "2020", "--header", "2", "-o", str(spec))
+    assert "looks like a title" not in said
+    assert "header: 2\n" in spec.read_text()
+
+
+def test_shells_complete_commands_and_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As their scripts ask for it."""
+
+    def asked(how: str, **words: str) -> str:
+        for name, value in {"_INCROWD_COMPLETE": how, **words}.items():
+            monkeypatch.setenv(name, value)
+        return run()
+
+    typed = {"COMP_WORDS": "incrowd plan --eps", "COMP_CWORD": "2"}
+    assert asked("complete_bash", **typed).split() == ["--epsilon"]
+    assert '"verify"' in asked("complete_zsh", _TYPER_COMPLETE_ARGS="incrowd ver")
+    typed = {"_TYPER_COMPLETE_ARGS": "incrowd ledger s", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    assert asked("complete_fish", **typed).startswith("show")
+    for shell in ("bash", "zsh", "fish"):
+        assert f"_INCROWD_COMPLETE=complete_{shell}" in asked(f"source_{shell}")

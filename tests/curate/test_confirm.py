@@ -1,0 +1,251 @@
+"""What is to be confirmed: asked with its reasons, written back whole, and refused until then."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from support.cli import Done, command, run
+
+from incrowd.curate import confirm as task
+from incrowd.errors import IncrowdError
+from incrowd.spec.file import load, parse
+
+SPEC = """\
+# of the clinic
+table: t.csv  # where it lies
+columns:
+  name: {role: identifier, confirm: [role]}  # almost every row has its own
+  # the town is where they live
+  town: {role: quasi, written: {nulls: [NA]}, hierarchy: {flat: {values: [Rome, Oslo, Bonn, Ulm]}},
+    confirm: [role, written, hierarchy]}  # towns
+  age: {role: quasi, hierarchy: {intervals: {from: 0, to: 119, widths: [10, 60]}},
+    confirm: [role, hierarchy]}  # ages
+  seen: {role: quasi, hierarchy: {dates: {from: 2020-01-01, to: 2021-12-31}}, confirm: [hierarchy]}
+  ill: {role: sensitive, hierarchy: icd}
+release: {method: safe, epsilon: 1.0, delta: 1.0e-6}  # as agreed
+# the end
+"""
+ENTRIES = [
+    ("name", "role"), ("town", "role"), ("town", "written"), ("town", "hierarchy"), ("age", "role"),
+    ("age", "hierarchy"), ("seen", "hierarchy"),
+]  # fmt: skip
+COMMENTS = ["# of the clinic", "# where it lies", "# almost every row has its own", "# towns",
+            "# the town is where they live", "# ages", "# as agreed", "# the end"]  # fmt: skip
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    """600 people: 9 of Oslo, 10 of Bonn, none of Ulm; one is 3 years old and two are 101."""
+    rows = ["name,town,age,seen,ill"]
+    for at in range(600):
+        town = "Oslo" if at < 9 else "Bonn" if at < 19 else "NA" if at < 40 else "Rome"
+        age = 3 if at == 50 else 101 if at in (60, 61) else 20 + at % 60
+        day = "2020-02-03" if at == 5 else "2021-11-30" if at < 5 else "2021-01-02"
+        rows.append(f"p{at},{town},{age},{day},{('I10', 'E11.9')[at % 2]}")
+    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
+    path = tmp_path / "spec.yaml"
+    path.write_text(SPEC, encoding="utf-8")
+    return path
+
+
+def answer(spec: Path, lines: str, monkeypatch: pytest.MonkeyPatch) -> Done:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
+    return command("confirm", str(spec))
+
+
+def left(spec: Path) -> list[tuple[str, str]]:
+    return [
+        (name, entry) for name, entries in load(spec).spec.unconfirmed.items() for entry in entries
+    ]
+
+
+# What is asked -----------------------------------------------------------------------------------
+
+
+def test_questions_come_column_by_column_with_their_reasons(spec: Path) -> None:
+    asked = list(task.questions(load(spec)))
+    assert [(one.column, one.entry) for one in asked] == ENTRIES
+    assert all(one.why and one.says for one in asked)
+    roles = {one.column: one.says for one in asked if one.entry == "role"}
+    assert roles["name"].startswith("identifier: ")
+    assert roles["town"].startswith("quasi: ")
+    says = {(one.column, one.entry): one.says for one in asked}
+    assert "NA" in says["town", "written"]
+    assert "Rome, Oslo, Bonn, Ulm" in says["town", "hierarchy"]
+    why = {(one.column, one.entry): one.why for one in asked}
+    assert "published" in why["town", "hierarchy"]
+    assert "0 to 119" in why["age", "hierarchy"]
+    assert "2020-01-01 to 2021-12-31" in why["seen", "hierarchy"]
+
+
+def test_rare_values_are_shown_and_others_not(spec: Path) -> None:
+    """9 are few, 10 are not; a value that nobody has is not rare among people."""
+    (seen,) = next(
+        one.seen for one in task.questions(load(spec)) if (one.column, one.entry) == ENTRIES[3]
+    )
+    assert "fewer than 10 rows" in seen
+    assert "Oslo (9)" in seen
+    for other in ("Bonn", "Rome", "Ulm", "NA"):
+        assert other not in seen
+
+
+def test_that_no_value_is_rare_is_said(spec: Path) -> None:
+    spec.write_text(SPEC.replace("[Rome, Oslo, Bonn, Ulm]", "[Rome, Bonn]"), encoding="utf-8")
+    asked = {(one.column, one.entry): one for one in task.questions(load(spec))}
+    assert asked["town", "hierarchy"].seen == (
+        "No value that is listed is one of fewer than 10 rows.",
+    )
+
+
+def test_the_ends_of_a_range_are_shown_with_how_many_explain_them(spec: Path) -> None:
+    asked = {(one.column, one.entry): one for one in task.questions(load(spec))}
+    assert "3 (1 row) and 101 (2 rows)" in asked["age", "hierarchy"].seen[0]
+    assert "2020-02-03 (1 row) and 2021-11-30 (5 rows)" in asked["seen", "hierarchy"].seen[0]
+
+
+def test_what_is_confirmed_is_not_asked_and_nothing_is_opened(spec: Path) -> None:
+    file = task.confirm(load(spec), ENTRIES[:-1])
+    assert [(one.column, one.entry) for one in task.questions(file)] == ENTRIES[-1:]
+    done = task.confirm(file, ENTRIES)
+    (spec.parent / "t.csv").unlink()
+    assert list(task.questions(done)) == []
+
+
+# What is confirmed unasked -----------------------------------------------------------------------
+
+
+def test_all_leaves_lists_and_bounds(spec: Path) -> None:
+    done = command("confirm", str(spec), "--all")
+    assert done.returncode == 1
+    hierarchies = [one for one in ENTRIES if one[1] == "hierarchy"]
+    assert left(spec) == hierarchies
+    assert "3 entries of 3 columns are left to confirm: town, age, seen." in done.stdout
+    assert "--values-are-public" in done.stdout
+
+
+def test_public_values_are_named_one_by_one(spec: Path) -> None:
+    done = command(
+        "confirm", str(spec), "--values-are-public", "town", "--values-are-public", "seen"
+    )
+    assert done.returncode == 1
+    assert left(spec) == [one for one in ENTRIES if one not in (ENTRIES[3], ENTRIES[6])]
+    said = run("confirm", str(spec), "--all", "--values-are-public", "age")
+    assert left(spec) == []
+    assert "Nothing is left to confirm" in said
+
+
+def test_an_unknown_column_is_refused_and_nothing_confirmed(spec: Path) -> None:
+    done = command("confirm", str(spec), "--all", "--values-are-public", "twon")
+    assert done.returncode not in (0, 1)
+    assert "no column 'twon'" in done.stderr
+    assert spec.read_text(encoding="utf-8") == SPEC
+    with pytest.raises(IncrowdError, match="no column 'twon'"):
+        task.public(load(spec), ["town", "twon"])
+
+
+# What is answered --------------------------------------------------------------------------------
+
+
+def test_yes_and_no(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = answer(spec, "y\nn\nYes\nwhat?\nn\n\ny\nN\ny\n", monkeypatch)
+    assert done.returncode == 1
+    assert left(spec) == [ENTRIES[1], ENTRIES[3], ENTRIES[5]]
+    assert "1 of 7: name, role" in done.stdout
+    assert "7 of 7: seen, hierarchy" in done.stdout
+    assert "Oslo (9)" in done.stdout
+    assert answer(spec, "y\ny\ny\n", monkeypatch).returncode == 0
+    assert left(spec) == []
+
+
+@pytest.mark.parametrize("end", ["q\ny\ny\n", "", "Q"])
+def test_who_quits_or_goes_away_keeps_what_was_said(
+    end: str, spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = answer(spec, f"y\ny\n{end}", monkeypatch)
+    assert done.returncode == 1
+    assert left(spec) == ENTRIES[2:]
+    assert "3 of 7" in done.stdout
+    assert "4 of 7" not in done.stdout
+
+
+def test_whoever_says_nothing_has_confirmed_nothing(
+    spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert answer(spec, "", monkeypatch).returncode == 1
+    assert spec.read_text(encoding="utf-8") == SPEC
+
+
+# What is written ---------------------------------------------------------------------------------
+
+
+def test_comments_survive(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer(spec, "y\n" * 3, monkeypatch)
+    run("confirm", str(spec), "--all", *(
+        word for name in ("town", "age", "seen") for word in ("--values-are-public", name)
+    ))  # fmt: skip
+    text = spec.read_text(encoding="utf-8")
+    assert [comment for comment in COMMENTS if comment not in text] == []
+    assert "confirm" not in text
+    before = parse(SPEC).confirmed().spec
+    assert load(spec).spec == before  # nothing else has changed
+
+
+def test_comments_of_a_spec_in_lines_survive(tmp_path: Path) -> None:
+    """What stands below an entry that goes is about what follows."""
+    path = tmp_path / "spec.yaml"
+    path.write_text(
+        "columns:\n  a:\n    role: quasi  # why\n    hierarchy: flat\n"
+        "    confirm: [role, hierarchy]\n"
+        "  # about b\n  b:\n    confirm:\n      - role\n    role: drop\n# the end\n"
+    )
+    file = task.confirm(load(path), [("a", "role")])
+    for answers in ([("a", "hierarchy")], [("b", "role")]):
+        file = task.confirm(file, answers)
+        for comment in ("# why", "# about b", "# the end"):
+            assert comment in file.text(), file.text()
+    assert not file.spec.unconfirmed
+
+
+def test_nothing_is_half_written(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = task.confirm(load(spec), ENTRIES)
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", fail)
+        with pytest.raises(OSError, match="full"):
+            task.save(file)
+    assert spec.read_text(encoding="utf-8") == SPEC
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", fail)
+        with pytest.raises(OSError, match="full"):
+            task.save(file)
+    assert spec.read_text(encoding="utf-8") == SPEC
+    assert sorted(path.name for path in spec.parent.iterdir()) == ["spec.yaml", "t.csv"]
+    task.save(file)
+    assert left(spec) == []
+
+
+# What it is for ----------------------------------------------------------------------------------
+
+
+def test_only_what_is_confirmed_is_published(spec: Path, quick: None, settled_once: None) -> None:
+    def publish() -> Done:
+        return command("publish", str(spec), "-o", str(spec.parent / "out"))
+
+    for more in ([], ["--all"], ["--values-are-public", "town"], ["--values-are-public", "age"]):
+        if more:
+            assert command("confirm", str(spec), *more).returncode == 1
+        done = publish()
+        assert done.returncode not in (0, 1)
+        assert "confirm" in done.stderr
+        assert not (spec.parent / "out").exists()
+    run("confirm", str(spec), "--values-are-public", "seen")
+    done = publish()
+    assert done.returncode == 0, done.stderr
+    assert (spec.parent / "out" / "certificate.json").exists()

@@ -1,0 +1,79 @@
+"""What a column holds, for whoever looks at it."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import polars as pl
+import pytest
+
+from incrowd.curate import describe as module
+from incrowd.curate.describe import Described, describe
+from incrowd.engine.source import open_table
+
+
+def described(values: list[object], **more: object) -> Described:
+    return describe(open_table(pl.DataFrame({"x": values}, strict=False, **more)), "x")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1, 2, None], "whole numbers"),
+        ([1.5, 2.0], "numbers"),
+        (["1.5", "2"], "numbers"),
+        (["a", "1"], "text"),
+        (["2020-01-01", "2021-05-03"], "days"),
+        ([True, False], "yes or no"),
+        ([dt.date(2020, 1, 1)], "days"),
+        ([dt.datetime(2020, 1, 1, 5)], "times"),
+        ([None, None], "nothing"),
+        ([[1], [2]], "not single values"),
+    ],
+)
+def test_kinds(values: list[object], kind: str) -> None:
+    assert described(values).kind == kind
+
+
+def test_counts_of_nulls_and_values() -> None:
+    found = described(["a", "b", "a", None, "a"])
+    assert (found.rows, found.nulls, found.distinct) == (5, 1, 2)
+    assert found.bars == (("a", 3), ("b", 1))
+    assert found.examples == ("a", "b")
+    assert found.rest == 0
+
+
+def test_many_numbers_are_put_into_ranges_of_a_round_width() -> None:
+    found = described(list(range(-7, 93)))
+    labels = [label for label, _ in found.bars]
+    assert labels[0] == "-10 to 0"
+    assert labels[-1] == "90 to 100"
+    assert dict(found.bars)["0 to 10"] == 10
+    assert sum(held for _, held in found.bars) == 100
+
+
+def test_many_days_are_put_together_by_month_or_years() -> None:
+    within = described([f"2023-{11 + at % 2}-{1 + at // 2:02}" for at in range(40)])
+    assert within.bars == (("2023-11", 20), ("2023-12", 20))
+    times = [dt.datetime(1930 + at % 80, 5, 1, at % 24) for at in range(400)]
+    bars = dict(described(list(times)).bars)
+    assert bars["1930 to 1940"] == 50
+    assert sum(bars.values()) == 400
+
+
+def test_many_texts_leave_a_rest() -> None:
+    found = described([f"t{at}" for at in range(100)])
+    assert len(found.bars) == 12
+    assert found.rest == 88
+
+
+def test_of_a_large_table_the_first_rows_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOOKED_AT", 10)
+    values: list[object] = [at // 3 for at in range(30)] + [None] * 5
+    found = described(values)
+    assert (found.rows, found.nulls, found.distinct, found.looked_at) == (35, 5, 10, 10)
+    assert sum(held for _, held in found.bars) == 10
+    assert not found.large
+    monkeypatch.setattr(module, "LARGE", 20)
+    found = described(values)
+    assert (found.rows, found.nulls, found.distinct, found.large) == (35, 0, 4, True)

@@ -1,0 +1,248 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from support.cli import command, run
+from support.seam import PinnedRandomness
+
+import incrowd as ic
+from incrowd.curate.demo_tables import sample
+from incrowd.errors import IncrowdError
+from incrowd.spec.file import SpecFile, taken
+
+pytestmark = pytest.mark.usefixtures("attacked")
+AGES = {"intervals": {"from": 0, "to": 99, "widths": [1, 5, 25, 50]}}
+COLUMNS: dict[str, Any] = {
+    "age": {"role": "quasi", "hierarchy": AGES},
+    "sex": {"role": "quasi", "hierarchy": {"flat": {"values": ["female", "male"]}}},
+    "town": {"role": "quasi", "hierarchy": {"flat": {"values": list("abcdefgh")}}},
+    "ill": {"role": "sensitive", "hierarchy": {"flat": {"values": ["no", "yes", "very"]}}},
+}
+
+
+def population(rows: int, seed: int) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    age = rng.integers(0, 100, rows)
+    ill = (rng.random(rows) < 0.2 + 0.5 * (age > 60)).astype(int) + (rng.random(rows) < 0.1)
+    return pl.DataFrame(
+        {
+            "age": age,
+            "sex": rng.choice(["female", "male"], rows),
+            "town": rng.choice(list("abcdefgh"), rows),
+            "ill": np.array(["no", "yes", "very"])[ill],
+        }
+    )
+
+
+def spec(**release: Any) -> SpecFile:
+    return taken({"columns": COLUMNS, "release": release})
+
+
+TABLE, CONTROL = population(3000, 1), population(3000, 2)
+
+
+def attacked(released: Any, file: SpecFile, **more: Any) -> dict[str, Any]:
+    found = ic.attack(TABLE, released, file, control=CONTROL, seed=1, **more)
+    return {f"{one.attack}: {one.name}": one for one in found.estimates}
+
+
+@pytest.mark.parametrize("algorithm", ["ola", "mondrian"])
+def test_k_anonymity_keeps_no_secret_from_who_knows_the_others(algorithm: str) -> None:
+    file = spec(method="k-anonymity", algorithm=algorithm, k=5)
+    found = attacked(ic.publish(TABLE, file), file)
+    known = found["inference: ill, knowing everybody else"]
+    assert known.success.value > 0.9
+    assert known.succeeds
+
+
+@pytest.mark.parametrize("draw", ["sample", "counts"])
+def test_a_safe_release_tells_of_its_people_what_it_tells_of_others(draw: str) -> None:
+    """Intervals at 95 %, three attacks: seeded, so it is the same each time."""
+    file = spec(method="safe", epsilon=0.5, delta=1e-6, draw=draw)
+    found = attacked(ic.publish(TABLE, file, bits=PinnedRandomness(1)), file, knows=2)
+    assert len([name for name in found if name.startswith("linkage")]) == 2
+    for name, one in found.items():
+        allowed = one.bound is not None and one.success.low <= one.bound
+        assert not one.succeeds or allowed, name
+
+
+def test_any_file_can_be_attacked(tmp_path: Path) -> None:
+    """Whoever made it: here a table without a single change, and one with wide labels."""
+    file = spec(method="k-anonymity", k=2)
+    TABLE.write_csv(tmp_path / "whole.csv")
+    whole = attacked(tmp_path / "whole.csv", file)
+    assert whole["linkage: all that identifies"].success.value > 0.3
+    assert whole["inference: ill, by the rows alike"].succeeds
+    wide = TABLE.with_columns(age=pl.lit("0-99"), town=pl.lit("*"))
+    rough = attacked(wide, file)
+    assert rough["linkage: all that identifies"].success.value < 0.01
+
+
+def test_kept_columns_of_k_anonymity_are_secrets() -> None:
+    """Without a hierarchy, by their own values."""
+    columns = {**COLUMNS, "ill": {"role": "sensitive"}}
+    file = taken({"columns": columns, "release": {"method": "k-anonymity", "k": 5}})
+    release = ic.publish(TABLE, file)
+    assert "inference: ill, knowing everybody else" in attacked(release, file)
+    known = json.loads((release.curator / "attacks.json").read_text())
+    assert {one["attack"] for one in known["attacks"]} >= {"linkage", "inference", "extreme"}
+
+
+def test_a_secret_can_be_named_and_is_then_not_known() -> None:
+    file = spec(method="k-anonymity", k=5)
+    found = attacked(ic.publish(TABLE, file), file, secrets=["town"])
+    assert "inference: town, by the rows alike" in found
+    assert "town" not in found["linkage: all that identifies"].knows
+
+
+def test_without_a_secret_or_a_control_it_is_said() -> None:
+    file = spec(method="k-anonymity", k=5)
+    found = ic.attack(TABLE, ic.publish(TABLE, file), file, secrets=[], seed=1)
+    assert any("no secret" in note for note in found.notes)
+    assert any("no control group" in note for note in found.notes)
+    assert all(one.control is None for one in found.estimates)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"secrets": ["nobody"]}, "secret.*nobody"),
+        ({"knows": 9}, "knows.*at most the 3 quasi columns.*9"),
+        ({"errors": 1.5}, "errors"),
+        ({"only": ["magic"]}, "attack.*magic"),
+        ({"tries": 0}, "tries"),
+        ({"seed": -1}, "seed"),
+        ({"identity": "age"}, "identity column is for specs of the method 'k-epsilon'"),
+        ({"control": TABLE.drop("town")}, "control table has no column 'town'"),
+    ],
+)
+def test_what_cannot_be_tried_is_refused(more: dict[str, Any], words: str) -> None:
+    with pytest.raises(IncrowdError, match=words):
+        ic.attack(TABLE, TABLE, spec(method="k-anonymity", k=5), **more)
+
+
+def test_the_command_says_what_was_tried(tmp_path: Path) -> None:
+    file = spec(method="k-anonymity", k=5)
+    (tmp_path / "spec.yaml").write_text(file.text())
+    for name, table in (("table", TABLE), ("control", CONTROL)):
+        table.write_csv(tmp_path / f"{name}.csv")
+    ic.publish(TABLE, file, output=tmp_path / "out")
+    data = next((tmp_path / "out").glob("data.*"))
+    arguments = [
+        "attack", "--original", f"{tmp_path}/table.csv", "--released", str(data),
+        "--spec", f"{tmp_path}/spec.yaml", "--control", f"{tmp_path}/control.csv", "--seed", "1",
+    ]  # fmt: skip
+    said = run(*arguments, columns=160)
+    assert "2,000 people of the table were attacked, and 2,000 who are not in it." in said
+    assert "knowing everybody else" in said
+    known = json.loads(run(*arguments, "--json", "--only", "linkage"))
+    assert [one["attack"] for one in known["attacks"]] == ["linkage"]
+    assert command(*arguments, "--errors", "much").returncode == 2
+
+
+def test_the_report_tells_who_was_tried(tmp_path: Path) -> None:
+    release = ic.publish(TABLE, spec(method="safe", epsilon=1.0, delta=1e-6), output=tmp_path / "o")
+    page = str(release.report())
+    assert '<h2 id="attacks">Attacks</h2>' in page
+    assert "1,000 people of the table" in page
+    assert not list((tmp_path / "o").glob("*attack*"))  # for the curator alone
+
+
+def test_a_sample_table_of_slices_is_attacked_slice_by_slice() -> None:
+    table = sample("census", rows=4000)
+    names = ("sex", "race", "marital_status", "salary_class")
+    columns: dict[str, Any] = {
+        name: {"role": "quasi", "hierarchy": "flat"} if name in names else {"role": "drop"}
+        for name in table.columns
+    }
+    for name in names:
+        values = sorted(str(value) for value in table.values(name))
+        columns[name]["hierarchy"] = {"flat": {"values": values}}
+    release = ic.publish(
+        table, {"columns": columns, "release": {"epsilon": 2.0, "delta": 1e-5, "slices": 2}}
+    )
+    known = json.loads((release.curator / "attacks.json").read_text())
+    assert [one["attack"] for one in known["attacks"]] == ["linkage", "join", "membership"]
+    assert all("(slice " in one["name"] for one in known["attacks"])
+
+
+def test_people_with_several_rows_are_attacked_by_one_of_them() -> None:
+    several = pl.concat([TABLE.with_columns(id=pl.int_range(3000) % 1500)])
+    file = taken(
+        {
+            "unit": {"id": "id"},
+            "columns": {**COLUMNS, "id": {"role": "identifier"}},
+            "release": {"method": "k-anonymity", "k": 3},
+        }
+    )
+    found = ic.attack(several, ic.publish(several, file), file, seed=1)
+    assert any("several rows" in note for note in found.notes)
+    assert not any("everybody else" in one.name for one in found.estimates)
+
+
+def test_noisy_values_are_linked_by_fresh_noise_and_it_is_said() -> None:
+    columns = {**COLUMNS, "age": {"role": "noisy", "precision": 1, "bounds": [0, 100]}}
+    file = taken({"columns": columns, "release": {"method": "k-epsilon", "k": 5, "epsilon": 1.0}})
+    release = ic.publish(TABLE, file, bits=PinnedRandomness(1))
+    first = ic.attack(TABLE, release, file, seed=1, only=["linkage"]).estimates[0]
+    assert first.name == "by the nearest noisy values, simulated"
+    assert "not measured on this file" in first.says
+    assert 0 < first.guess.value < 0.2
+    assert first.success.value > first.guess.value
+
+
+def test_a_release_of_another_table_is_told() -> None:
+    """Its counts cannot come from this one."""
+    file = spec(
+        method="safe", epsilon=1.0, delta=1e-6, scheme="fixed", levels={"age": 3, "town": 1}
+    )
+    release = ic.publish(TABLE, file, bits=PinnedRandomness(1))
+    found = ic.attack(TABLE.head(500), release, file, seed=1, only=["membership"])
+    assert any("not one of this table" in note for note in found.notes)
+
+
+def test_two_releases_of_one_table_are_intersected() -> None:
+    """Two k-anonymous ones tell secrets that neither tells alone, of their own people above all."""
+    rng = np.random.default_rng(7)
+    jobs = [pl.Series("job", rng.integers(0, 60, 3000)).cast(pl.String) for _ in range(2)]
+    table, others = (x.with_columns(job) for x, job in zip((TABLE, CONTROL), jobs, strict=True))
+    few, columns = table.head(800), {**COLUMNS, "job": {"role": "sensitive"}}
+    columns["ill"] = {**COLUMNS["ill"], "role": "quasi"}
+    files = [
+        taken({"columns": columns, "release": {"method": "k-anonymity", "algorithm": x, "k": 5}})
+        for x in ("mondrian", "cluster")
+    ]
+    first, second = (ic.publish(few, file) for file in files)
+    found = ic.attack(
+        few, first, files[0], control=others, also=[second], seed=1, only=["inference"]
+    )
+    both = found.estimates[-1]
+    assert both.attack == "intersection"
+    assert both.succeeds
+    assert both.success.value > 2 * max(float(x) for x in both.details.values())
+    safe = spec(method="safe", epsilon=0.5, delta=1e-6)
+    twice = [ic.publish(TABLE, safe, bits=PinnedRandomness(at)) for at in range(2)]
+    held = ic.attack(
+        TABLE, twice[0], safe, control=CONTROL, also=twice[1:], seed=1, only=["inference"]
+    )
+    assert not held.estimates[-1].succeeds
+
+
+def test_a_classifier_and_shadows_are_tried_on_request() -> None:
+    file = spec(method="k-anonymity", k=5)
+    some = TABLE.head(400)
+    release = ic.publish(some, file)
+    found = ic.attack(
+        some, release, file, control=CONTROL, seed=1, classifier=True, shadows=True,
+        only=["inference"],
+    )  # fmt: skip
+    names = [one.name for one in found.estimates]
+    assert "ill, by a classifier" in names
+    assert any(name.startswith("shadow releases of ") for name in names)
+    without = ic.attack(some, release, file, seed=1, classifier=True, only=["inference"])
+    assert any("No classifier" in note for note in without.notes)

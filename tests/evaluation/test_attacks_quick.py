@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+from support.scenes import by_column
+
+import incrowd as ic
+from incrowd.evaluation.attacks import quick as own
+from incrowd.evaluation.attacks import trial
+from incrowd.evaluation.attacks.scene import Scene
+from incrowd.measure.estimate import Attacked
+from incrowd.publication import Release
+
+pytestmark = pytest.mark.usefixtures("attacked")
+COLUMNS = {
+    "age": {"role": "quasi", "hierarchy": {"intervals": {"from": 0, "to": 99, "widths": [1, 10]}}},
+    "ill": {"role": "sensitive", "hierarchy": {"flat": {"values": ["no", "yes"]}}},
+}
+ROWS = by_column(("age", "ill"), [[at % 100, "no" if at % 3 else "yes"] for at in range(900)])
+
+
+def released(**release: object) -> tuple[Release, str]:
+    made = ic.publish(pl.DataFrame(ROWS), {"columns": COLUMNS, "release": release})
+    return made, made.report().html
+
+
+def test_a_release_does_not_fail_by_what_is_tried_against_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is made and paid for by then."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("a table nobody thought of\nand more")
+
+    monkeypatch.setattr(own, "scene_of", broken)
+    _, page = released(method="safe", epsilon=1.0, delta=1e-6)
+    assert "could not be made (ZeroDivisionError: a table nobody thought of)" in page
+
+
+def test_where_nothing_is_shown_nothing_is_attacked() -> None:
+    made, page = released(method="safe", epsilon=0.01, delta=1e-9)
+    assert made.empty
+    assert "Nothing is shown, so nothing was attacked." in page
+
+
+@pytest.mark.parametrize("levels", [{"age": 2, "ill": 0}, {"age": 2, "ill": 1}])
+def test_levels_above_the_values_are_attacked_by_one_value_of_each_group(
+    levels: dict[str, int],
+) -> None:
+    """Ends of intervals apart: they would be those of the values that stand for groups."""
+    release = {"method": "safe", "epsilon": 2.0, "delta": 1e-4, "scheme": "fixed", "levels": levels}
+    _, page = released(**release)
+    assert "linkage: all that identifies" in page
+    assert "ends of intervals" not in page
+
+
+def test_of_a_large_table_some_rows_stand_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own, "_TUPLES", 50)
+    monkeypatch.setattr(own, "_SOME", 40)
+    _, page = released(method="k-anonymity", algorithm="mondrian", k=5)
+    assert "40 rows at random stand for all" in page
+    assert "linkage: all that identifies" in page
+    assert "ends of intervals" not in page
+
+
+def test_intervals_of_slices_hold_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many slices the best is often good by chance."""
+    told = []
+
+    def tried(scene: Scene, **how: Any) -> Attacked:
+        told.append(how["confidence"])
+        return trial.tried(scene, **how)
+
+    monkeypatch.setattr(own, "tried", tried)
+    safe = {"method": "safe", "epsilon": 2.0, "delta": 1e-4}
+    released(**safe, slices=[["age"], ["ill"]])
+    assert told == pytest.approx([0.975, 0.975])
+    released(**safe)
+    assert told[2:] == pytest.approx([0.95])

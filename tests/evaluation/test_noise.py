@@ -1,0 +1,156 @@
+"""A (k,epsilon)-release from a file: what is measured on it, and what is only simulated."""
+
+from __future__ import annotations
+
+import json
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from support.cli import run
+from support.heights import heights, noise, spec, table
+
+from incrowd.evaluation.measures import evaluate
+from incrowd.measure.evaluation import Evaluation
+from incrowd.measure.noise import FRESH, NOT_MEASURED, Noisiness
+from incrowd.privacy.randomness import SeededRandomness
+from incrowd.publication import publish
+
+FILE = spec("k: 5, epsilon: 2")
+
+
+def measured(
+    original: pl.DataFrame, released: pl.DataFrame, identity: str | None = None
+) -> Noisiness:
+    found = evaluate(original, released, FILE, identity=identity, bits=SeededRandomness(1))
+    assert isinstance(found, Evaluation)
+    assert found.noise is not None
+    return found.noise
+
+
+def test_a_file_with_the_true_values_is_told_to_hold_them() -> None:
+    original = heights(1000)
+    found = measured(original, original.drop("person").sample(fraction=1, shuffle=True, seed=1))
+    column = found.columns["x"]
+    assert column.measured_error is None  # nothing says which row is whose
+    assert column.least_error == 0
+    assert column.rows_as_original == column.rows_compared == 1000
+    assert (found.linking, found.linking_shared) == (None, None)
+    assert any("holds the true values of 'x'" in text for text in found.warnings)
+    named = measured(original, original, "person")
+    assert named.columns["x"].measured_error == 0
+    assert named.columns["x"].unchanged == 1000
+    assert named.linking is not None
+    assert named.linking.mean == 1
+    assert any("Every row shows its true value of 'x'" in text for text in named.warnings)
+
+
+def test_one_class_with_the_true_values_is_found_among_noisy_ones() -> None:
+    original = heights(400)
+    bare = pl.col("group") == "b"
+    released = original.with_columns(x=pl.when(bare).then("x").otherwise(pl.col("x") + 0.05))
+    released = released.with_columns(x=pl.when(bare).then("x").otherwise(pl.col("x") + 30))
+    found = measured(original, released.drop("person"))
+    assert found.columns["x"].rows_as_original == 100
+    assert any(text.startswith("100 of 400 rows lie in classes") for text in found.warnings)
+    assert not any("holds the true values" in text for text in found.warnings)
+
+
+def test_what_is_measured_does_not_change_with_the_simulation() -> None:
+    """It is of the file: another file, another figure; another simulation, the same."""
+    original = heights(600)
+    one = original.with_columns(x=pl.col("x") + 100).drop("person")
+    two = original.with_columns(x=pl.col("x") + 200).drop("person")
+    assert measured(original, one).columns["x"].least_error == pytest.approx(100)
+    assert measured(original, two).columns["x"].least_error == pytest.approx(200)
+    again = evaluate(original, one, FILE, bits=SeededRandomness(2)).noise
+    assert again is not None
+    assert again.columns == measured(original, one).columns
+    assert again.simulated != measured(original, one).simulated
+
+
+def test_the_least_error_is_that_of_the_best_assignment(tmp_path: Path) -> None:
+    """By all assignments of a small table; and never above the error of the true one."""
+    draw = np.random.default_rng(3)
+    for rows in (6, 7):
+        original = table(draw.integers(0, 40, rows).tolist(), "a")
+        values = draw.integers(-20, 60, 6).tolist()
+        released = pl.DataFrame({"group": ["a"] * 6, "x": values})
+        best = min(
+            sum(abs(x - y) for x, y in zip(values, order, strict=False)) / 6
+            for order in permutations(original["x"].to_list())
+        )
+        found = measured(original, released).columns["x"].least_error
+        assert found is not None
+        assert found == pytest.approx(best) if rows == 6 else found <= best
+    people = heights(1500)
+    made = publish(people, FILE, output=tmp_path / "out", bits=SeededRandomness(4))
+    both = people.join(made.data, on="person", suffix="_released")
+    truth = float((both["x"] - both["x_released"]).abs().mean())  # type: ignore[arg-type]
+    least = measured(people, made.data).columns["x"].least_error
+    assert least is not None
+    assert 0 < least <= truth
+
+
+def test_rows_that_no_original_fits_are_not_compared() -> None:
+    original = heights(200).filter(pl.col("group") != "c")
+    released = pl.DataFrame({"group": ["a", "c", "c"], "x": [170.0, 170.0, None]})
+    found = measured(original, released)
+    assert found.columns["x"].rows_compared == 1
+    assert found.columns["x"].nulls == 1
+    assert any("1 value(s) of 'x' stand in classes that no row" in text for text in found.warnings)
+
+
+def test_a_column_that_the_release_lacks_is_not_measured() -> None:
+    original = heights(200)
+    found = measured(original, original.select("group"))
+    assert found.columns == {}
+    assert any("has no column 'x'" in text for text in found.warnings)
+
+
+def test_a_release_tells_what_was_measured_and_what_was_simulated(tmp_path: Path) -> None:
+    made = publish(heights(600), FILE, output=tmp_path / "out", bits=SeededRandomness(4))
+    found = noise(made)
+    assert found.linking is not None
+    assert found.linking.runs == 1  # the rows of the release itself
+    assert found.simulated is not None
+    assert found.simulated.linking.runs == 30
+    assert found.simulated.note == FRESH
+    again = measured(heights(600), made.data, "person")
+    assert again.linking == found.linking
+    assert again.linking_shared == found.linking_shared
+    assert again.columns["x"].measured_error == pytest.approx(found.columns["x"].measured_error)
+    assert again.columns["x"].unchanged == found.columns["x"].unchanged
+
+
+def test_the_terminal_and_json_call_a_simulation_one(tmp_path: Path) -> None:
+    original = heights(300)
+    original.write_csv(tmp_path / "people.csv")
+    original.drop("person").write_csv(tmp_path / "true.csv")
+    text = """
+columns:
+  group: {role: quasi, hierarchy: {groups: {all: [a, b, c, d]}}}
+  person: {role: identifier}
+  x: {role: noisy, precision: 0.1}
+release: {method: k-epsilon, k: 5, epsilon: 2}
+"""
+    (tmp_path / "spec.yaml").write_text(text, encoding="utf-8")
+    where = ["--original", str(tmp_path / "people.csv"), "--spec", str(tmp_path / "spec.yaml")]
+    shown = run("evaluate", *where, "--released", str(tmp_path / "true.csv"))
+    said = " ".join(shown.split())
+    assert "WARNING: The release holds the true values of 'x'" in said
+    assert "x: mean absolute error at least 0 " in said
+    assert "linking not measured" in said
+    assert NOT_MEASURED in said
+    got = run("evaluate", *where, "--released", str(tmp_path / "true.csv"), "--json")
+    found = json.loads(got)["noise"]
+    assert found["linking"] is None
+    assert found["columns"]["x"]["measured_error"] is None
+    assert found["simulated"]["note"] == NOT_MEASURED
+    where += ["--released", str(tmp_path / "people.csv"), "--id", "person"]
+    said = " ".join(run("evaluate", *where).split())
+    assert "x: relative error 0.00%" in said
+    assert "linking 100.00% of the rows, measured" in said
+    assert "WARNING: Every row shows its true value of 'x'" in said

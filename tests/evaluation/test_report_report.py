@@ -1,0 +1,225 @@
+"""The curator's report: self-contained, readable by everybody, and no figure but those measured."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+from support.pages import outline, outside
+from support.readers import METHODS
+from support.readers import released as made_by
+from support.web import accessible
+
+from incrowd.evaluation.report.origin import Origin, Standing
+from incrowd.evaluation.report.report import report
+from incrowd.evaluation.report.summary import summary
+from incrowd.privacy.amplification import Guarantee
+from incrowd.publication import Release, publish
+from incrowd.release.entries import RULE
+from incrowd.release.ledger import Ledger
+from incrowd.release.verify import read_certificate, verify
+from incrowd.spec.file import parse
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.usefixtures("settled_once", "quick")
+WAYS = ("counts", "cuts", "slices", "ola", "mondrian", "starred", "k-epsilon")
+SECTIONS = [
+    "What went out", "What is promised", "What was lost", "What to watch", "The guarantee",
+    "Risk, before and after", "Attacks", "Utility, before and after", "What each column lost",
+    "Rows before and after", "Who is hit by suppression", "Budget", "How to reproduce",
+]  # fmt: skip
+
+
+def page_of(release: Release) -> str:
+    return (release.curator / "report.html").read_text(encoding="utf-8")
+
+
+def written(release: Release) -> Any:
+    return json.loads((release.curator / "evaluation.json").read_text(encoding="utf-8"))
+
+
+def drawings(page: str) -> list[str]:
+    return re.findall(r"<svg.*?</svg>", page, re.DOTALL)
+
+
+def headings(page: str) -> list[str]:
+    return re.findall(r"<h2[^>]*>(.*?)</h2>", page)
+
+
+def pct(share: float, digits: int = 1) -> str:
+    return f"{100 * share:.{digits}f} %"
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.usefixtures("attacked")
+def test_every_method_has_every_part(tmp_path: Path, way: str) -> None:
+    release = made_by(tmp_path / "out", way)
+    page, known = page_of(release), written(release)
+    text = outline(page).text
+    assert outside(page) == []
+    assert headings(page) == SECTIONS
+    assert "could not be drawn" not in page
+    assert "could not be made" not in page
+    found = drawings(page)
+    assert len(found) > 3
+    for drawing in found:
+        assert re.match(r'<svg [^>]*role="img"', drawing)
+        assert re.search(r"<title>[^<]+</title>\s*<desc>[^<]+</desc>", drawing)
+    assert f"from a table of {known['rows_original']:,} rows" in text
+    assert all(one.text in text for one in release.certificate.guarantee.statement)
+    if known["utility"] is not None:
+        assert f"are off by {pct(known['utility']['query_error'])} (median" in text
+        assert f"off by {known['utility']['association_error']:.4f} on average" in text
+    for one in known["subgroups"]:
+        if one["hidden"] is not None and one["rows"]:
+            row = f"{one['rows']:,} {pct(one['rows'] / known['rows_original'])} {one['hidden']:,} "
+            assert f"{row}{pct(one['hidden'] / one['rows'])}" in text
+    for name, loss in known["loss_by_column"].items():
+        assert re.search(rf"{re.escape(name)} .{{1,60}} {loss:.3f} ", text)
+    for attack in json.loads((release.curator / "attacks.json").read_text())["attacks"]:
+        assert f"{attack['attack']}: {attack['name']}" in text
+        assert pct(attack["success"]["value"]) in text
+
+
+def test_there_is_a_way_for_every_method() -> None:
+    assert set(WAYS) <= set(METHODS)
+
+
+def test_a_page_from_the_files_alone_is_the_page_that_was_written(tmp_path: Path) -> None:
+    """One computation, shown twice: other figures make another page."""
+    release = made_by(tmp_path / "out", "ola")
+    certificate = read_certificate(tmp_path / "out")
+    again = report(certificate, release.evaluation, release.reasons)
+    changed = report(certificate, replace(release.evaluation, loss=0.123456), release.reasons)
+    assert "12.3 %" in outline(changed).text
+    assert "12.3 %" not in outline(again).text
+
+
+def test_an_empty_release_says_so(tmp_path: Path) -> None:
+    table = pl.DataFrame({"x": [str(i) for i in range(40)]})
+    spec = "columns: {x: {role: quasi, hierarchy: flat}}\nrelease: "
+    spec += "{epsilon: 1, delta: 1.0e-6, levels: {x: 0}}"
+    release = publish(table, parse(spec), output=tmp_path / "out")
+    text = outline(page_of(release)).text
+    assert "Nothing survived" in text
+    assert "Everything: nothing survived." in text
+
+
+def test_what_was_not_measured_is_left_out(tmp_path: Path) -> None:
+    """As where cells are on other machines: no utility, no subgroups, no advice."""
+    release = made_by(tmp_path / "out", "counts")
+    bare = replace(release.evaluation, utility=None, subgroups=[], advice=[], suppressed=5)
+    text = outline(report(release.certificate, bare)).text
+    assert "Utility was not measured" in text
+    assert "This was not measured" in text
+    assert "Rows before and after" not in text
+
+
+def test_the_budget_and_the_way_back(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "book")
+    ledger.set_budget(epsilon=3, delta=1e-5)
+    release = made_by(tmp_path / "out", "counts", ledger=ledger)
+    text = outline(page_of(release)).text
+    spent = ledger.total()
+    assert f"({spent.epsilon:.4g}, {spent.delta:.3g}) of the budget (3, 1e-05) is booked" in text
+    assert f"({3 - spent.epsilon:.4g}, {1e-5 - spent.delta:.3g}) is left" in text
+    assert "as an unplanned release" in text
+    assert RULE in text
+    assert "incrowd publish spec.yaml -o FOLDER --ledger book" in text
+    assert f'pip install "incrowd=={release.certificate.incrowd}"' in text
+    assert "levels: {code: 0, n: 0" in text  # the spec itself
+    assert release.booking is not None
+    over = Standing("x", Guarantee(1.0, 1e-6), Guarantee(1.5, 1e-7), release.booking, 1)
+    assert over.left == Guarantee(0.0, 1e-6 - 1e-7)
+    long = Origin("x" * 200_000)
+    assert len(long.shown) < 101_000
+    assert long.shown.endswith("100,000 more characters")
+
+
+def test_a_sentence_says_on_whom_suppression_falls(tmp_path: Path) -> None:
+    draw = [("a", 900), ("b", 30), ("c", 6)]
+    table = pl.DataFrame({"race": [label for label, rows in draw for _ in range(rows)]})
+    columns = {"race": {"role": "quasi", "hierarchy": {"flat": {"values": ["a", "b", "c"]}}}}
+    release = {"method": "k-anonymity", "k": 10, "suppression": 0.05, "levels": {"race": 0}}
+    made = publish(table, {"columns": columns, "release": release}, output=tmp_path / "out")
+    said = (
+        "Suppression falls on minorities: 16.7 % of the rows of small groups (less than 10 % of "
+        "the table) are suppressed, 0.0 % of the others. Hit most: race c, 100.0 % of 6 rows; "
+        "overall 0.6 %."
+    )
+    assert said in outline(page_of(made)).text
+    assert said in summary(made.certificate, made.evaluation).watch
+    kept = publish(table, {"columns": columns, "release": {**release, "k": 5}},
+                   output=tmp_path / "all")  # fmt: skip
+    assert "No group was suppressed." in summary(kept.certificate, kept.evaluation).watch
+
+
+HOSTILE = "<script>alert(1)</script>\"'&"
+
+
+def test_script_in_names_and_values_is_escaped(tmp_path: Path) -> None:
+    values = [HOSTILE, "</style>", "x"]
+    hierarchy = {"flat": {"values": values}}
+    columns = {
+        HOSTILE: {"role": "quasi", "hierarchy": hierarchy},
+        "</svg>": {"role": "sensitive"},
+    }
+    table = pl.DataFrame({HOSTILE: values * 20, "</svg>": values * 20})
+    for release in (
+        {"method": "k-anonymity", "k": 5}, {"method": "k-anonymity", "k": 25, "suppression": 0.4},
+    ):  # fmt: skip
+        shutil.rmtree(tmp_path, ignore_errors=True)
+        made = publish(table, {"columns": columns, "release": release}, output=tmp_path / "out")
+        assert verify(tmp_path / "out") == []
+        for page in (page_of(made), (tmp_path / "out" / "certificate.html").read_text()):
+            assert outside(page) == []
+            assert "<script" not in page
+            assert page.count("</style>") == 1
+            assert page.count("<svg") == page.count("</svg>")
+
+
+# In a browser ---------------------------------------------------------------------------------
+
+
+@contextmanager
+def shown(browser: Browser, path: Path, **settings: Any) -> Iterator[Page]:
+    """A page from the file system; at the end nothing but the file was asked for."""
+    asked: list[str] = []
+    context = browser.new_context(**settings)
+    context.on("request", lambda one: asked.append(one.url))
+    context.on("console", lambda one: asked.append(one.text) if one.type == "error" else None)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    yield page
+    context.close()
+    assert asked == [path.as_uri()]
+
+
+@pytest.mark.usefixtures("attacked")
+def test_in_a_browser(tmp_path: Path, chromium: Browser) -> None:
+    """One page of each kind is held against all rules; that pages fit is looked at for more."""
+    phone, wide = ({"width": x, "height": y} for x, y in ((390, 844), (1280, 800)))
+    one, other = (made_by(tmp_path / way, way) for way in ("starred", "slices"))
+    first, second = one.curator / "report.html", one.folder / "certificate.html"
+    for path in (first, second, other.curator / "report.html", other.folder / "certificate.html"):
+        with shown(chromium, path, color_scheme="dark", viewport=phone) as page:
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390
+            assert path != first or accessible(page) == []
+    with shown(chromium, second, viewport=wide) as page:
+        assert accessible(page) == []
+    with shown(chromium, first, viewport=wide) as page:
+        box = page.locator(".cards").bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= 800  # the summary is on one screen
+        page.emulate_media(media="print")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1280

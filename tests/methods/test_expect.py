@@ -1,0 +1,336 @@
+"""What to expect of a release: words from the spec alone, and doubts where they are due."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import polars as pl
+import pytest
+from support.cli import command
+
+from incrowd.curate.check import check
+from incrowd.curate.promise import promised
+from incrowd.engine.source import open_table
+from incrowd.engine.table import Table
+from incrowd.errors import IncrowdError
+from incrowd.methods.expect import Expectation, expect, expect_by
+from incrowd.methods.registry import method_of
+from incrowd.privacy.plan import plan
+from incrowd.release.crowd import crowd_of
+from incrowd.spec.file import SpecFile, parse
+
+pytestmark = pytest.mark.usefixtures("settled_once", "quick")
+
+COLUMNS = """
+columns:
+  id: {role: identifier}
+  sex: {role: quasi, hierarchy: {flat: {values: [a, b]}}}
+  age: {role: quasi, hierarchy: {intervals: {from: 0, to: 79, widths: [5, 20]}}}
+  zip: {role: quasi, hierarchy: {mask: {length: 5}}}
+  job: {role: quasi, hierarchy: flat}
+"""
+SAFE = "epsilon: 1, delta: 1.0e-6"
+
+
+class Untouchable:
+    """A table that nobody may look at."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise AssertionError(f"the table was asked for '{name}'")
+
+
+def untouchable() -> Table:
+    return cast("Table", Untouchable())
+
+
+def spec(
+    release: str = SAFE, size: object = None, more: str = "", columns: str = COLUMNS
+) -> SpecFile:
+    stated = "" if size is None else f"size: {size}"
+    return parse(f"{stated}\n{more}\n{columns}\nrelease: {{{release}}}\n")
+
+
+def words(expectation: Expectation) -> str:
+    return "\n".join(expectation.lines())
+
+
+# Words -----------------------------------------------------------------------------------------
+
+
+def test_without_a_size_it_says_how_many_people_it_takes() -> None:
+    found = expect(untouchable(), spec())
+    lines = list(found.lines())
+    assert len(lines) == 3
+    assert lines[0].startswith("To show something of every column in nine rows of ten, it takes")
+    assert "spread evenly" in lines[0]
+    assert "1/i as frequent" in lines[1]
+    assert f"crowds of about {found.people:,} or more" in lines[2]
+    assert "'size: NUMBER'" in lines[2]
+    assert not found.doubtful
+    assert all(one.rows is None and one.empty is None for one in found.each)
+    assert found.each[0].told.keys() == {"sex", "age", "zip", "job"}
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.5, 1e-6), (2.0, 1e-5)])
+@pytest.mark.parametrize("draw", ["sample", "counts"])
+def test_a_crowd_is_the_number_of_people_that_plan_says(
+    draw: Any, epsilon: float, delta: float
+) -> None:
+    """Of a scheme that is fixed, since plan knows no search; where a coin decides, both sides."""
+    levels = "levels: {sex: 0, age: 1, zip: 4, job: 1}"
+    asked = f"epsilon: {epsilon}, delta: {delta:.1e}, draw: {draw}, {levels}"
+    number = expect(untouchable(), spec(asked)).people
+    planned = plan(epsilon=epsilon, delta=delta, draw=draw)
+    assert re.search(rf"[Aa] crowd of {number} people ", planned.words())
+    assert crowd_of(promised(spec(asked)).crowd).people == number
+
+
+def test_the_crowd_is_of_the_larger_noise_and_rounded_up() -> None:
+    levels = "levels: {sex: 0, age: 1, zip: 4, job: 1}"
+    for draw, said in (("sample", 56), ("counts", 19)):
+        file = spec(f"{SAFE}, draw: {draw}, {levels}")
+        assert expect(None, file).people == said
+        assert method_of(file).settled.likely(np.array([float(said)]))[0] > 0.5
+    assert expect(None, spec(f"{SAFE}, {levels}, already_sampled: 0.1, draw: sample")).people == 36
+
+
+@pytest.mark.parametrize("release", [SAFE, f"{SAFE}, draw: sample", "method: k-anonymity, k: 5"])
+def test_so_many_people_as_it_takes_do_show_something_of_every_column(release: str) -> None:
+    """The number that is asked for without a size is one that is enough with it."""
+    for one in expect(None, spec(release)).each:
+        again = expect(None, spec(release, size=round(one.whole * 1.1))).each
+        (same,) = [other for other in again if other.assumption == one.assumption]
+        assert set(same.told) == {"sex", "age", "zip", "job"}
+        assert same.rows is not None
+        assert same.rows >= 0.9
+    assert "more people than there are" not in words(expect(None, spec(release)))
+
+
+def test_with_a_size_it_says_what_could_be_told() -> None:
+    found = expect(untouchable(), spec(size=5000))
+    lines = list(found.lines())
+    assert len(lines) == 2
+    for line, one in zip(lines, found.each, strict=True):
+        assert line.startswith("If its 5,000 people are ")
+        assert f"{len(one.told)} of 4 columns could tell something: " in line
+        for name, shown in one.told.items():
+            assert f"{name} ({shown})" in line
+        assert one.rows is not None
+        assert f"{one.rows:.0%} of the rows would be shown" in line
+        assert ("To tell something of every column it takes about" in line) == (len(one.told) < 4)
+        assert "nothing" not in one.told.values()
+
+
+def test_more_columns_than_can_be_named_are_counted() -> None:
+    columns = "columns:\n" + "".join(
+        f"  c{at}: {{role: quasi, hierarchy: {{flat: {{values: [a, b]}}}}}}\n" for at in range(9)
+    )
+    found = expect(None, spec("method: k-anonymity, k: 5", size=10**6, columns=columns))
+    assert "9 of 9 columns could tell something: c0 (as it is)" in words(found)
+    assert "c5 (as it is) and 3 more; " in words(found)
+    assert "c6" not in words(found)
+
+
+def test_few_people_are_told_that_nothing_would_be_shown() -> None:
+    for release in (SAFE, f"{SAFE}, draw: sample", "method: k-anonymity, k: 50"):
+        found = expect(None, spec(release, size=10))
+        assert found.doubtful
+        assert all(one.empty is not None and one.empty > 0.5 for one in found.each)
+        assert words(found).count(": nothing would be shown (") == 2
+        assert f"crowds of about {found.people:,} or more" in words(found)
+        assert "fewer columns" in words(found)
+
+
+def test_many_people_leave_no_doubt() -> None:
+    found = expect(None, spec(size=10**7))
+    assert not found.doubtful
+    assert "probability" not in words(found)
+    assert "4 of 4 columns could tell something" in words(found)
+
+
+def test_an_empty_release_that_is_merely_possible_is_doubtful_and_said() -> None:
+    columns = "columns: {x: {role: quasi, hierarchy: {flat: {values: [a, b, c, d, e, f]}}}}"
+    release = "method: k-anonymity, k: 20, levels: {x: 0}"
+    met = []
+    for size in range(30, 130, 5):
+        for one in (found := expect(None, spec(release, size=size, columns=columns))).each:
+            assert one.empty is not None
+            if 0.05 < one.empty < 0.5:
+                met.append(size)
+                assert one.doubtful
+                assert found.doubtful
+                assert f"with probability {one.empty:.2g} none at all" in words(found)
+            assert one.doubtful == (one.empty > 0.05)
+    assert met
+
+
+def test_a_release_that_tells_of_no_column_is_doubtful() -> None:
+    """Rows without any value are no release that somebody waits for."""
+    columns = "columns: {zip: {role: quasi, hierarchy: {mask: {length: 9}}}}"
+    found = expect(None, spec("method: k-anonymity, k: 60", size=100, columns=columns))
+    silent = [one for one in found.each if not one.told]
+    assert silent
+    assert all(one.doubtful and one.empty is not None and one.empty < 0.05 for one in silent)
+    assert "0 of 1 columns could tell something; 100% of the rows would be shown" in words(found)
+
+
+def test_fixed_levels_are_taken_as_they_are() -> None:
+    levels = "levels: {sex: 0, age: 2, zip: 4, job: 1}"
+    found = expect(None, spec(f"{SAFE}, {levels}", size=1000))
+    assert found.fixed
+    assert words(found).count("at the levels of the spec; ") == 2
+    for one in found.each:
+        assert one.told.keys() == {"sex", "age", "zip"}
+        assert "1 of 5 characters" in one.told["zip"]
+        assert one.rows is not None
+        assert one.rows < 0.9
+    assert "For nine rows of ten it takes about" in words(found)
+    assert "To show these levels in nine rows of ten" in words(
+        expect(None, spec(f"{SAFE}, {levels}"))
+    )
+    assert not expect(None, spec(SAFE)).fixed
+
+
+def test_of_slices_the_widest_is_told() -> None:
+    found = expect(None, spec(f"{SAFE}, slices: [[sex, job], [sex, age, zip]]", size=5000))
+    assert found.tables == 2
+    assert all(one.columns == 3 for one in found.each)
+    assert words(found).count("(of 2 slices, the widest)") == 2
+    whole = expect(None, spec(f"{SAFE}", size=5000))
+    assert whole.tables == 1
+    assert "slices, the widest" not in words(whole)
+
+
+# What is read of the table ---------------------------------------------------------------------
+
+
+def test_nothing_is_read_unless_the_size_is_public() -> None:
+    for size in (None, 100, 10**6):
+        assert expect(untouchable(), spec(size=size)).each
+    with pytest.raises(AssertionError, match="the table was asked for"):
+        expect(untouchable(), spec(size="public"))
+
+
+def people(rows: int = 60) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "id": [f"p{at // 2}" if at < rows - 2 else None for at in range(rows)],
+            "sex": ["a", "b"] * (rows // 2), "age": list(range(rows)),
+            "zip": ["12345"] * rows, "job": ["x"] * rows,
+        }
+    )  # fmt: skip
+
+
+def test_a_public_size_counts_rows_or_people() -> None:
+    table = open_table(people())
+    assert {one.size for one in expect(table, spec(size="public")).each} == {60}
+    unit = "unit: {id: id, without_id: drop}"
+    assert {one.size for one in expect(table, spec(size="public", more=unit)).each} == {29}
+    with pytest.raises(IncrowdError, match="names no table"):
+        expect(None, spec(size="public"))
+
+
+def test_a_spec_that_is_refused_has_no_expectation() -> None:
+    with pytest.raises(IncrowdError):
+        expect(None, parse("columns: {x: {role: quasi, hierarchy: flat}}"))
+
+
+def test_a_draft_is_told_what_to_expect() -> None:
+    columns = COLUMNS.replace("hierarchy: flat}", "hierarchy: flat, confirm: [role, hierarchy]}")
+    assert columns != COLUMNS
+    assert words(expect(None, spec(size=5000, columns=columns))) == words(
+        expect(None, spec(size=5000))
+    )
+
+
+# Where it is said ------------------------------------------------------------------------------
+
+
+def findings(file: SpecFile) -> list[tuple[str, str]]:
+    found = check(open_table(people()), file)
+    return [(one.kind, one.message) for one in found if one.message.startswith("expect: ")]
+
+
+def test_check_says_it_and_doubts_where_that_is_due() -> None:
+    assert [kind for kind, _ in findings(spec(size=10**7))] == ["note", "note"]
+    assert [kind for kind, _ in findings(spec(size=10))] == ["doubtful", "doubtful"]
+    assert [kind for kind, _ in findings(spec())] == ["note"] * 3
+    assert "If its 60 people are" in findings(spec(size="public"))[0][1]
+    assert [text for _, text in findings(spec(size=10**7))] == [
+        f"expect: {line}" for line in expect(None, spec(size=10**7)).lines()
+    ]
+
+
+def written(folder: Path, release: str, size: object) -> Path:
+    people(600).with_columns(age=pl.lit(5)).write_parquet(folder / "t.parquet")
+    path = folder / "spec.yaml"
+    path.write_text(spec(release, size=size, more="table: t.parquet").text(), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("size", [None, 600, "public"])
+def test_the_commands_say_it(tmp_path: Path, size: object) -> None:
+    path = written(tmp_path, "method: k-anonymity, k: 5", size)
+    found = expect(open_table(people(600)), parse(path.read_text(), path=path))
+    checked = command("check", str(path), columns=1000)
+    done = command("publish", str(path), "-o", str(tmp_path / "out"), columns=1000)
+    assert done.returncode == 0, done.stderr
+    for line in found.lines():
+        assert f"expect: {line}" in checked.stdout
+    first, second = done.stdout.splitlines()[:2]
+    assert first == f"{found.summary()} (More: incrowd check {path})"
+    assert second.startswith("Published ")
+    assert ("600 people" in done.stdout) == (size is not None)
+
+
+def test_the_summary_is_one_sentence_of_both_assumptions() -> None:
+    levels = "levels: {sex: 0, age: 2, zip: 4, job: 1}"
+    assert expect(None, spec()).summary() == (
+        "Expected: rows in crowds of about 19 people alike, or more."
+    )
+    none = expect(None, spec(size=10))
+    assert none.summary() == (
+        "Expected of 10 people: an empty release, since rows are shown in crowds of about "
+        f"{none.people} or more."
+    )
+    few, many = expect(None, spec(size=5000)), expect(None, spec(size=10**7))
+    even, skewed = few.each
+    assert (len(even.told), len(skewed.told)) == (3, 3)
+    assert even.rows is not None
+    assert skewed.rows is not None
+    assert skewed.rows < even.rows
+    assert few.summary() == (
+        "Expected of 5,000 people: something of 3 of 4 columns, in "
+        f"{skewed.rows:.0%} to {even.rows:.0%} of the rows."
+    )
+    assert "something of 4 of 4 columns" in many.summary()
+    fixed = expect(None, spec(f"{SAFE}, {levels}", size=1000)).summary()
+    assert fixed.startswith("Expected of 1,000 people: the levels of the spec, in ")
+
+
+def test_json_is_left_alone(tmp_path: Path) -> None:
+    path = written(tmp_path, "method: k-anonymity, k: 5", 600)
+    done = command("publish", str(path), "-o", str(tmp_path / "out"), "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["method"] == "k-anonymity"
+    messages = [one["message"] for one in
+                json.loads(command("check", str(path), "--json").stdout)["findings"]]  # fmt: skip
+    assert any(text.startswith("expect: If its 600 people") for text in messages)
+
+
+def test_a_sample_and_counts_are_expected_side_by_side() -> None:
+    file = spec(size=5000)
+    sample, counts = (expect_by(draw, untouchable(), file) for draw in ("sample", "counts"))
+    assert sample.crowd > counts.crowd
+    assert words(counts) == words(expect(untouchable(), spec(f"{SAFE}, draw: counts", size=5000)))
+
+
+def test_a_draw_that_does_not_go_says_why() -> None:
+    file = spec(f"{SAFE}, beta: 0.5")
+    assert expect_by("sample", untouchable(), file).crowd > 1
+    with pytest.raises(IncrowdError, match="is for 'draw: sample'"):
+        expect_by("counts", untouchable(), file)

@@ -1,0 +1,51 @@
+"""A group of k identical rows of k-Duplication is one person, who can be named."""
+
+from __future__ import annotations
+
+import numpy as np
+from support.victims import SIZES, bits, uniform
+
+from incrowd.codes.axis import Boxes
+from incrowd.papers.baselines import k_duplication, line
+from incrowd.papers.duplicates import duplicates
+from incrowd.papers.safe_steps import SafeSteps
+from incrowd.privacy.events import SafeRelease
+
+KNOWN = (0, 1, 2)
+
+
+def test_k_duplication_names_people_with_all_they_have() -> None:
+    rng = np.random.default_rng(1)
+    members, others = uniform(1000, rng), uniform(1000, rng)
+    shown = k_duplication([line(size) for size in SIZES], members, k=10, bits=bits(rng))
+    found = duplicates(shown, members, others, known=KNOWN, name="10-Duplication", rng=rng)
+    # A group misses with probability about 2000 / 240,000 / 2: three of a hundred or more, 8e-3;
+    # more than eight, 1e-9.
+    assert found.success.tries >= 95
+    assert found.success.hits >= found.success.tries - 8
+    assert found.control is not None
+    assert found.control.hits == 0
+    assert found.succeeds
+    assert float(found.details["rows in a group"]) >= 10
+
+
+def test_a_safe_release_names_nobody_better_than_a_guess() -> None:
+    rng = np.random.default_rng(2)
+    members, others = uniform(5000, rng), uniform(5000, rng)
+    shown = SafeSteps((20, 40, 50, 20, 10), SafeRelease(k=20, beta=0.3)).publish(members, bits(rng))
+    found = duplicates(shown, members, others, known=KNOWN, name="safe", rng=rng)
+    assert found.success.tries >= 10
+    assert found.success.hits <= 2  # each is right with probability 1/200
+    assert found.control is not None
+    assert found.success.low <= found.control.high
+    assert not found.succeeds
+
+
+def test_one_of_several_who_fit_is_named_at_random() -> None:
+    """Two people who are alike in what is known, and not in the rest: he is right half the time."""
+    rng = np.random.default_rng(3)
+    members = np.array([[1, 2, 3, 4, 5], [1, 2, 3, 9, 9]], dtype=np.int32)
+    rows = np.repeat(members[:1], 2000, axis=0)
+    shown = Boxes(rows, rows, np.full(2000, 5))
+    found = duplicates(shown, members, uniform(1, rng) + 20, known=KNOWN, name="twins", rng=rng)
+    assert 0.44 < found.success.value < 0.56  # fails with probability 1e-7

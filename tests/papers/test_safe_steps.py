@@ -1,0 +1,53 @@
+"""The safe release that attacks are held against, and what its guarantee says of an attack."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from support.victims import bits, uniform
+
+from incrowd.papers.safe_steps import SafeSteps, most
+from incrowd.privacy.binomial import delta
+from incrowd.privacy.events import GeometricCounts, SafeRelease
+
+
+def test_cells_are_public_and_hold_k_drawn_rows() -> None:
+    rng = np.random.default_rng(1)
+    points = uniform(4000, rng)
+    scheme = SafeSteps((30, 40, 50, 40, 10), SafeRelease(k=20, beta=0.2))
+    shown = scheme.publish(points, bits(rng))
+    assert len(shown.sizes) == 4
+    assert shown.sizes.min() >= 20
+    assert (shown.low % scheme.widths == 0).all()
+    assert (shown.high - shown.low + 1 == scheme.widths).all()
+    # Binomial(4000, 0.2) is beyond 700 and 900 with probability 1e-4.
+    assert 700 < shown.sizes.sum() < 900
+
+
+def test_the_most_an_attack_can_do_follows_from_the_guarantee() -> None:
+    scheme = SafeSteps((1,), SafeRelease(k=20, beta=0.2))
+    bound = most([scheme], 0.01, delta=1e-5)
+    epsilon = math.log((bound - 1e-5) / 0.01)
+    assert delta(k=20, beta=0.2, epsilon=epsilon + 1e-9) <= 1e-5
+    assert delta(k=20, beta=0.2, epsilon=epsilon - 1e-3) > 1e-5
+    assert bound < most([scheme] * 2, 0.01, delta=1e-5) < 0.01 * math.exp(2 * epsilon) + 1e-5
+    assert most([scheme], 0.0, delta=1e-5) == pytest.approx(1e-5)
+    assert most([scheme], 1.0, delta=1e-5) == 1.0
+
+
+def test_counts_have_their_own_law() -> None:
+    rng = np.random.default_rng(2)
+    points = uniform(4000, rng)
+    event = GeometricCounts(r=14, epsilon=1.0)
+    shown = SafeSteps((30, 40, 50, 40, 10), event, k=5).publish(points, bits(rng))
+    true = SafeSteps((30, 40, 50, 40, 10), SafeRelease(k=1, beta=1 - 1e-15)).publish(
+        points, bits(rng)
+    )
+    assert np.abs(shown.sizes - true.sizes).max() <= 14
+    assert (shown.low == true.low).all()
+    few = SafeSteps((1, 1, 1, 1, 1), event, k=5).publish(points, bits(rng))
+    assert len(few.sizes) == 0
+    bound = most([SafeSteps((1,), event)], 0.01, delta=1e-6)
+    assert 0.9 * math.e * 0.01 < bound <= math.e * 0.01 + 1e-6

@@ -1,0 +1,92 @@
+"""Groups by hand: rows that nest before nest after, and say what was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from incrowd.codes.hierarchy import from_rows
+from incrowd.errors import IncrowdError
+from incrowd.spec.arx import ArxRows
+from incrowd.studio import groups
+
+ROWS: ArxRows = [
+    ("Oslo", "Norway", "Europe", "*"),
+    ("Bonn", "Germany", "Europe", "*"),
+    ("Ulm", "Germany", "Europe", "*"),
+    ("Lima", "Peru", "America", "*"),
+]
+
+
+def test_values_move_to_a_group_that_is_there_and_belong_where_it_does() -> None:
+    got = groups.put(ROWS, 1, {"Oslo", "Ulm"}, "Peru")
+    assert got[0] == ("Oslo", "Peru", "America", "*")
+    assert got[2] == ("Ulm", "Peru", "America", "*")
+    assert got[1] == ROWS[1]
+
+
+def test_a_new_group_belongs_to_what_its_first_member_did() -> None:
+    got = groups.put(ROWS, 1, {"Lima", "Ulm"}, " Mine ")
+    assert got[2] == ("Ulm", "Mine", "Europe", "*")
+    assert got[3] == ("Lima", "Mine", "Europe", "*")
+    from_rows(got)
+
+
+def test_groups_of_groups() -> None:
+    more = groups.with_level(ROWS)
+    assert more[0] == ("Oslo", "Norway", "Europe", "Europe", "*")
+    both = groups.put(more, 3, {"Europe", "America"}, "World")
+    assert {row[3] for row in both} == {"World"}
+    assert groups.without_level(more, 3) == ROWS
+    assert groups.levels(more) == range(1, 4)
+
+
+def test_what_is_taken_out_is_a_group_of_its_own() -> None:
+    got = groups.apart(ROWS, 1, {"Ulm"})
+    assert got[2] == ("Ulm", "Ulm", "Europe", "*")
+    last = groups.at_level(got, 1)[-1]
+    assert last.own
+    assert last.name == "Ulm"
+    assert groups.renamed(ROWS, 1, "Germany", "Peru")[1] == ("Bonn", "Peru", "America", "*")
+
+
+def test_values_come_and_go() -> None:
+    got = groups.with_values(ROWS, ["Rome", "Ulm", "Rome", " "], "Germany")
+    assert got[4:] == [("Rome", "Germany", "Europe", "*")]
+    assert groups.with_values(ROWS, ["Rome"], "")[4] == ("Rome", "Rome", "Rome", "*")
+    assert groups.without_values(got, {"Rome"}) == ROWS
+    wrong: list[Callable[[], ArxRows]] = [
+        lambda: groups.with_values(ROWS, ["Ulm"], ""),
+        lambda: groups.without_values(ROWS, {row[0] for row in ROWS}),
+        lambda: groups.put(ROWS, 1, set(), "x"),
+        lambda: groups.put(ROWS, 1, {"Ulm"}, " "),
+        lambda: groups.put(ROWS, 1, {"Paris"}, "x"),
+        lambda: groups.apart(ROWS, 1, set()),
+    ]
+    for one in wrong:
+        with pytest.raises(IncrowdError):
+            one()
+
+
+def test_a_page_lists_some_members_and_says_how_many_there_are() -> None:
+    rows: ArxRows = [(f"v{i}", f"g{i % 2}", "*") for i in range(1000)]
+    shown = groups.at_level(rows, 1)
+    assert sum(len(one.members) for one in shown) == groups.MOST_SHOWN
+    assert sum(len(one.members) + one.hidden for one in shown) == 1000
+    found = groups.at_level(rows, 1, "V99")
+    assert sum(len(one.members) for one in found) == 11
+    assert groups.with_root([("a", "x"), ("b", "y")]) == [("a", "x", "*"), ("b", "y", "*")]
+
+
+@given(st.lists(st.tuples(st.integers(1, 2), st.sets(st.integers(0, 3)), st.integers(0, 5))))
+def test_levels_nest_whatever_is_put_where(clicks: list[tuple[int, set[int], int]]) -> None:
+    rows = ROWS
+    for level, chosen, name in clicks:
+        members = {rows[at][level - 1] for at in chosen}
+        if members:
+            rows = groups.put(rows, level, members, f"group {name}")
+        from_rows(rows)
+    assert [row[0] for row in rows] == [row[0] for row in ROWS]
