@@ -106,7 +106,8 @@ def test_one_draft_publishes_csv_parquet_and_pandas_alike(tmp_path: Path) -> Non
     run("init", str(tmp_path / "t.csv"), "-o", str(tmp_path / "spec.yaml"))
     text = (tmp_path / "spec.yaml").read_text()
     assert text.count('flat: {values: ["false", "true"]}') == 2
-    confirmed = text.replace(", confirm: [role]", "").split("release:")[0]
+    confirmed = text.replace(", confirm: [role]", "").replace("confirm: [unit]", "")
+    confirmed = confirmed.split("release:")[0]
     confirmed += "release: {method: k-anonymity, k: 5, format: csv}\n"
     (tmp_path / "spec.yaml").write_text(confirmed)
     shown = []

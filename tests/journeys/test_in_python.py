@@ -126,8 +126,11 @@ def test_a_draft_is_published_once_it_is_confirmed(voters: pl.DataFrame) -> None
     )
     every = ic.confirm(step, all=True)
     assert not every.spec.unconfirmed
+    with pytest.raises(ic.IncrowdError, match="unit"):  # it is a decision of its own
+        ic.publish(table, every)
+    every = ic.confirm(every, unit=True)
     assert ic.publish(table, every).certificate.table.release.rows > 0
-    listed = ic.confirm(draft, ["sex", "race", "birth_year"])
+    listed = ic.confirm(draft, ["sex", "race", "birth_year"], unit=True)
     assert not listed.spec.unconfirmed
     assert listed.text() == every.text() == ic.confirm(every, ["sex"]).text()
 

@@ -67,9 +67,8 @@ def test_counts_of_people_are_called_so(tmp_path: Path) -> None:
         assert f"{ROWS - PEOPLE:,}" not in text  # how many rows were not used is private
         assert f"{ROWS:,}" not in text
     report = outline(made.report().html).text
-    assert f"from a table of {ROWS:,} rows" in report
-    assert f"{PEOPLE:,} people" in report
-    assert f"{ROWS - PEOPLE:,} other rows were not used" in report
+    assert f"from one row of each of {PEOPLE:,} people" in report
+    assert f"{ROWS - PEOPLE:,} of the table's {ROWS:,} rows were not used" in report
     assert ic.verify(tmp_path / "out") == []
 
 

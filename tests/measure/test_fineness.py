@@ -181,7 +181,7 @@ def test_every_release_by_cuts_carries_the_warning(tmp_path: Path) -> None:
     page = (tmp_path / "cut.curator" / "report.html").read_text()
     assert "What holds among the rows of one label" in page
     certificate = (tmp_path / "cut" / "certificate.json").read_text()
-    assert "Labels of different fineness may stand side by side in:" in certificate
+    assert "Labels of different levels may occur side by side in:" in certificate
     assert "total variation" not in certificate  # what was measured is for the curator alone
     for scheme in ("search", "auto"):
         made = publish(

@@ -39,6 +39,7 @@ class LayoutError(IncrowdError):
 def check_layout(path: Path) -> None:
     """Raise if a Parquet file is heavy, or holds something besides its rows."""
     metadata = _read_metadata(path)
+    _refuse_broken(path, metadata)
     _refuse_heavy(path, metadata)
     for problem in _oddities(path, metadata):
         raise LayoutError(f"The file '{path.name}' {problem}.")
@@ -47,6 +48,21 @@ def check_layout(path: Path) -> None:
 def _read_metadata(path: Path) -> Any:
     try:
         return parquet.read_metadata(path)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise LayoutError(f"The file '{path.name}' is no Parquet file.") from error
+
+
+def _refuse_broken(path: Path, metadata: Any) -> None:
+    """Refuse a footer whose parts contradict each other.
+
+    PyArrow ends the process where it describes such a column, and raises where it reads one. So
+    one row of each part is read first.
+    """
+    try:
+        with parquet.ParquetFile(path) as file:
+            for group in range(metadata.num_row_groups):
+                batches = file.iter_batches(batch_size=1, row_groups=[group], use_threads=False)
+                next(batches, None)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise LayoutError(f"The file '{path.name}' is no Parquet file.") from error
 
