@@ -57,7 +57,7 @@ def report(
         certificate, found, attacked=attacked, warnings=warnings_, standing=standing, unused=unused
     )
     return render(
-        "incrowd.release", "report.html",
+        "incrowd.evaluation.report", "report.html",
         certificate=certificate, found=found, reasons=reasons, warnings=warnings_,
         examples=examples, attacked=attacked, origin=origin, summary=said,
         crowd=_crowd(certificate), chances=success_rates(certificate),
