@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from textwrap import fill
 
 from incrowd.cli.guarantee import promise
 from incrowd.curate.demo_tables import SPECS, sample
 from incrowd.errors import IncrowdError
-from incrowd.publication import Release, publish
+from incrowd.privacy.counts import law_of
+from incrowd.publication import publish
+from incrowd.release.parameters import noise_event
+from incrowd.release.release import Release
 from incrowd.release.verify import verify
 from incrowd.spec.file import load
+
+_SHARE = 0.95  # the probability that noise is stated for
 
 
 def demo(output: Path) -> int:
@@ -21,53 +25,54 @@ def demo(output: Path) -> int:
     table = sample("voters")
     table.write(output / "voters.parquet")
     (output / "spec.yaml").write_text(SPECS["voters"], encoding="utf-8")
-    print(f"1. Made {table.rows():,} voters who do not exist: {output / 'voters.parquet'}")
-    print(f"2. Said what every column is: {output / 'spec.yaml'}")
+    _print_step(1, f"Generated {table.rows():,} fictional voters", output / "voters.parquet")
+    _print_step(2, "Wrote a spec: role and hierarchy per column", output / "spec.yaml")
     release = publish(None, output / "spec.yaml", output=output / "release")
     certificate = release.certificate
-    shown, known = certificate.table.release, certificate.parameters
-    print(f"3. Published {shown.rows:,} rows: {release.folder / shown.file}")
-    _say(
-        f"How many rows are alike is off by at most {known['r']:g}, and at least {certificate.k} "
-        "rows of the table stand behind each."
+    shown, law = certificate.table.release, law_of(noise_event(certificate.parameters))
+    published = f"Published {shown.rows:,} rows in {shown.classes:,} groups"
+    _print_step(3, published, release.folder)
+    _print_fact("Guarantee", promise(certificate).rstrip("."))
+    within, most = law.within(_SHARE), certificate.parameters["r"]
+    _print_fact(
+        "Accuracy", f"counts within ±{most:g}; noise within ±{within} with probability {_SHARE:.0%}"
     )
     first = release.data.row(0, named=True)
-    _say(f"One of them: {', '.join(f'{name} {value}' for name, value in first.items())}")
-    for reason in release.reasons:
-        _say(reason)
-    _say(f"That is {promise(certificate)}")
+    _print_fact("Example", ", ".join(f"{name} {value}" for name, value in first.items()))
     asked = load(output / "spec.yaml").changed(("release", "draw"), "sample")
     other = publish(None, asked, output=output / "sample")
     k, beta = other.certificate.k, float(other.certificate.parameters["beta"])
     rows = other.certificate.table.release.rows
-    print(f"4. Published the same table as a sample, {rows:,} rows: {other.folder}")
-    _say(
-        f"Each was drawn with probability {beta:g} and stands among at least {k} alike. (Who hands "
-        "out both spends both budgets; a ledger adds them up.)"
-    )
+    _print_step(4, f"Published a sample of the same table, {rows:,} rows", other.folder)
+    _print_fact("Guarantee", promise(other.certificate).rstrip("."))
+    _print_fact("Sample", f"{beta:.0%} of the rows, groups of at least {k} rows")
     for folder in (release.folder, other.folder):
         problems = verify(folder)
         for problem in problems:
-            _say(f"WRONG {problem}")
+            print(f"   Failed: {problem}")
         if problems:
             return 1
-    print("5. Verified both from their folders alone, as anyone can: incrowd verify FOLDER")
-    print("6. For the curator alone, what each kept (less lost is better):")
+    print("5. Verified both releases; anyone can: incrowd verify FOLDER")
+    print("6. For you only, how much each release keeps:")
     for name, one in (("counts", release), ("sample", other)):
         report = one.folder.with_name(one.curator.name) / "report.html"
-        print(f"   {name}: {_kept(one)}; see {report}")
+        _print_fact(name, f"{_describe_utility(one)}; report: {report}")
     return 0
 
 
-def _say(words: str) -> None:
-    print(fill(words, 96, initial_indent="   ", subsequent_indent="   "))
+def _print_step(number: int, words: str, path: Path) -> None:
+    print(f"{number}. {words:<52}{path}")
 
 
-def _kept(release: Release) -> str:
-    """What a release kept, in short."""
+def _print_fact(name: str, words: str) -> None:
+    print(f"   {name:<12}{words}")
+
+
+def _describe_utility(release: Release) -> str:
+    """Say what a release keeps, in short."""
     found = release.evaluation
     missing = found.suppressed / max(found.rows_original, 1)
     return (
-        f"{1 - missing:.1%} of the rows in {found.classes:,} kinds, {found.surplus:,} rows too "
-        f"many, loss {found.loss:.3f}"
+        f"{1 - missing:.1%} of the rows in {found.classes:,} groups, {found.surplus:,} surplus "
+        f"rows, information loss {found.loss:.3f}"
     )

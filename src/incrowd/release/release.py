@@ -55,7 +55,7 @@ class Release:
 
     @property
     def nearly_empty(self) -> bool:
-        """Whether hardly anything is shown; see :func:`describe_emptiness`."""
+        """Whether hardly anything is shown; see ``describe_emptiness``."""
         return bool(describe_emptiness(self.certificate, self.evaluation))
 
     @property
