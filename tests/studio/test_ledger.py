@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from support.rooms import Browser, served
 
+from incrowd.release.entries import RULE
 from incrowd.release.ledger import Ledger
 from incrowd.spec.file import load
 
@@ -59,6 +60,13 @@ def test_a_ledger_is_written_into_the_spec(browsers: tuple[Browser, Browser], sp
     second.get(f"{second.room}/privacy")
     second.post(f"{second.room}/privacy/ledger", ledger="people.ledger")
     assert load(spec).spec.ledger == "people.ledger"
+
+
+def test_the_rule_of_composition_stands_beside_the_ledger(
+    browsers: tuple[Browser, Browser],
+) -> None:
+    first, _ = browsers
+    assert RULE in html.unescape(first.get(f"{first.room}/privacy"))
 
 
 def test_what_is_left_stands_in_every_room_of_every_session(

@@ -20,6 +20,7 @@ from incrowd.methods.expect import Expectation
 from incrowd.methods.outlay import Outlay, ledger_of, ledgers, outlay_of
 from incrowd.privacy.protection import Strength, classify_guarantee
 from incrowd.privacy.rounded import rounded
+from incrowd.release.entries import RULE
 from incrowd.release.ledger import Ledger
 from incrowd.spec.release import SafeSpec, Slicing
 from incrowd.studio import edits
@@ -104,7 +105,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
             promise=promise if isinstance(promise, Promised) else None, strength=_strength(promise),
             refused=promise.words if isinstance(promise, Refused) else "",
             waiting=waiting, crowd=_crowd(promise), draws=draws, drawing=drawing,
-            books=books, book=_chosen_ledger(work), spending=spending, booking=booking,
+            rule=RULE, books=books, book=_chosen_ledger(work), spending=spending, booking=booking,
             slices=slices.columns if isinstance(slices, Slicing) else "",
             listed=bool(slices) and not isinstance(slices, Slicing),
             size=work.file.spec.size, targets=work.file.spec.with_role("quasi", "sensitive"),
