@@ -220,7 +220,7 @@ class Walk:
         """Confirm everything: by the command, or else by hand."""
         if knows(self.program, "confirm"):
             # Its status is 1 where lists of values are left, which is no failure.
-            command("confirm", [self.program, "confirm", "spec.yaml", "--all"], self.folder)
+            command("confirm", [self.program, "confirm", "spec.yaml", "--roles"], self.folder)
             if self.load("spec.yaml").get("confirm"):  # the unit, which older versions do not ask
                 command("confirm", [self.program, "confirm", "spec.yaml", "--unit"], self.folder)
             left = [n for n, c in self.load("spec.yaml")["columns"].items() if c.get("confirm")]

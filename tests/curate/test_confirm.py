@@ -119,7 +119,7 @@ def test_what_is_confirmed_is_not_asked_and_nothing_is_opened(spec: Path) -> Non
 
 
 def test_all_leaves_lists_and_bounds(spec: Path) -> None:
-    done = command("confirm", str(spec), "--all")
+    done = command("confirm", str(spec), "--roles")
     assert done.returncode == 1
     hierarchies = [one for one in ENTRIES if one[1] == "hierarchy"]
     assert left(spec) == hierarchies
@@ -133,13 +133,13 @@ def test_public_values_are_named_one_by_one(spec: Path) -> None:
     )
     assert done.returncode == 1
     assert left(spec) == [one for one in ENTRIES if one not in (ENTRIES[3], ENTRIES[6])]
-    said = run("confirm", str(spec), "--all", "--values-are-public", "age")
+    said = run("confirm", str(spec), "--roles", "--values-are-public", "age")
     assert left(spec) == []
     assert "Nothing is left to confirm" in said
 
 
 def test_an_unknown_column_is_refused_and_nothing_confirmed(spec: Path) -> None:
-    done = command("confirm", str(spec), "--all", "--values-are-public", "twon")
+    done = command("confirm", str(spec), "--roles", "--values-are-public", "twon")
     assert done.returncode not in (0, 1)
     assert "no column 'twon'" in done.stderr
     assert spec.read_text(encoding="utf-8") == SPEC
@@ -184,7 +184,7 @@ def test_whoever_says_nothing_has_confirmed_nothing(
 
 def test_comments_survive(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answer(spec, "y\n" * 3, monkeypatch)
-    run("confirm", str(spec), "--all", *(
+    run("confirm", str(spec), "--roles", *(
         word for name in ("town", "age", "seen") for word in ("--values-are-public", name)
     ))  # fmt: skip
     text = spec.read_text(encoding="utf-8")
@@ -238,7 +238,7 @@ def test_only_what_is_confirmed_is_published(spec: Path, quick: None, settled_on
     def publish() -> Done:
         return command("publish", str(spec), "-o", str(spec.parent / "out"))
 
-    for more in ([], ["--all"], ["--values-are-public", "town"], ["--values-are-public", "age"]):
+    for more in ([], ["--roles"], ["--values-are-public", "town"], ["--values-are-public", "age"]):
         if more:
             assert command("confirm", str(spec), *more).returncode == 1
         done = publish()

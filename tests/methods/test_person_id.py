@@ -148,7 +148,7 @@ def test_a_guessed_unit_is_refused_until_it_is_confirmed(visits: Path) -> None:
     assert refused.returncode == 2
     assert "unit" in refused.stderr
     assert "incrowd confirm" in refused.stderr
-    assert command("confirm", str(visits), "--all").returncode == 1  # it is no matter of form
+    assert command("confirm", str(visits), "--roles").returncode == 1  # it is no matter of form
     assert command("confirm", str(visits), "--unit").returncode == 0
     done = command("publish", str(visits), "-o", str(visits.parent / "out"))
     assert done.returncode == 0, done.stderr

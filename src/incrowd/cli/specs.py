@@ -67,7 +67,7 @@ def init(
 def confirm(
     spec: Annotated[Path, typer.Argument(help="The spec.")],
     every: Annotated[
-        bool, typer.Option("--all", help="Confirm roles and how values are written, unasked.")
+        bool, typer.Option("--roles", help="Confirm all roles and formats of values at once.")
     ] = False,
     unit: Annotated[
         bool, typer.Option("--unit", help="The unit is right: what is protected, row or person.")
