@@ -143,7 +143,8 @@ def _lost(certificate: Certificate, found: Evaluation) -> list[str]:
             f"Shares of rows in random ranges are off by {_pct(found.utility.query_error)} "
             f"(median), associations of columns by {found.utility.association_error:.3f} (mean)."
         )
-    words.append(f"Detail lost over all columns and rows: {_pct(found.loss)}.")
+    which = "generalized" if certificate.kept or certificate.noisy else "all"
+    words.append(f"Detail lost over {which} columns and all rows: {_pct(found.loss)}.")
     return words
 
 
