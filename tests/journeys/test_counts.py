@@ -315,7 +315,7 @@ def test_a_claimed_k_that_the_numbers_bear_out_is_true(good: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("release", "draw", "words"),
     [
-        (BUDGET, "counts", "far smaller crowds"),
+        (BUDGET, "counts", "smaller groups than a sample"),
         (f"{BUDGET}, k: 20", "counts", "k = 20 is the least number of rows of the table"),
         (f"{BUDGET}, keep: 0.5", "sample", "the spec names 'keep'"),
         (f"{BUDGET}, beta: 0.5, {LEVELS}", "sample", "the spec names 'beta'"),
@@ -323,7 +323,7 @@ def test_a_claimed_k_that_the_numbers_bear_out_is_true(good: Path, tmp_path: Pat
         (f"{BUDGET}, scheme: mondrian", "sample", "cuts"),
         (f"{BUDGET}, draw: sample", "sample", "The spec asks for a sample."),
         (f"{BUDGET}, draw: counts", "counts", "The spec asks for counts with noise."),
-        (f"{BUDGET}, draw: auto", "counts", "far smaller crowds"),
+        (f"{BUDGET}, draw: auto", "counts", "smaller groups than a sample"),
     ],
 )
 def test_how_rows_are_drawn_is_settled_and_said(

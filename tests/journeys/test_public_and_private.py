@@ -238,7 +238,7 @@ def test_an_empty_release_is_said_to_be_one(tmp_path: Path) -> None:
     done = command(*publishing, str(tmp_path / "out"))
     assert done.returncode == 4  # a refusal, which spends nothing, is 1
     expected = done.stdout.partition("Published")[0]
-    assert expected.startswith("Expected: rows in crowds of about 19 people alike, or more.")
+    assert expected.startswith("Expected: groups of about 19 or more rows.")
     assert expected.count("\n") == 1
     assert done.stdout.removeprefix(expected).startswith(
         "Published and booked, but empty: do not repeat"

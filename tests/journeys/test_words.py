@@ -54,6 +54,32 @@ def test_values_of_releases_of_one_sample_are_not_to_be_added(tmp_path: Path) ->
     publish(tmp_path / "plain")
     assert "none of which relies on the table being a sample" in page(tmp_path / "plain")
     assert "the sum of their ε and the sum of their δ" in page(tmp_path / "plain")
+    assert "with the same unit" in page(tmp_path / "plain")
+
+
+def test_a_row_of_a_population_is_not_called_a_person(tmp_path: Path) -> None:
+    """A person with several rows in the population is protected less."""
+    publish(tmp_path / "row", already_sampled=0.01)
+    publish(tmp_path / "person", unit="who", already_sampled=0.01)
+    sampled = "the population from which the table was sampled"
+    words = f"the people who are in {sampled}"
+    assert f"{words} with one row." in page(tmp_path / "row")
+    assert f"{words}." in page(tmp_path / "person")
+    for name in ("row", "person"):
+        assert (
+            f"Protected: one {name} of {sampled}" in command("verify", str(tmp_path / name)).stdout
+        )
+        assert "do not include the error of that sampling" in readme(tmp_path / name)
+
+
+@pytest.mark.usefixtures("attacked")
+def test_a_bound_on_members_of_a_sample_is_not_called_the_guarantee(tmp_path: Path) -> None:
+    """The certified epsilon protects members of the population, not of the table."""
+    sampled = publish(tmp_path / "sampled", already_sampled=0.01)
+    text = outline(sampled.report().html).text
+    assert "their bounds leave the sampling out" in text
+    assert "within the guarantee" not in text
+    assert "leave the sampling out" not in outline(publish(tmp_path / "plain").report().html).text
 
 
 # People and rows -------------------------------------------------------------------------------
@@ -86,6 +112,45 @@ def test_the_command_says_how_many_rows_were_not_used(tmp_path: Path) -> None:
     (tmp_path / "spec.json").write_text(json.dumps(spec))
     done = command("publish", str(tmp_path / "spec.json"), "-o", str(tmp_path / "out"))
     assert f"{ROWS - PEOPLE:,} other rows" in done.stdout
+
+
+def test_the_report_draws_a_crowd_of_the_unit(tmp_path: Path) -> None:
+    rows = outline(publish(tmp_path / "rows").report().html).text
+    people = outline(publish(tmp_path / "people", unit="who").report().html).text
+    assert " rows with equal labels in every column is published" in rows
+    assert " people with equal labels in every column is published" in people
+    assert "rows of the table, each of a different person." in people
+    assert "each of a different person" not in rows
+
+
+def test_an_evaluation_tells_rows_of_the_table_from_surplus_rows(tmp_path: Path) -> None:
+    """Published rows are those of the table that are not missing, and surplus rows besides."""
+    TABLE.write_parquet(tmp_path / "t.parquet")
+    release = {"method": "safe", "epsilon": 0.1, "delta": 1e-6, "levels": {"x": 0}}
+    spec = {"table": "t.parquet", "columns": COLUMNS, "release": release}
+    for unit in ("one row per person", {"id": "who"}):
+        (tmp_path / "spec.json").write_text(json.dumps({**spec, "unit": unit}))
+        out = tmp_path / str(len(str(unit)))
+        made = ic.publish(tmp_path / "t.parquet", tmp_path / "spec.json", output=out).evaluation
+        done = command(
+            "evaluate", "--original", str(tmp_path / "t.parquet"), "--released", str(out),
+            "--spec", str(tmp_path / "spec.json"),
+        )  # fmt: skip
+        kept = made.rows_original - made.suppressed
+        assert f"{kept:,} of {made.rows_original:,} rows are shown" in done.stdout
+        assert kept + made.surplus == made.rows_released
+        assert ("numbers of rows are numbers of people" in done.stdout) is (unit == {"id": "who"})
+
+
+def test_nothing_is_called_protected_where_nothing_is_guaranteed(tmp_path: Path) -> None:
+    from incrowd.cli.results import published
+    from incrowd.privacy.randomness import SeededRandomness
+
+    asked = {"method": "safe", "epsilon": 1, "delta": 1e-6, "levels": {"x": 0}}
+    spec = {"columns": COLUMNS, "release": asked}
+    seeded = ic.publish(TABLE, spec, output=tmp_path / "out", bits=SeededRandomness(1))
+    assert "Protected" not in "\n".join(published(seeded))
+    assert "Protected: one row." in "\n".join(published(publish(tmp_path / "system")))
 
 
 # Totals ----------------------------------------------------------------------------------------

@@ -63,8 +63,8 @@ def test_what_the_release_adds_is_held_beside_the_better_of_guess_and_control() 
 
 def test_the_guarantee_is_part_of_the_verdict() -> None:
     rates = Rate.of(900, 1000), Rate.of(100, 1000), Rate.of(500, 1000)
-    assert estimate(*rates, bound=0.95).verdict.endswith("within the guarantee")
-    assert not estimate(*rates, bound=0.7).verdict.endswith("within the guarantee")
+    assert estimate(*rates, bound=0.95).verdict.endswith("within the theoretical bound")
+    assert not estimate(*rates, bound=0.7).verdict.endswith("within the theoretical bound")
     alone = estimate(*rates[:2])
     assert alone.verdict == "more than guessing, for 89% of the others"
 

@@ -289,9 +289,7 @@ def test_the_commands_say_it(tmp_path: Path, size: object) -> None:
 
 def test_the_summary_is_one_sentence_of_both_assumptions() -> None:
     levels = "levels: {sex: 0, age: 2, zip: 4, job: 1}"
-    assert expect(None, spec()).summary() == (
-        "Expected: rows in crowds of about 19 people alike, or more."
-    )
+    assert expect(None, spec()).summary() == ("Expected: groups of about 19 or more rows.")
     none = expect(None, spec(size=10))
     assert none.summary() == (
         "Expected of 10 people: an empty release, since rows are shown in crowds of about "

@@ -65,6 +65,13 @@ def test_sensitive_and_noisy_columns_stand_before_and_after(tmp_path: Path) -> N
     assert "A column with noise shows the value of some row of the same group" in words
 
 
+def test_values_with_noise_are_not_the_least_of_each_class(tmp_path: Path) -> None:
+    release = made(tmp_path)
+    column = release.data["weight"].cast(float)
+    shown = [float(row.after[3] or 0) for row in examples_of(release).rows if row.after]
+    assert max(shown) > column.median()
+
+
 def test_of_cuts_any_rows_of_the_release_are_shown_whole(tmp_path: Path) -> None:
     release = made(tmp_path, "method: k-epsilon, k: 5, epsilon: 0.75, algorithm: mondrian")
     found = examples_of(release)

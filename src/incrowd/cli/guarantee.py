@@ -28,9 +28,10 @@ def promise(certificate: Certificate) -> str:
 
 def protected(certificate: Certificate) -> str:
     """Say whether a row or a person is protected."""
+    of = " of the population from which the table was sampled" if certificate.sampled else ""
     if certificate.guarantee.unit == "one row":
-        return "Protected: one row. A person with several rows is not protected as a whole."
-    return "Protected: one person, of whom one row was used."
+        return f"Protected: one row{of}. A person with several rows is not protected as a whole."
+    return f"Protected: one person{of}, of whom one row was used."
 
 
 def print_strength(epsilon: float | None, delta: float | None, members: str = "") -> None:

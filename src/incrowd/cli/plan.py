@@ -232,7 +232,7 @@ def print_both(sample: Plan, counts: CountsPlan) -> None:
     terminal.print(table)
     terminal.print()
     terminal.print(
-        "Take counts (--draw counts) where numbers may be off by a few: smaller groups are shown. "
+        "Take counts (--draw counts) where counts may carry noise: smaller groups are shown. "
         "Take a sample (--draw sample) where no row may be made up."
     )
 

@@ -176,13 +176,20 @@ def evaluate(
 ) -> None:
     """Hold a released table against its original: loss, risk, utility. For you alone."""
     from incrowd.evaluation.measures import evaluate as compare
+    from incrowd.spec.file import load
+    from incrowd.spec.model import PersonId
 
     found = compare(
         original, released, spec, target=target, holdout=holdout, identity=identity,
         curator=curator,
         engine=engine_of(engine, master, conf),
     )  # fmt: skip
-    terminal.print_json(found.as_dict()) if as_json else results.print_evaluation(found)
+    if as_json:
+        terminal.print_json(found.as_dict())
+        return
+    if isinstance(load(spec).spec.unit, PersonId):
+        print("One row per person is compared: numbers of rows are numbers of people.")
+    results.print_evaluation(found)
 
 
 def demo(

@@ -87,7 +87,8 @@ def published(release: Release) -> list[str]:
     lines.insert(1, f"Private, for you alone: {release.curator / 'report.html'}")
     if release.booking is not None:
         lines.insert(2, f"Booked in the ledger as {_article(release.booking)}{release.booking}.")
-    lines.insert(2, protected(certificate))
+    if certificate.is_private:
+        lines.insert(2, protected(certificate))
     if release.unused:
         lines.append(
             f"For you alone: one row per person was used; {release.unused:,} other rows were not."
@@ -228,15 +229,19 @@ def _print_by_labels(found: ByLabels) -> None:
 
 def evaluation_lines(found: ByLabels) -> list[str]:
     """What an evaluation says of rows, of values that were lost, and of how it was read."""
+    kept = found.rows_original - found.suppressed
     lines = [
         (
-            f"{found.rows_released:,} of {found.rows_original:,} rows are shown, "
+            f"{kept:,} of {found.rows_original:,} rows are shown, "
             f"{found.suppressed:,} are not; {found.classes:,} classes, the smallest of "
             f"{found.smallest_class:,}."
         )
     ]
     if found.surplus:
-        lines.append(f"{found.surplus:,} rows are shown that the table does not have.")
+        lines.append(
+            f"{found.surplus:,} surplus rows are shown that the table does not have: "
+            f"{found.rows_released:,} rows in all."
+        )
     lines += [f"It has no column '{name}', which counts as lost." for name in found.missing_columns]
     warnings = (*found.readings, *(found.noise.warnings if found.noise else ()))
     return [*lines, *found.lost.lines(), *(f"WARNING: {text}" for text in warnings)]

@@ -164,7 +164,7 @@ class Estimate:
         if self.control is None:
             words = f"more than guessing, for {share} of the others"
         allowed = self.bound is not None and self.success.low <= self.bound
-        return f"{words}, within the guarantee" if allowed else words
+        return f"{words}, within the theoretical bound" if allowed else words
 
 
 @dataclass(frozen=True)

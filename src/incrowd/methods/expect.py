@@ -92,7 +92,7 @@ class Expectation:
         """The shortest that can be said, in one sentence."""
         size, columns = self.each[0].size, self.each[0].columns
         if size is None:
-            return f"Expected: rows in crowds of about {self.people:,} people alike, or more."
+            return f"Expected: groups of about {self.people:,} or more rows."
         if max(one.empty or 0.0 for one in self.each) > 0.5:
             return (
                 f"Expected of {size:,} people: an empty release, since rows are shown in crowds of "

@@ -101,13 +101,15 @@ def _completed(
             if tuple(row[:width]) in same:
                 same[tuple(row[:width])].append(row[width:])
     found: list[list[str | None] | None] = []
-    for one, values in zip(looks, wanted, strict=False):
+    for number, (one, values) in enumerate(zip(looks, wanted, strict=False)):
         if one is None:
             found.append(None)
             continue
         rows = same[tuple(one)]
         fitting = [at for at, row in enumerate(rows) if values in (None, row[:kept])]
-        more = rows.pop(fitting[0]) if fitting else [None] * (kept + len(product.noisy))
+        # Rows are in order: the first ones alone would show the lowest values.
+        at = (2 * number + 1) * len(fitting) // (2 * len(looks))
+        more = rows.pop(fitting[at]) if fitting else [None] * (kept + len(product.noisy))
         own = [*(more[:kept] if values is None else values), *more[kept:]]
         found.append([*one, *own])
     return found

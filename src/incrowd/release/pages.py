@@ -70,11 +70,11 @@ def describe_success(certificate: Certificate) -> str:
 
 def protected_people(certificate: Certificate) -> str:
     """Return the people whom the guarantee protects, as a noun phrase."""
+    place = "table"
     if certificate.sampled:
-        return "people who are in the population from which the table was sampled"
-    if certificate.guarantee.unit == "one person":
-        return "people who are in the table"
-    return "people who are in the table with one row"
+        place = "population from which the table was sampled"
+    rows = "" if certificate.guarantee.unit == "one person" else " with one row"
+    return f"people who are in the {place}{rows}"
 
 
 def success_rates(certificate: Certificate) -> list[tuple[str, str]]:
@@ -204,7 +204,7 @@ def _explained(certificate: Certificate) -> list[tuple[str, str, str]]:
 
 
 _MEANINGS = {
-    "k": "the least number of equal rows",
+    "k": "the least number of equal rows in a published group",
     "beta": "the probability with which each row was drawn (β)",
     "r": "the bound of the noise of a count",
     "noise": "the distribution of the noise",

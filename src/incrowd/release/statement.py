@@ -194,18 +194,19 @@ def _coin(_: Facts, known: Parameters) -> str:
     most = int(known["coin_r"])
     return (
         f"The bound r was drawn at random, independently of the input: {most - 1} with probability "
-        f"{known['coin']!r}, otherwise {most}. δ is the average of both."
+        f"{known['coin']!r}, otherwise {most}. δ is averaged over both cases, with these "
+        "probabilities."
     )
 
 
 def _accuracy(_: Facts, known: Parameters) -> str:
     law, r = law_of(noise_event(known)), int(known["r"])
     return (
-        f"Over all groups, the noise is within ±{law.within(_SHARE)} with probability at least "
-        f"{_SHARE:g} and never beyond ±{r}. Published counts near the threshold of "
-        f"{r + int(known['k'])} are biased upward, because groups with negative noise are "
-        "suppressed there. The noise of different groups is independent: a sum over c groups far "
-        f"above the threshold has a standard error of {law.variance**0.5:.3g} × √c. Suppressed "
+        f"The noise of each group, published or not, is within ±{law.within(_SHARE)} with "
+        f"probability at least {_SHARE:g} and never beyond ±{r}. Published counts near the "
+        f"threshold of {r + int(known['k'])} are biased upward, because groups with negative noise "
+        "are suppressed there. The noise of different groups is independent: a sum over c groups "
+        f"far above the threshold has a standard error of {law.variance**0.5:.3g} × √c. Suppressed "
         "groups are missing from sums."
     )
 
@@ -286,8 +287,11 @@ _EXTREMES = (
 )
 _ALGORITHMS = {
     "ola": (
-        "Each column was generalized to one level, chosen by a search over the input.",
-        "The search read the input, so the chosen levels may themselves reveal information.",
+        (
+            "Each generalized column shows labels of one level, chosen by a search over the input "
+            "unless it was fixed before."
+        ),
+        "A search reads the input, so the levels that it chooses may reveal information.",
     ),
     "mondrian": (
         (

@@ -73,6 +73,16 @@ def most_of(events: Iterable[Event], *, replaced: bool = False) -> float | None:
     return min((0.5 + (distance if replaced else distance / 2)) * _UP, 1.0)
 
 
+def relies_on_sampling(event: Event) -> bool:
+    """Return whether the guarantee of an event is about a population that was sampled."""
+    match event:
+        case Sampled():
+            return True
+        case Composition(events):
+            return any(map(relies_on_sampling, events))
+    return False
+
+
 @lru_cache(maxsize=16)
 def _distance(events: tuple[Event, ...]) -> float:
     return Accountant(events).delta(epsilon=0.0)

@@ -21,7 +21,14 @@ from incrowd.evaluation.attacks.inference import Secret, Victims
 from incrowd.evaluation.attacks.join import ATTACK as JOIN
 from incrowd.evaluation.attacks.join import by_nearest
 from incrowd.evaluation.attacks.linkage import linkage, worst
-from incrowd.evaluation.attacks.membership import Targets, by_fit, by_law, inside, most_of
+from incrowd.evaluation.attacks.membership import (
+    Targets,
+    by_fit,
+    by_law,
+    inside,
+    most_of,
+    relies_on_sampling,
+)
 from incrowd.evaluation.attacks.scene import Scene
 from incrowd.evaluation.attacks.singling_out import by_classes, by_rows
 from incrowd.evaluation.attacks.view import People, people
@@ -83,6 +90,12 @@ def tried(
         notes.append(
             "Of people with several rows one row each was attacked, which need not be the one that "
             "was released: success may be understated, and knowing everybody else was not tried."
+        )
+    if any(map(relies_on_sampling, scene.events)):
+        notes.append(
+            "The certified ε and δ protect membership in the population from which the table was "
+            "sampled. These attacks are on people of the table: their bounds leave the sampling "
+            "out and are larger."
         )
     if control is None:
         notes.append(

@@ -100,13 +100,18 @@ def _promised(certificate: Certificate) -> list[str]:
         if certificate.noisy:
             words.append(_noise_words(certificate))
         return [*words, "Not differential privacy."]
+    of = " of the population from which the table was sampled" if certificate.sampled else ""
     words = [
-        f"Differential privacy of one {who}: epsilon = {known.epsilon:g}, delta = {known.delta:g}.",
+        (
+            f"Differential privacy of one {who}{of}: epsilon = {known.epsilon:g}, delta = "
+            f"{known.delta:g}."
+        ),
         classify_guarantee(known.epsilon, known.delta).text,
         describe_success(certificate),
     ]
     if certificate.by_counts:
-        words.append(f"At least {k} rows of the table stand behind every kind that is shown.")
+        each = ", each of a different person" if who == "person" and k > 1 else ""
+        words.append(f"Every published group has at least {k} rows of the table{each}.")
     return words
 
 
@@ -138,7 +143,8 @@ def _lost(certificate: Certificate, found: Evaluation) -> list[str]:
             f"Shares of rows in random ranges are off by {_pct(found.utility.query_error)} "
             f"(median), associations of columns by {found.utility.association_error:.3f} (mean)."
         )
-    words.append(f"Detail lost over all columns and rows: {_pct(found.loss)}.")
+    which = "generalized" if certificate.kept or certificate.noisy else "all"
+    words.append(f"Detail lost over {which} columns and all rows: {_pct(found.loss)}.")
     return words
 
 
@@ -194,7 +200,7 @@ def _hits(found: Sequence[Estimate]) -> str:
     parts = []
     for one in found:
         allowed = one.bound is not None and one.success.low <= one.bound
-        within = ", within the guarantee" if allowed else ""
+        within = ", within the theoretical bound" if allowed else ""
         rates = f"{_pct(one.success.value)}, guessing {_pct(one.guess.value)}"
         parts.append(f"{one.attack} ({rates}{within})")
     return "; ".join(parts)

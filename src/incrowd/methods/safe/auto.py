@@ -53,8 +53,8 @@ def _fitting(release: SafeSpec) -> tuple[Literal["sample", "counts"], str]:
     if release.scheme == "mondrian":
         return "sample", "the spec asks for cuts, which cost counts more than they show"
     return "counts", (
-        "for the same budget they show far smaller crowds, and all of their rows; in turn, how "
-        "many rows are alike is off by a few"
+        "for the same budget they show smaller groups than a sample, and count all of their rows; "
+        "in turn, every count carries noise"
     )
 
 
