@@ -74,9 +74,9 @@ def test_the_wheel_holds_every_file_of_the_package(built: Built, tmp_path: Path)
     less = tmp_path / "less.whl"
     with zipfile.ZipFile(built.wheel) as whole, zipfile.ZipFile(less, "w") as part:
         for name in whole.namelist():
-            if name != "incrowd/release/templates/report.html":
+            if name != "incrowd/evaluation/report/templates/report.html":
                 part.writestr(name, whole.read(name))
-    assert in_the_tree() - shipped(less) == {"incrowd/release/templates/report.html"}
+    assert in_the_tree() - shipped(less) == {"incrowd/evaluation/report/templates/report.html"}
 
 
 def test_the_source_distribution_holds_what_it_takes_and_no_more(built: Built) -> None:
@@ -103,7 +103,7 @@ def test_demo_and_verify_from_the_wheel(environment: Environment, tmp_path: Path
     assert Path(where.stdout.strip()).is_relative_to(environment.folder)
     done = environment.run("incrowd", "demo", "-o", "demo", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "Verified both from their folders alone" in done.stdout
+    assert "Verified both releases" in done.stdout
     assert "and k-anonymity with k = 5" in done.stdout
     assert (tmp_path / "demo" / "release.curator" / "report.html").stat().st_size > 10_000
     checked = environment.run("incrowd", "verify", "demo/release", cwd=tmp_path)

@@ -112,10 +112,10 @@ def test_a_release_loads_nothing_that_draws_papers(tmp_path: Path) -> None:
         "release: {method: safe, epsilon: 1.0, delta: 1.0e-6}"
     )
     code = (
-        "import atexit, sys; from incrowd.ui import cli; "
+        "import atexit, sys; from incrowd.cli import main; "
         "atexit.register(lambda: print('matplotlib' in sys.modules)); "
         "sys.argv = ['incrowd', 'publish', 'spec.yaml', '-o', 'out']; "
-        "cli.main()"
+        "main.main()"
     )
     started = [sys.executable, "-c", code]
     done = subprocess.run(started, capture_output=True, text=True, check=True, cwd=tmp_path)

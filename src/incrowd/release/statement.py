@@ -91,9 +91,6 @@ def _reservations(facts: Facts) -> Iterator[Sentence]:
         )
 
 
-# Differential privacy -------------------------------------------------------------------------
-
-
 def _safe(facts: Facts) -> Iterator[Sentence]:
     yield from _differential_privacy(facts)
     if facts.by_counts:
@@ -279,8 +276,6 @@ def _files(numbers: Sequence[str]) -> str:
     return f"Files {', '.join(numbers[:-1])} and {numbers[-1]}"
 
 
-# k-anonymity ----------------------------------------------------------------------------------
-
 _EXTREMES = (
     "The boundaries of classes depend on individual rows: an interval may end at the value of one "
     "person, and an attacker who knows an extreme value may find it."
@@ -430,9 +425,6 @@ def _value_noise(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
             f"{parameters['confidence']!r}, to at least one but fewer than k rows of their class; "
             "then classes with fewer than k remaining rows were suppressed.",
         )
-
-
-# Columns --------------------------------------------------------------------------------------
 
 
 def _columns(facts: Facts) -> Iterator[Sentence]:
