@@ -25,10 +25,12 @@ from incrowd.privacy.amplification import amplified
 from incrowd.privacy.binomial import SMALLEST
 from incrowd.privacy.counts import law_of
 from incrowd.privacy.events import (
+    BoundedChoice,
     Coin,
     Composition,
     Event,
     GaussianCounts,
+    GaussianMeasurements,
     GeometricCounts,
     Mechanism,
     OneOf,
@@ -36,11 +38,13 @@ from incrowd.privacy.events import (
     Sampled,
     Selection,
 )
+from incrowd.privacy.gaussian import of_measurements
 from incrowd.privacy.inverse import bracket
 from incrowd.privacy.pld import LossDistribution
 from incrowd.privacy.profile import (
     Profile,
     mixed,
+    of_bounded_range,
     of_guarantee,
     of_safe_release,
     sampled,
@@ -213,6 +217,10 @@ def profile_of(event: Event, *, tail: float) -> Profile:
             return mixed(*both, chance)
         case Selection(epsilon):
             return of_guarantee(epsilon, 0.0)
+        case BoundedChoice(epsilon):
+            return of_bounded_range(epsilon)
+        case GaussianMeasurements(information):
+            return of_measurements(information)
         case Mechanism(epsilon, delta):
             return of_guarantee(epsilon, delta)
         case Sampled(part, rate):
@@ -295,7 +303,7 @@ def _own_delta(event: Event) -> float:
 def _wants_delta(event: Event) -> bool:
     """Whether an event has no finite epsilon without a share of delta."""
     match event:
-        case SafeRelease():
+        case SafeRelease() | GaussianMeasurements():
             return True
         case Sampled(part, _):
             return _wants_delta(part)
@@ -310,7 +318,9 @@ def _wants_delta(event: Event) -> bool:
 def _epsilon_at(event: Event, share: float) -> float:
     """The epsilon of one event that may use ``share`` of delta besides its own."""
     match event:
-        case Selection(epsilon) | Mechanism(epsilon, _) | GeometricCounts(_, epsilon):
+        case Selection(epsilon) | BoundedChoice(epsilon) | Mechanism(epsilon, _):
+            return epsilon
+        case GeometricCounts(_, epsilon):
             return epsilon
         case GaussianCounts():
             # What it has of its own is part of its profile.
