@@ -65,7 +65,9 @@ def test_measurements_of_one_table_are_weighted_by_precision() -> None:
     both = [measure(table, (0, 1), (0, 0), part, budget, bits) for part in (0.01, 0.2)]
     pooled = combine(both)
     assert pooled.precision == pytest.approx(sum(one.precision for one in both))
-    assert float(((pooled.cells - 100) ** 2).mean()) * pooled.precision == pytest.approx(1, rel=0.25)
+    assert float(((pooled.cells - 100) ** 2).mean()) * pooled.precision == pytest.approx(
+        1, rel=0.25
+    )
 
 
 def test_pooling_is_least_squares_over_the_tree() -> None:

@@ -20,7 +20,7 @@ ONE_WAY_NEED = 2.0  # of a one-way table, over that of another of its size
 LEAST_PART, LARGEST_PART = 0.25, 4.0  # of one table, over the mean
 _FEW_ROWS = (700.0, 1000.0)  # rows times the root of the information: from few to enough
 _MANY_COLUMNS = (20.0, 40.0)
-_SHARES = (0.35, 0.72)  # of the one-ways, where structure pays and where it hardly does
+_SHARES = (0.35, 0.76)  # of the one-ways, where structure pays and where it hardly does
 _ROWS_FOR_A_TABLE = 100.0
 
 
@@ -58,10 +58,14 @@ def share_one_ways(columns: int, rows: float, information: float) -> float:
     return _SHARES[0] + weight * (_SHARES[1] - _SHARES[0]) if columns > 1 else 1.0 - TOTAL_SHARE
 
 
-def limit_choices(most: int, information: float, rows: float) -> int:
-    """How many of the choices are made: fewer tables, measured better, where rows are few."""
+def limit_choices(most: int, information: float, rows: float, columns: int) -> int:
+    """How many of the choices are made: fewer tables, measured better, where rows are few.
+
+    None, if not even one table is worth it; of many columns, if not every column can have one.
+    """
     worth = information * (rows / _ROWS_FOR_A_TABLE) ** 2
-    return 0 if worth < 1 else min(most, max(3, int(worth)))
+    least = columns - 1 if columns >= _MANY_COLUMNS[1] else 1
+    return 0 if worth < least else min(most, max(3, int(worth)))
 
 
 def relative_part(need: float, mean: float) -> float:

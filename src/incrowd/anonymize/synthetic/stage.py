@@ -70,7 +70,8 @@ class Stage:
         self._bench = bench
         self._released = released
         self._left = information
-        self._choices = limit_choices(choices, information, released.model.rows)
+        rows, columns = released.model.rows, len(released.domain)
+        self._choices = limit_choices(choices, information, rows, columns)
         self._candidates = list(candidates) if self._choices else []
         self._scores = Scores(released.domain, bench.tables, self._candidates)
         finest: dict[Columns, float] = {}

@@ -69,8 +69,8 @@ TABLE_CELLS = 2**16
 COUNTED_CELLS = 2**26  # of all pairs together
 TRIPLE_CELLS = (2048, 256)
 MOST_TRIPLES = 3000
-FINAL_GAP = 0.5
-FINAL_STEPS = 3000
+FINAL_GAP = 0.9
+FINAL_STEPS = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,6 +187,7 @@ def _hold_required(released: Released, tables: Sequence[Columns]) -> list[Candid
 
     Raises:
         ParameterError: if it cannot; nothing is spent yet.
+
     """
     domain, found = released.domain, []
     for columns in tables:
