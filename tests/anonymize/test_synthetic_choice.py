@@ -106,8 +106,8 @@ def test_weights_keep_the_range() -> None:
 # The exact cost of a whole synthesis in little: a choice among two tables, its measurement, and
 # another one that an adversary asks for, or not, by the first result.
 
-EXPECTED = [np.array([2, 2]), np.array([1, 1, 9])]  # a row raises the first score alone
-COUNTS = [np.array([3, 2]), np.array([1, 1, 3])]
+EXPECTED = [np.array([3, 2]), np.array([1, 1, 9])]  # a row raises the first score alone
+COUNTS = [np.array([3, 2]), np.array([2, 1, 3])]
 CHOICE = 0.6
 PARTS = (0.3, 0.2)
 
@@ -139,7 +139,7 @@ def heap_losses(losses: Floats, law: Floats) -> tuple[Floats, Floats]:
     """Losses on a fine grid, rounded down, with their probabilities: never above the truth."""
     grid = np.floor(losses * 400).astype(int)
     low = int(grid.min())
-    heaps = np.bincount(grid - low, law)
+    heaps: Floats = np.bincount(grid - low, law).astype(np.float64)
     return (np.arange(len(heaps)) + low) / 400, heaps
 
 

@@ -23,9 +23,9 @@ def test_counts_are_near_those_of_the_model() -> None:
         assert np.abs(counts - wanted).max() <= 8
     for pair, levels in (((0, 1), (0, 1)), ((1, 2), (1, 0)), ((2, 3), (0, 1))):
         table = model.table(pair, levels)
-        own = [domain.columns[x].groups[y] for x, y in zip(pair, levels, strict=True)]
+        groups = [domain.columns[x].groups[y] for x, y in zip(pair, levels, strict=True)]
         seen = np.zeros(table.shape)
-        np.add.at(seen, (own[0][rows[:, pair[0]]], own[1][rows[:, pair[1]]]), 1)
+        np.add.at(seen, (groups[0][rows[:, pair[0]]], groups[1][rows[:, pair[1]]]), 1)
         # Independent draws would be off by about 0.4 sqrt(5,000 x cells): 80 for 9 cells.
         assert np.abs(seen - table * 5_000).sum() / 2 < 15
 

@@ -10,7 +10,14 @@ import pytest
 from support.small_domains import nested, related_rows, small_domain
 
 from incrowd.anonymize.synthetic import stage
-from incrowd.anonymize.synthetic.domain import Domain, RulesError, TableCounter, make_column
+from incrowd.anonymize.synthetic.domain import (
+    Columns,
+    Domain,
+    Levels,
+    RulesError,
+    TableCounter,
+    make_column,
+)
 from incrowd.anonymize.synthetic.measurement import combine, make_query
 from incrowd.anonymize.synthetic.synthesize import (
     FINAL_GAP,
@@ -18,7 +25,7 @@ from incrowd.anonymize.synthetic.synthesize import (
     plan_synthesis,
     synthesize,
 )
-from incrowd.arrays import Bools, Codes
+from incrowd.arrays import Bools, Codes, Counts
 from incrowd.errors import ParameterError
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.gaussian import whole_variance
@@ -100,8 +107,7 @@ def test_rules_hold_in_every_row() -> None:
     allowed = np.ones((2, 8), dtype=bool)
     allowed[1, 4:] = False
     chain: Bools = np.tri(3, 3, dtype=bool)
-    rules = {(0, 3): allowed}
-    domain = Domain((*columns, make_column(nested(3))), {**rules, (2, 4): chain})
+    domain = Domain((*columns, make_column(nested(3))), {(0, 3): allowed, (2, 4): chain})
     codes = np.column_stack([related_rows(Domain(columns), 4_000, 2), np.zeros(4_000)])
     codes[:, 4] = np.minimum(codes[:, 2], codes[:, 1] % 3)
     codes = codes.astype(np.int32)
@@ -117,7 +123,7 @@ def test_contradictory_rules_are_refused_before_anything_is_counted() -> None:
     first[0] = second[1] = False
     domain = Domain(columns, {(0, 2): first, (0, 1): second})
 
-    def refuse(*_: object) -> np.ndarray:
+    def refuse(columns: Columns, levels: Levels) -> Counts:
         raise AssertionError("counted")
 
     plan = plan_synthesis(4, epsilon=1.0, delta=1e-6)

@@ -80,12 +80,15 @@ def fill_up(have: Sequence[float], needs: Sequence[float], left: float) -> Float
     """
     owned, wanted = np.asarray(have, dtype=np.float64), np.asarray(needs, dtype=np.float64)
     active = np.ones(len(owned), dtype=bool)
-    while True:
+    level = 0.0
+    for _ in range(len(owned)):
         level = (left + owned[active].sum()) / wanted[active].sum()
         lower = active & (level * wanted > owned)
         if (lower == active).all():
             break
         active = lower
     added = np.where(active, level * wanted - owned, 0.0)
-    found: Floats = added * (left / added.sum())
+    # What is left may be too little to be seen beside what there is.
+    shares = added if added.sum() > 0 else wanted
+    found: Floats = shares * (left / shares.sum())
     return found

@@ -207,7 +207,7 @@ class TableCounter:
 
     def __init__(self, domain: Domain, codes: Codes, counts: Counts | None = None) -> None:
         self._domain = domain
-        self._positions = [np.ascontiguousarray(part) for part in domain.encode(codes).T]
+        self._positions = [part.astype(np.int64) for part in domain.encode(codes).T]
         self._counts = None if counts is None or (counts == 1).all() else counts
         self._rows = len(codes) if self._counts is None else int(self._counts.sum())
 
@@ -216,11 +216,11 @@ class TableCounter:
         if not columns:
             return np.array(self._rows, dtype=np.int64)
         shape = self._domain.shape(columns, levels)
-        key: npt.NDArray[np.int64] | None = None
+        key: npt.NDArray[np.integer] | None = None
         for column, level, size in zip(columns, levels, shape, strict=True):
             part = self._positions[column]
             part = self._domain.columns[column].groups[level][part] if level else part
-            key = part.astype(np.int64) if key is None else key * size + part
+            key = part if key is None else key * size + part
         assert key is not None
         # Sums of whole numbers below 2^53 are exact in floats.
         found = np.bincount(key, self._counts, minlength=math.prod(shape))

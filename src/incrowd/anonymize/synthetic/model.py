@@ -40,13 +40,14 @@ class Structure:
 
     def home(self, columns: Columns) -> int:
         """The smallest clique that holds all of some columns; -1 if none does."""
-        wanted = set(columns)
-        holding = [
-            (math.prod(shape), at)
-            for at, (clique, shape) in enumerate(zip(self.tree.cliques, self.shapes, strict=True))
-            if wanted.issubset(clique)
-        ]
-        return min(holding)[1] if holding else -1
+        wanted = sum(1 << column for column in columns)
+        return next((at for members, at in self._by_size if not wanted & ~members), -1)
+
+    @cached_property
+    def _by_size(self) -> list[tuple[int, int]]:
+        """The columns of each clique, as bits, and its number; the smallest clique first."""
+        order = sorted(range(len(self.shapes)), key=lambda at: math.prod(self.shapes[at]))
+        return [(sum(1 << x for x in self.tree.cliques[at]), at) for at in order]
 
     def expand(self, table: Floats, columns: Columns, clique: int) -> Floats:
         """A table of some columns, shaped to be broadcast over a clique."""

@@ -235,6 +235,8 @@ def _wants_triple(released: Released) -> Callable[[Columns], bool]:
 
 def _top_up(bench: Bench, released: Released) -> None:
     """Give what is left of the budget to the tables that the model holds."""
+    if not bench.budget.left:
+        return
     held = released.estimates()
     needs = [
         make_candidate(released.domain, *key).need * (ONE_WAY_NEED if len(key[0]) == 1 else 1.0)
