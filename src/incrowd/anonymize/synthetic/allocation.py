@@ -84,7 +84,7 @@ def fill_up(have: Sequence[float], needs: Sequence[float], left: float) -> Float
     for _ in range(len(owned)):
         level = (left + owned[active].sum()) / wanted[active].sum()
         lower = active & (level * wanted > owned)
-        if (lower == active).all():
+        if (lower == active).all() or not lower.any():
             break
         active = lower
     added = np.where(active, level * wanted - owned, 0.0)
