@@ -30,6 +30,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from unittest import mock
@@ -156,8 +157,15 @@ def list_runs(
     """What is compared."""
     yield "ours", run_ours
     yield "independent", run_independent
-    for name in PEERS if python else ():
-        yield name, lambda d, c, e, _, name=name: run_peer(python, name, d, c, e)
+    if python is not None:
+        for name in PEERS:
+            yield name, partial(_run_peer_seeded, python, name)
+
+
+def _run_peer_seeded(
+    python: Path, name: str, domain: Domain, codes: Codes, epsilon: float, _: int
+) -> Result:
+    return run_peer(python, name, domain, codes, epsilon)
 
 
 def main() -> None:

@@ -58,7 +58,7 @@ def test_coins_three_percent_off_are_told_apart() -> None:
 
     def accepts(rate: float) -> bool:
         chance = math.exp(-rate)
-        return abs(coins - 200_000 * chance) < 5 * math.sqrt(200_000 * chance)
+        return bool(abs(coins - 200_000 * chance) < 5 * math.sqrt(200_000 * chance))
 
     assert accepts(2.5)
     assert not accepts(2.5 * 1.03)
