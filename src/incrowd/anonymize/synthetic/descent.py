@@ -50,7 +50,7 @@ def minimize(
     pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=memory)
     for _ in range(steps):
         step = _precondition(here, pairs, project)
-        slope = _dot(here.gradient, step)
+        slope = float(here.gradient @ step)
         if slope <= gap:
             return here, max(slope, 0.0)
         moved = _search_line(evaluate, here, step, slope)
@@ -60,17 +60,12 @@ def minimize(
             pairs.clear()  # what is remembered misleads: begin again from the diagonal
             continue
         change, turn = moved.x - here.x, moved.gradient - here.gradient
-        curved = _dot(change, turn)
+        curved = float(change @ turn)
         if curved > 0:
             pairs.append((change, turn, 1 / curved))
         here = moved
     slope = float(here.gradient @ _precondition(here, pairs, project))
     return here, max(slope, 0.0)
-
-
-def _dot(one: Floats, other: Floats) -> float:
-    """The inner product, without the threads of BLAS: for vectors this short they cost far more."""
-    return float(np.einsum("i,i->", one, other))
 
 
 def _precondition(
@@ -83,16 +78,16 @@ def _precondition(
     scratch = np.empty_like(step)
     shares = []
     for change, turn, inverse in reversed(pairs):
-        share = inverse * _dot(change, step)
+        share = inverse * float(change @ step)
         shares.append(share)
         step -= np.multiply(turn, share, out=scratch)
     diagonal = 1 / here.curvature
     if pairs:
         _, turn, inverse = pairs[-1]
-        diagonal *= 1 / (inverse * _dot(turn, diagonal * turn))
+        diagonal *= 1 / (inverse * float(turn @ (diagonal * turn)))
     step = project(step * diagonal)
     for (change, turn, inverse), share in zip(pairs, reversed(shares), strict=True):
-        step += np.multiply(change, share - inverse * _dot(turn, step), out=scratch)
+        step += np.multiply(change, share - inverse * float(turn @ step), out=scratch)
     return step
 
 
