@@ -156,11 +156,15 @@ def test_releases_of_anybody_are_verified(
     packed = shutil.make_archive(str(tmp_path / "packed"), "zip", tmp_path, "theirs")
     with visiting(chromium, studio) as page:
         page.click("nav.tools a[href='/verify']")
+        page.wait_for_url("**/verify")
+        page.wait_for_load_state()  # a file that is picked before the script runs is not noticed
         page.set_input_files("input[accept='.zip']", packed)
         page.wait_for_selector(".verdict.fine")
+        page.wait_for_load_state()
         page.set_input_files("input[webkitdirectory]", theirs)
         page.wait_for_selector(".verdict.fine:has-text('theirs is verified')")
         (theirs / "data.parquet").write_bytes(b"PAR1 and nothing more PAR1")
+        page.wait_for_load_state()
         page.set_input_files("input[webkitdirectory]", theirs)
         page.wait_for_selector(".verdict.bad")
         assert "The file 'data.parquet' was changed" in page.inner_text(".verdict")
