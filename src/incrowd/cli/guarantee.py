@@ -26,7 +26,7 @@ def promise(certificate: Certificate) -> str:
     return f"({epsilon}, {delta})-differential privacy{also}."
 
 
-def protected(certificate: Certificate) -> str:
+def describe_unit(certificate: Certificate) -> str:
     """Say whether a row or a person is protected."""
     of = " of the population from which the table was sampled" if certificate.sampled else ""
     if certificate.guarantee.unit == "one row":

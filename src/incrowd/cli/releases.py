@@ -144,7 +144,7 @@ def verify(
     signed = certificate.signature
     print("The release holds: hash, values, classes and guarantee are as certified.")
     print(f"It satisfies {guarantee.promise(certificate)}")
-    print(guarantee.protected(certificate))
+    print(guarantee.describe_unit(certificate))
     guarantee.print_protection(certificate)
     print(f"Signed by {signed.public_key}." if signed else "It is not signed.")
     if signed and key is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from incrowd.cli.guarantee import promise, protected
+from incrowd.cli.guarantee import describe_unit, promise
 from incrowd.cli.terminal import console, say
 from incrowd.privacy.counts import law_of
 from incrowd.release.parameters import noise_event
@@ -88,7 +88,7 @@ def published(release: Release) -> list[str]:
     if release.booking is not None:
         lines.insert(2, f"Booked in the ledger as {_article(release.booking)}{release.booking}.")
     if certificate.is_private:
-        lines.insert(2, protected(certificate))
+        lines.insert(2, describe_unit(certificate))
     if release.unused:
         lines.append(
             f"For you alone: one row per person was used; {release.unused:,} other rows were not."
