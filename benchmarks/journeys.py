@@ -43,7 +43,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "k-anonymity": {"method": "k-anonymity", "k": 5},
     "k-epsilon": {"method": "k-epsilon", "k": 5, "epsilon": 1.0},
 }
-WARNING = "incrowd: warning: "
+WARNING = "warning  "
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Walk:
         step = self.run("check", "check", "spec.yaml")
         self.told.seconds["check"] = step.seconds
         findings = [line.strip() for line in step.out.splitlines()]
-        self.told.warnings += [f"check: {s}" for s in findings if s.startswith("doubtful")]
+        self.told.warnings += [f"check: {s}" for s in findings if s.startswith(WARNING)]
         for method in METHODS:
             if method != "k-epsilon" or self.trial.noisy:
                 self.told.releases[method] = self.released(method)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 # and small compositions take ten times as long. It is read when numpy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from support.fixtures import attacked, patients, quick, settled_once, unattacked, voters
+from support.fixtures import patients, settled_once, voters
 from support.postgres import postgres
 from support.site import site
 from support.spark import mark_spark, spark_cluster, spark_session
@@ -18,8 +18,8 @@ from support.studio import studio
 from support.web import chromium
 
 __all__ = [
-    "attacked", "chromium", "own_state", "patients", "postgres", "quick", "settled_once",
-    "site", "spark_cluster", "spark_session", "studio", "unattacked", "voters",
+    "chromium", "own_state", "patients", "postgres", "settled_once", "site", "spark_cluster",
+    "spark_session", "studio", "voters",
 ]  # fmt: skip
 
 # The same cases each time: a red run can be run again. `--hypothesis-profile random` draws others.
@@ -29,7 +29,10 @@ settings.register_profile(
 settings.register_profile("incrowd", settings.get_profile("random"), derandomize=True)
 settings.load_profile("incrowd")
 
-LONG = ("test_site.py", "test_fuzz.py", "test_crashes.py", "test_cli.py", "test_paper_b.py")
+LONG = (
+    "test_site.py", "test_studio.py", "test_fuzz.py", "test_crashes.py", "test_main.py",
+    "test_paper_b.py", "test_draft_draft.py", "test_safe_mondrian_whole.py",
+)  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 import incrowd
 
 ROOT = Path(incrowd.__file__).parent
-HALL = {"__init__", "__main__", "errors", "arrays", "publication"}
+HALL = {"__init__", "__main__", "findings", "errors", "arrays", "publication"}
 ROOMS = (
-    "arrays", "errors", "codes", "privacy", "spec", "measure", "anonymize", "engine", "release",
-    "methods", "evaluation", "publication", "curate", "papers", "cli", "studio",
+    "arrays", "findings", "errors", "codes", "privacy", "spec", "measure", "anonymize", "engine",
+    "release", "methods", "evaluation", "publication", "curate", "papers", "cli", "studio",
 )  # fmt: skip
 FORBIDDEN = ("incrowd.methods", "incrowd.anonymize", "incrowd.privacy.randomness")
 ENGINES = tuple(

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from support.findings import verify
+from support.make import make
 from support.seam import PinnedRandomness
 
 from incrowd.curate.promise import promised
@@ -16,11 +18,10 @@ from incrowd.evaluation.audit import audit as auditing
 from incrowd.methods.expect import expect
 from incrowd.methods.registry import method_of
 from incrowd.privacy.events import as_dict
-from incrowd.publication import Release, publish
-from incrowd.release.verify import verify
+from incrowd.publication import Release
 from incrowd.spec.file import SpecFile, taken
 
-pytestmark = pytest.mark.usefixtures("settled_once", "quick")
+pytestmark = pytest.mark.usefixtures("settled_once")
 DEEP = {"intervals": {"from": 0, "to": 63, "widths": [2, 4, 8, 16, 32]}}
 NAMES = tuple(f"c{at}" for at in range(6))  # 7 ** 6 schemes, more than any step allows
 THRESHOLDS = (2_000, 10_000)  # where a stated size changes the split or the schemes
@@ -57,7 +58,7 @@ def table(rows: int) -> pl.DataFrame:
 
 
 def made(rows: int, file: SpecFile, folder: Path) -> Release:
-    return publish(table(rows), file, output=folder, bits=PinnedRandomness(5))
+    return make(table(rows), file, output=folder, bits=PinnedRandomness(5))
 
 
 def settled(release: Release) -> dict[str, Any]:
@@ -141,4 +142,4 @@ def test_a_size_that_is_no_number_of_people_does_not_verify(wrong: object, tmp_p
     release = made(300, spec(PATHS["auto, counts"], 1_999), tmp_path / "out")
     changed = {**release.certificate.parameters, "size": wrong}
     forged = release.certificate.model_copy(update={"parameters": changed})
-    assert any("size" in problem for problem in forged.sealed().problems())
+    assert any("size" in str(finding) for finding in forged.sealed().findings())

@@ -14,10 +14,22 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.arrays import Floats
+from incrowd.findings import Finding
 
 
 class IncrowdError(Exception):
     """Something the user can put right; its text says what and how."""
+
+
+class FindingError(IncrowdError):
+    """A finding that leaves nothing else to do; ``finding`` has its code and values."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding)
+        self.finding = finding
+
+    def __str__(self) -> str:
+        return str(self.finding)
 
 
 class Refusal(IncrowdError):  # noqa: N818 - it is an answer, not an error
@@ -25,7 +37,14 @@ class Refusal(IncrowdError):  # noqa: N818 - it is an answer, not an error
 
 
 class IncrowdWarning(UserWarning):
-    """Something that whoever publishes should know, and that stops nothing."""
+    """A finding of a release that stops nothing; ``finding`` has its code and values."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding)
+        self.finding = finding
+
+    def __str__(self) -> str:
+        return str(self.finding)
 
 
 class ParameterError(IncrowdError, ValueError):

@@ -23,8 +23,9 @@ from incrowd.arrays import Progress, Step
 from incrowd.engine.source import engine_for, open_for
 from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import IncrowdWarning
-from incrowd.evaluation.judge import judge, write_judgment
+from incrowd.evaluation.judge import Judge, judge, write_judgment
 from incrowd.evaluation.report.origin import Origin, Standing
+from incrowd.findings import Finding, make_finding
 from incrowd.methods.base import Method, Walk, refuse_outside
 from incrowd.methods.expect import expect
 from incrowd.methods.exposure import refuse_exposures
@@ -36,7 +37,7 @@ from incrowd.methods.outlay import (
 )
 from incrowd.methods.people import choose_key, draw_rows, write_key
 from incrowd.methods.registry import method_of
-from incrowd.methods.weak_guarantee import describe_weak_parameters
+from incrowd.methods.weak_guarantee import find_weak_parameters
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.entries import Booking
@@ -77,8 +78,7 @@ def publish(
     ``step`` hears of each step before it is taken, ``progress`` how much of a long search is
     decided. ``ledger`` is the one that the spec names; give it where the spec names none.
     Everything that can be refused is refused before the ledger is touched, and the ledger is
-    booked before anything is drawn. What whoever publishes should know is warned of, and kept in
-    ``Release.warnings``.
+    booked before anything is drawn. Findings are warned of, and kept in ``Release.findings``.
     """
     file = taken(spec)
     ledger = ledger_of(file, ledger)
@@ -91,8 +91,8 @@ def publish(
         return make_release(run)
 
     release = publish_into(output, make)
-    for text in release.warnings:
-        warnings.warn(text, IncrowdWarning, stacklevel=2)
+    for finding in release.findings:
+        warnings.warn(IncrowdWarning(finding), stacklevel=2)
     return release
 
 
@@ -119,7 +119,8 @@ class RunContext:
 
     ``table`` is None for the one that the spec names, ``curator`` None for the folder beside
     ``output``. A ``rehearsal`` is of a table that was made up: nothing is remembered of it, and its
-    certificate says so.
+    certificate says so. ``judge`` finds out what the curator's report says; nothing that is
+    published depends on it.
     """
 
     table: Any
@@ -133,6 +134,7 @@ class RunContext:
     step: Step = lambda _: None
     progress: Progress = lambda _done, _all: None
     rehearsal: bool = False
+    judge: Judge = judge
 
     @property
     def private(self) -> Path:
@@ -146,7 +148,7 @@ def make_release(run: RunContext) -> Release:
     method = _plan(run)
     source = whole = open_for(file, run.table, engine=run.engine or engine_for(run.table))
     _refuse_unfit(file.spec, source)
-    warned = [*refuse_exposures(file.spec, source)]
+    findings = [*refuse_exposures(file.spec, source)]
     with ExitStack() as opened:
         spent = opened.enter_context(_Spend(run.output))
         draft, private = opened.enter_context(fill_both(run.output, run.private))
@@ -161,9 +163,9 @@ def make_release(run: RunContext) -> Release:
         run.step("book")
         if ledger is not None:
             spent.booking = book_release(file, method, ledger.book)
-        warned += [*_warn_of_seed(bits), *_warn_of_last(ledger, spent.booking)]
+        findings += [*_find_seed(bits), *_find_last(ledger, spent.booking)]
         if recognised is not None:
-            warned += recognised.warnings(accounted=bool(method.events))
+            findings += recognised.findings(accounted=bool(method.events))
 
         rows_key, unused = None, 0
         if isinstance(file.spec.unit, PersonId):
@@ -181,24 +183,24 @@ def make_release(run: RunContext) -> Release:
         if rows_key is not None:
             write_key(private, certificate, rows_key)
 
-        judgment = judge(made, counted, source, certificate, step=run.step)
+        judgment = run.judge(made, counted, source, certificate, step=run.step)
         run.step("report")
-        warned += describe_weak_parameters(
+        findings += find_weak_parameters(
             file.spec.release, made.promise.epsilon, made.promise.delta
         )
-        warned += expect(whole, file).doubts() if file.spec.size is not None else []
+        findings += expect(whole, file).warnings() if file.spec.size is not None else []
         origin = _origin(file, ledger, spent.booking, signed=run.key is not None, unused=unused)
         write_judgment(
-            private, certificate, judgment, reasons=made.reasons, warnings=warned, origin=origin
+            private, certificate, judgment, reasons=made.reasons, findings=findings, origin=origin
         )
         run.step("appear")
         if recognised is not None:
-            warned += recognised.remember(tuple(warned), accounted=bool(method.events))
+            findings += recognised.remember(tuple(findings), accounted=bool(method.events))
     return Release(
         certificate=certificate,
         evaluation=judgment.evaluation,
         tables=tuple(product.table for product in made.products),
-        warnings=(*warned, *judgment.warnings),
+        findings=(*findings, *judgment.findings),
         folder=run.output,
         curator=run.private,
         booking=spent.booking,
@@ -241,25 +243,23 @@ class _Spend:
             error.add_note(f"The spend is booked and counts, and {what}.")
 
 
-def _warn_of_seed(bits: Randomness) -> tuple[str, ...]:
-    if bits.private:
-        return ()
-    return ("The random numbers come from a seed: this release is NOT private.",)
+def _find_seed(bits: Randomness) -> tuple[Finding, ...]:
+    return () if bits.private else (make_finding("RANDOMNESS_SEEDED"),)
 
 
-def _warn_of_last(ledger: Ledger | None, booking: Booking | None) -> tuple[str, ...]:
-    """A warning where delta of the ledger does not suffice for a second release like this one."""
+def _find_last(ledger: Ledger | None, booking: Booking | None) -> tuple[Finding, ...]:
+    """Find a ledger whose delta does not suffice for a second release like this one."""
     if ledger is None or booking is None or booking.planned:
         return ()
     charge, budget = booking.charge, ledger.budget()
     if ledger.total([charge]).delta <= budget.delta:
         return ()
-    words = (
-        f"No further release with δ = {charge.guarantee.delta:g} fits under '{ledger.path.name}', "
-        f"whatever its ε: unplanned releases add their δ's, and the budget has {budget.delta:g} in "
-        "all. Give each release a part of it, or plan several in advance: incrowd ledger plan."
-    )
-    return (words,)
+    return (
+        make_finding(
+            "LEDGER_DELTA_USED_UP", ledger=ledger.path.name, delta=charge.guarantee.delta,
+            budget=budget.delta,
+        ),
+    )  # fmt: skip
 
 
 def _origin(

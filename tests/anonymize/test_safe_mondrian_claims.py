@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from support.make import make
 from support.mondrian_law import (
     MASK,
     MET,
@@ -47,7 +48,6 @@ from incrowd.methods.safe.scheme import contiguous
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import OneOf, SafeRelease, Selection
 from incrowd.privacy.randomness import SeededRandomness
-from incrowd.publication import publish
 from incrowd.release.product import Product
 from incrowd.release.write import write_scheme
 
@@ -137,7 +137,7 @@ def test_what_noise_is_asked_for_is_what_is_charged(monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(module, "one_sided_noise", heard)
     draw = np.random.default_rng(1)
     frame = pl.DataFrame({"0": draw.integers(0, 4, 400), "1": draw.choice(["x", "y"], 400)})
-    made = publish(frame, crowded(ONCE, ONCE).file, bits=SeededRandomness(1))
+    made = make(frame, crowded(ONCE, ONCE).file, bits=SeededRandomness(1))
     *selections, one_of = made.certificate.events
     assert [epsilon for epsilon, _ in asked] == [event["epsilon"] for event in selections]
     pairs = [ramp(event["k"], event["beta"]) for event in one_of["events"]]
@@ -302,4 +302,4 @@ def test_a_slice_of_open_columns_alone_is_made_or_refused_without_the_table() ->
         Safe(replace(file, spec=spec))
     except IncrowdError:
         return
-    assert len(publish(frame, replace(file, spec=spec), bits=SeededRandomness(1)).tables) == 2
+    assert len(make(frame, replace(file, spec=spec), bits=SeededRandomness(1)).tables) == 2

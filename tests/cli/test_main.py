@@ -161,7 +161,7 @@ def test_a_draft_of_a_workbook_names_its_sheet_and_header(tmp_path: Path) -> Non
     said = run("init", str(table), "--sheet", "2020", "-o", str(spec))
     assert "Row 1 looks like a title; row 2 was read as the header." in said
     assert 'table: t.xlsx\nsheet: "2020"\nheader: 2\n' in spec.read_text()
-    assert "The spec fits the table." in run("check", str(spec))
+    assert "No errors, " in run("check", str(spec))
     spec.unlink()
     said = run("init", str(table), "--sheet", "2020", "--header", "2", "-o", str(spec))
     assert "looks like a title" not in said

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.make import make
 
 from incrowd.codes import quotes as quoting
 from incrowd.codes.hierarchy import HierarchyError
@@ -18,7 +19,6 @@ from incrowd.codes.quotes import find_fault
 from incrowd.engine.local.text import is_plain
 from incrowd.engine.source import open_table
 from incrowd.engine.table import TableError
-from incrowd.publication import publish
 from incrowd.release.verify import verify
 from incrowd.spec.arx import read_rows
 from incrowd.spec.file import SpecError, parse
@@ -200,6 +200,6 @@ def test_a_release_may_show_what_looks_like_rows(tmp_path: Path) -> None:
     columns["y"] = {"role": "quasi", "hierarchy": {"flat": {"values": ["1"]}}}
     release = {"method": "k-anonymity", "k": 2, "format": "csv"}
     table = pl.DataFrame({"x": [odd] * 5 + ["z"] * 5, "y": ["1"] * 10})
-    publish(table, {"columns": columns, "release": release}, output=tmp_path / "out")
+    make(table, {"columns": columns, "release": release}, output=tmp_path / "out")
     assert odd in (tmp_path / "out" / "data.csv").read_text()
     assert verify(tmp_path / "out") == []

@@ -234,7 +234,7 @@ def test_nothing_is_half_written(spec: Path, monkeypatch: pytest.MonkeyPatch) ->
 # What it is for ----------------------------------------------------------------------------------
 
 
-def test_only_what_is_confirmed_is_published(spec: Path, quick: None, settled_once: None) -> None:
+def test_only_what_is_confirmed_is_published(spec: Path, settled_once: None) -> None:
     def publish() -> Done:
         return command("publish", str(spec), "-o", str(spec.parent / "out"))
 

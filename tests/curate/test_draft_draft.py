@@ -29,7 +29,7 @@ from incrowd.spec.model import PersonId
 def test_a_draft_of_a_sample_is_a_valid_spec_that_fits(kind: str) -> None:
     table = sample(kind, rows=3000)
     file = parse(draft(table, name="x.csv").yaml())
-    assert [finding for finding in check(table, file) if finding.kind == "wrong"] == []
+    assert [finding for finding in check(table, file) if finding.severity == "error"] == []
     assert set(file.spec.unconfirmed) == set(table.columns)  # everything waits to be confirmed
     columns = {name: c for name, c in file.spec.columns.items() if c.hierarchy}
     assert count(table, Declared(columns)).frequencies.total == 3000
@@ -93,7 +93,7 @@ def test_lists_and_bytes_are_not_generalised() -> None:
     assert [guess.role for guess in got.guesses] == ["drop", "drop"]
     file = parse("columns: {tags: {role: quasi, hierarchy: flat}, raw: {role: drop}}")
     (finding,) = check(table, file)
-    assert finding.kind == "wrong"
+    assert finding.severity == "error"
     assert "not single values" in finding.message
 
 
@@ -109,8 +109,8 @@ def test_drafts_of_awkward_columns_fit_their_tables() -> None:
         }
     )
     file = parse(draft(table, name="t.csv").yaml())
-    known = ("not confirmed", "expect: ")
-    found = [one for one in check(table, file) if not any(word in str(one) for word in known)]
+    known = ("confirmation", "forecast")
+    found = [one for one in check(table, file) if one.topic not in known]
     # the sentinel lies a thousand years before the other dates and stays outside
     assert [finding.column for finding in found] == ["sentinel"]
 
@@ -126,8 +126,10 @@ def test_an_arx_folder_is_taken_as_it_is(tmp_path: Path) -> None:
     assert "table: arx/people.csv" in file.read_text()
     loaded = load(file)
     assert loaded.spec.with_role("quasi") == ("sex", "age")
-    found = [finding for finding in check(None, loaded) if "expect: " not in str(finding)]
-    assert [finding.kind for finding in found] == ["doubtful"] * 3 + ["note"]  # the unit, too
+    found = [finding for finding in check(None, loaded) if finding.topic != "forecast"]
+    assert [finding.severity.value for finding in found] == ["warning"] * 3 + [
+        "note"
+    ]  # the unit, too
     assert set(loaded.spec.unconfirmed.values()) == {("role", "hierarchy")}
     shutil.rmtree(folder)
     with pytest.raises(IncrowdError, match="No such file"):
@@ -150,7 +152,7 @@ def test_a_table_and_a_folder_of_arx_files_together(tmp_path: Path) -> None:
     assert list(loaded.spec.columns) == ["sex", "age", "town"]
     assert loaded.spec.unconfirmed["sex"] == ("role", "hierarchy")
     assert "csv: arx/people_hierarchy_sex.csv" in file.read_text()
-    assert {finding.kind for finding in check(None, loaded)} == {"doubtful", "note"}
+    assert {finding.severity.value for finding in check(None, loaded)} == {"warning", "note"}
     # another name of the table: the only one that the folder has is meant, else none
     shutil.move(table, tmp_path / "t.csv")
     with pytest.raises(IncrowdError, match="no files t_hierarchy_COLUMN.csv .* other, people"):
@@ -187,7 +189,7 @@ def test_row_numbers_are_dropped_and_ids_that_repeat_are_proposed(tmp_path: Path
     assert roles["age"][0] == "quasi"
     file = parse(made.yaml())
     assert file.spec.unit == PersonId(id="pidnum")
-    assert not [one for one in check(table, file) if one.kind == "wrong"]
+    assert not [one for one in check(table, file) if one.severity == "error"]
 
 
 @pytest.mark.parametrize("name", ["code", "children_no", "zip", "score"])
@@ -243,7 +245,7 @@ def test_every_draft_is_a_spec_that_fits_its_table(columns: dict[str, list[objec
     file = parse(draft(table, name="t.csv").yaml().partition("release:")[0])
     assert tuple(file.spec.columns) == table.columns
     found = check(table, file)
-    assert [one for one in found if one.kind == "wrong"] == []
+    assert [one for one in found if one.severity == "error"] == []
     outside = [one for one in found if "outside the domain" in str(one)]
     for one in outside:  # days more than a thousand years before the last
         assert one.column is not None

@@ -11,12 +11,12 @@ from typing import Any
 import polars as pl
 import pytest
 from support.cli import command
+from support.make import make
 
 from incrowd.anonymize.lattice import Node
 from incrowd.curate.explore import Explored, Scheme, explore
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
-from incrowd.publication import publish
 from incrowd.spec.file import SpecFile, parse
 
 COLUMNS = """
@@ -76,7 +76,7 @@ def test_the_best_comes_first_and_is_what_is_published() -> None:
     assert found.best is not None
     losses = [one.loss for one in found.schemes if one.holds]
     assert losses == sorted(losses)
-    release = publish(PEOPLE, spec())
+    release = make(PEOPLE, spec())
     scheme = release.certificate.table.scheme
     assert found.best.levels == (scheme["age"].level, scheme["sex"].level)
     assert found.best.classes == release.certificate.table.release.classes

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
+from support.make import make
 
 from incrowd.curate.promise import promised
 from incrowd.privacy.accountant import Accountant
-from incrowd.publication import publish
 from incrowd.spec.file import SpecFile, parse
 
-pytestmark = pytest.mark.usefixtures("settled_once", "quick")
+pytestmark = pytest.mark.usefixtures("settled_once")
 
 COLUMNS = """
 columns:
@@ -59,7 +59,7 @@ def spec(release: str, columns: str = COLUMNS, more: str = "") -> SpecFile:
 def test_the_certificate_says_what_was_promised(release: str, columns: str, more: str) -> None:
     file = spec(release, columns, more)
     before = promised(file)
-    after = publish(PEOPLE, file).certificate.guarantee
+    after = make(PEOPLE, file).certificate.guarantee
     assert not before.later
     assert before.statement == after.statement
     assert (before.kind, before.epsilon, before.delta) == (after.kind, after.epsilon, after.delta)
@@ -69,7 +69,7 @@ def test_of_counts_whose_bound_a_coin_settles_the_words_are_those_of_one_side() 
     file = spec("epsilon: 1, delta: 1.0e-6, k: 7")
     before = promised(file)
     assert "r = 13 or r = 14" in before.later
-    seen = {publish(PEOPLE, file).certificate.guarantee.text for _ in range(40)}
+    seen = {make(PEOPLE, file).certificate.guarantee.text for _ in range(40)}
     assert " ".join(sentence.text for sentence in before.statement) in seen
     assert len(seen) == 2
 
@@ -79,7 +79,7 @@ def test_where_the_table_will_choose_k_and_beta_only_the_budget_is_said() -> Non
     assert "chosen" in before.later
     assert "ε = 2.0 and δ = 0.0001" in before.statement[0].text
     assert "sample" not in {sentence.key for sentence in before.statement}
-    after = publish(PEOPLE, spec("epsilon: 2, delta: 1.0e-4, draw: sample")).certificate.guarantee
+    after = make(PEOPLE, spec("epsilon: 2, delta: 1.0e-4, draw: sample")).certificate.guarantee
     assert before.statement == [one for one in after.statement if one.key != "sample"]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 from support.cli import command
+from support.findings import verify
 from support.readers import certificate_of, page_of, rewritten
 
 from incrowd.curate.draft.draft import draft
@@ -20,10 +21,9 @@ from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
 from incrowd.methods.fictional import make_fictional_table
 from incrowd.publication import Release
-from incrowd.release.verify import verify
 from incrowd.spec.file import SpecFile, load, parse
 
-pytestmark = pytest.mark.usefixtures("settled_once", "quick")
+pytestmark = pytest.mark.usefixtures("settled_once")
 
 SAID = "This is a rehearsal: its table was made up, and tells of nobody."
 COLUMNS = """

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from support.site import build_page
 
+from incrowd.findings import catalog
+
 CODE = '''
 """A module with public names."""
 __all__ = ["Told", "documented", "silent", "undocumented"]
@@ -101,3 +103,12 @@ def test_what_is_not_described_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     ):
         assert complaint in done.complaints
     assert "'documented'" not in done.complaints
+
+
+def test_findings_are_listed_from_their_catalog(tmp_path: Path) -> None:
+    page = "```{findings} incrowd.findings:catalog\n```"
+    done = build_page(tmp_path, page, "-b", "html")
+    assert done.status == 0, done.complaints
+    text = (done.pages / "index.html").read_text(encoding="utf-8")
+    for code in catalog():
+        assert code in text

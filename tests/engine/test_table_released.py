@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.make import make
 
 from incrowd.engine.source import local_engine
 from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import ParameterError
-from incrowd.publication import publish
 from incrowd.release.verify import verify
 
 ROWS = 600
@@ -72,7 +72,7 @@ def spec(method: str, **release: Any) -> dict[str, Any]:
 def test_a_release_is_made_by_the_engine_of_its_table(
     engine: Engine, tmp_path: Path, method: str, more: dict[str, str]
 ) -> None:
-    release = publish(engine.from_columns(PEOPLE), spec(method, **more), output=tmp_path / "out")
+    release = make(engine.from_columns(PEOPLE), spec(method, **more), output=tmp_path / "out")
     (table,) = release.tables
     assert table.engine is engine
     assert release.certificate.table.release.rows > 0
@@ -84,7 +84,7 @@ def test_a_release_is_made_by_the_engine_of_its_table(
 def test_one_row_of_each_person_is_published(engine: Engine, tmp_path: Path) -> None:
     twice = {name: [*values, *values] for name, values in PEOPLE.items()}
     asked = spec("k-anonymity") | {"unit": {"id": "name"}}
-    release = publish(engine.from_columns(twice), asked, output=tmp_path / "out")
+    release = make(engine.from_columns(twice), asked, output=tmp_path / "out")
     assert 0 < release.certificate.table.release.rows <= ROWS
     assert verify(tmp_path / "out") == []
 
@@ -93,7 +93,7 @@ def test_the_same_rows_are_released_whatever_engine_counts_them(
     engine: Engine, tmp_path: Path
 ) -> None:
     def shown(table: Table, folder: str) -> bytes:
-        publish(table, spec("k-anonymity"), output=tmp_path / folder)
+        make(table, spec("k-anonymity"), output=tmp_path / folder)
         return (tmp_path / folder / "data.parquet").read_bytes()
 
     here = local_engine().from_columns(PEOPLE)
@@ -104,11 +104,11 @@ def test_the_engine_that_is_given_opens_the_table(engine: Engine, tmp_path: Path
     path = tmp_path / "people.csv"
     engine.from_columns(PEOPLE).write(path)
     asked = spec("k-anonymity")
-    release = publish(path, asked, engine=engine)
+    release = make(path, asked, engine=engine)
     assert release.tables[0].engine is engine
-    release = publish(None, asked | {"table": str(path)}, engine=engine)
+    release = make(None, asked | {"table": str(path)}, engine=engine)
     assert release.tables[0].engine is engine
     with pytest.raises(TableError, match="Cannot read a table from a builtins.int"):
-        publish(42, asked)
+        make(42, asked)
     with pytest.raises(ParameterError, match="'engine' parameter must be an engine"):
-        publish(path, asked, engine="local")  # type: ignore[arg-type]
+        make(path, asked, engine="local")

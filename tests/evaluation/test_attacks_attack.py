@@ -15,7 +15,6 @@ from incrowd.curate.demo_tables import sample
 from incrowd.errors import IncrowdError
 from incrowd.spec.file import SpecFile, taken
 
-pytestmark = pytest.mark.usefixtures("attacked")
 AGES = {"intervals": {"from": 0, "to": 99, "widths": [1, 5, 25, 50]}}
 COLUMNS: dict[str, Any] = {
     "age": {"role": "quasi", "hierarchy": AGES},

@@ -13,7 +13,6 @@ from incrowd.evaluation.attacks.scene import Scene
 from incrowd.measure.estimate import Attacked
 from incrowd.publication import Release
 
-pytestmark = pytest.mark.usefixtures("attacked")
 COLUMNS = {
     "age": {"role": "quasi", "hierarchy": {"intervals": {"from": 0, "to": 99, "widths": [1, 10]}}},
     "ill": {"role": "sensitive", "hierarchy": {"flat": {"values": ["no", "yes"]}}},

@@ -16,8 +16,6 @@ import incrowd as ic
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.publication import Release
 
-pytestmark = pytest.mark.usefixtures("quick")
-
 SLICES = "slices: [[zip, sex], [birth_year, race], [sex, birth_year]]"
 WAYS = {
     "sample": f"release: {{epsilon: 1, delta: 1.0e-6, draw: sample, {SLICES}}}",

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from support.cli import run
+from support.findings import codes
 from support.heights import heights, noise, spec, table
 
 from incrowd.evaluation.measures import evaluate
@@ -38,13 +39,13 @@ def test_a_file_with_the_true_values_is_told_to_hold_them() -> None:
     assert column.least_error == 0
     assert column.rows_as_original == column.rows_compared == 1000
     assert (found.linking, found.linking_shared) == (None, None)
-    assert any("holds the true values of 'x'" in text for text in found.warnings)
+    assert codes(found.findings) == ["TRUE_VALUES_PUBLISHED"]
     named = measured(original, original, "person")
     assert named.columns["x"].measured_error == 0
     assert named.columns["x"].unchanged == 1000
     assert named.linking is not None
     assert named.linking.mean == 1
-    assert any("Every row shows its true value of 'x'" in text for text in named.warnings)
+    assert "TRUE_VALUES_OF_PEOPLE" in codes(named.findings)
 
 
 def test_one_class_with_the_true_values_is_found_among_noisy_ones() -> None:
@@ -54,8 +55,9 @@ def test_one_class_with_the_true_values_is_found_among_noisy_ones() -> None:
     released = released.with_columns(x=pl.when(bare).then("x").otherwise(pl.col("x") + 30))
     found = measured(original, released.drop("person"))
     assert found.columns["x"].rows_as_original == 100
-    assert any(text.startswith("100 of 400 rows lie in classes") for text in found.warnings)
-    assert not any("holds the true values" in text for text in found.warnings)
+    (finding,) = found.findings
+    assert finding.code == "TRUE_VALUES_IN_CLASSES"
+    assert finding.values == {"rows": 100, "compared": 400}
 
 
 def test_what_is_measured_does_not_change_with_the_simulation() -> None:
@@ -100,14 +102,15 @@ def test_rows_that_no_original_fits_are_not_compared() -> None:
     found = measured(original, released)
     assert found.columns["x"].rows_compared == 1
     assert found.columns["x"].nulls == 1
-    assert any("1 value(s) of 'x' stand in classes that no row" in text for text in found.warnings)
+    (finding,) = [one for one in found.findings if one.code == "VALUES_NOT_COMPARED"]
+    assert finding.values == {"values": 1}
 
 
 def test_a_column_that_the_release_lacks_is_not_measured() -> None:
     original = heights(200)
     found = measured(original, original.select("group"))
     assert found.columns == {}
-    assert any("has no column 'x'" in text for text in found.warnings)
+    assert "NOISY_COLUMN_MISSING" in codes(found.findings)
 
 
 def test_a_release_tells_what_was_measured_and_what_was_simulated(tmp_path: Path) -> None:
@@ -140,7 +143,7 @@ release: {method: k-epsilon, k: 5, epsilon: 2}
     where = ["--original", str(tmp_path / "people.csv"), "--spec", str(tmp_path / "spec.yaml")]
     shown = run("evaluate", *where, "--released", str(tmp_path / "true.csv"))
     said = " ".join(shown.split())
-    assert "WARNING: The release holds the true values of 'x'" in said
+    assert "warning Column 'x': The release holds its true values" in said
     assert "x: mean absolute error at least 0 " in said
     assert "linking not measured" in said
     assert NOT_MEASURED in said
@@ -153,4 +156,4 @@ release: {method: k-epsilon, k: 5, epsilon: 2}
     said = " ".join(run("evaluate", *where).split())
     assert "x: relative error 0.00%" in said
     assert "linking 100.00% of the rows, measured" in said
-    assert "WARNING: Every row shows its true value of 'x'" in said
+    assert "warning Column 'x': Every row shows its true value" in said

@@ -31,7 +31,7 @@ from incrowd.spec.file import parse
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = pytest.mark.usefixtures("settled_once", "quick")
+pytestmark = pytest.mark.usefixtures("settled_once")
 WAYS = ("counts", "cuts", "slices", "ola", "mondrian", "starred", "k-epsilon")
 SECTIONS = [
     "What went out", "What is promised", "What was lost", "What to watch", "The guarantee",
@@ -61,9 +61,8 @@ def pct(share: float, digits: int = 1) -> str:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.usefixtures("attacked")
 def test_every_method_has_every_part(tmp_path: Path, way: str) -> None:
-    release = made_by(tmp_path / "out", way)
+    release = made_by(tmp_path / "out", way, by=publish)
     page, known = page_of(release), written(release)
     text = outline(page).text
     assert outside(page) == []
@@ -97,7 +96,7 @@ def test_there_is_a_way_for_every_method() -> None:
 
 def test_a_page_from_the_files_alone_is_the_page_that_was_written(tmp_path: Path) -> None:
     """One computation, shown twice: other figures make another page."""
-    release = made_by(tmp_path / "out", "ola")
+    release = made_by(tmp_path / "out", "ola", by=publish)
     certificate = read_certificate(tmp_path / "out")
     again = report(certificate, release.evaluation, release.reasons)
     changed = report(certificate, replace(release.evaluation, loss=0.123456), release.reasons)
@@ -117,7 +116,7 @@ def test_an_empty_release_says_so(tmp_path: Path) -> None:
 
 def test_what_was_not_measured_is_left_out(tmp_path: Path) -> None:
     """As where cells are on other machines: no utility, no subgroups, no advice."""
-    release = made_by(tmp_path / "out", "counts")
+    release = made_by(tmp_path / "out", "counts", by=publish)
     bare = replace(release.evaluation, utility=None, subgroups=[], advice=[], suppressed=5)
     text = outline(report(release.certificate, bare)).text
     assert "Utility was not measured" in text
@@ -128,7 +127,7 @@ def test_what_was_not_measured_is_left_out(tmp_path: Path) -> None:
 def test_the_budget_and_the_way_back(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "book")
     ledger.set_budget(epsilon=3, delta=1e-5)
-    release = made_by(tmp_path / "out", "counts", ledger=ledger)
+    release = made_by(tmp_path / "out", "counts", by=publish, ledger=ledger)
     text = outline(page_of(release)).text
     spent = ledger.total()
     assert f"({spent.epsilon:.4g}, {spent.delta:.3g}) of the budget (3, 1e-05) is booked" in text
@@ -205,11 +204,10 @@ def shown(browser: Browser, path: Path, **settings: Any) -> Iterator[Page]:
     assert asked == [path.as_uri()]
 
 
-@pytest.mark.usefixtures("attacked")
 def test_in_a_browser(tmp_path: Path, chromium: Browser) -> None:
     """One page of each kind is held against all rules; that pages fit is looked at for more."""
     phone, wide = ({"width": x, "height": y} for x, y in ((390, 844), (1280, 800)))
-    one, other = (made_by(tmp_path / way, way) for way in ("starred", "slices"))
+    one, other = (made_by(tmp_path / way, way, by=publish) for way in ("starred", "slices"))
     first, second = one.curator / "report.html", one.folder / "certificate.html"
     for path in (first, second, other.curator / "report.html", other.folder / "certificate.html"):
         with shown(chromium, path, color_scheme="dark", viewport=phone) as page:

@@ -9,15 +9,17 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from support.make import make
 from support.seam import PinnedRandomness
 
 from incrowd.anonymize.lattice import Rollups
 from incrowd.anonymize.ola import optimal
 from incrowd.codes.hierarchy import from_rows
-from incrowd.curate.check import Finding, check
+from incrowd.curate.check import check
 from incrowd.engine.count import count_rows
 from incrowd.engine.source import open_table
 from incrowd.evaluation.measures import evaluate, information_loss
+from incrowd.findings import Finding
 from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.labels import ambiguous, read_level
 from incrowd.methods.k_anonymity.classes import lattice_of, suppressible
@@ -106,7 +108,7 @@ def test_a_file_beside_its_certificate_is_read_by_it(tmp_path: Path) -> None:
     shutil.copy(tmp_path / "out" / "data.csv", tmp_path / "alone.csv")
     alone = evaluate(few, tmp_path / "alone.csv", file)
     assert alone.loss_by_column["district"] == 1  # as the root: the widest that it may mean
-    assert "fit level 1 and level 2, where '11' means different things" in alone.readings[0]
+    assert "fit level 1 and level 2, where '11' means different things" in str(alone.readings[0])
     # A certificate that is not of this file does not count.
     shutil.copy(tmp_path / "out" / "certificate.json", tmp_path / "certificate.json")
     shutil.copy(tmp_path / "alone.csv", tmp_path / "data.csv")
@@ -129,7 +131,7 @@ def test_a_foreign_file_is_read_at_the_level_that_fits_all_its_labels(tmp_path: 
     )
     found = evaluate(people(), mixed.drop("index"), file)
     assert found.loss_by_column["district"] > 0.3
-    assert "no level fits all labels" in found.readings[0]
+    assert found.readings[0].code == "LABEL_LEVEL_UNKNOWN"
     # Suppressed rows show * and fit anywhere.
     starred = pl.concat(
         [foreign, pl.DataFrame({"district": ["*"], "age": ["*"], "sex": ["*"]})],
@@ -143,36 +145,39 @@ def test_labels_with_two_meanings() -> None:
     assert ambiguous(from_rows(PLAIN)) == {}
     same = [("a", "a", "all"), ("b", "b", "all")]  # a group of one value, called as the value is
     assert ambiguous(from_rows(same)) == {}
-    assert read_level("x", from_rows(ROWS), ["11", "12"]) == (1, "")
-    assert read_level("x", from_rows(ROWS), ["12", "13"]) == (None, "")  # nothing in doubt
+    assert read_level("x", from_rows(ROWS), ["11", "12"]) == (1, ())
+    assert read_level("x", from_rows(ROWS), ["12", "13"]) == (None, ())  # nothing in doubt
     assert read_level("x", from_rows(ROWS), ["11"])[0] == 2
-    assert read_level("x", from_rows(ROWS), ["11", "d00"]) == (0, "")  # what is outside the domain
+    assert read_level("x", from_rows(ROWS), ["11", "d00"]) == (0, ())  # what is outside the domain
 
 
 @pytest.mark.parametrize(
-    ("release", "kind", "words"),
+    ("release", "severity", "code"),
     [
-        ("method: k-anonymity, k: 5", "doubtful", "levels 1 and 2 may both be published"),
-        ("method: k-anonymity, k: 5, algorithm: mondrian", "doubtful", "stand side by side"),
-        ("scheme: mondrian, epsilon: 1, delta: 1.0e-6", "doubtful", "stand side by side"),
-        ("method: k-anonymity, k: 5, levels: {district: [0, 1]}", "doubtful", "outside the domain"),
-        ("method: k-anonymity, k: 5, levels: {district: 2}", "note", "no reader of this release"),
-        ("method: k-anonymity, k: 5, levels: {district: 0}", "note", "no reader of this release"),
+        ("method: k-anonymity, k: 5", "warning", "LABEL_AT_SEVERAL_LEVELS"),
+        ("method: k-anonymity, k: 5, algorithm: mondrian", "warning", "LABELS_SIDE_BY_SIDE"),
+        ("scheme: mondrian, epsilon: 1, delta: 1.0e-6", "warning", "LABELS_SIDE_BY_SIDE"),
+        (
+            "method: k-anonymity, k: 5, levels: {district: [0, 1]}",
+            "warning",
+            "LABEL_OF_OUTSIDE_VALUES",
+        ),
+        ("method: k-anonymity, k: 5, levels: {district: 2}", "note", "LABEL_AMBIGUOUS"),
+        ("method: k-anonymity, k: 5, levels: {district: 0}", "note", "LABEL_AMBIGUOUS"),
     ],
 )
 def test_check_names_them_and_who_could_be_misled(
-    tmp_path: Path, release: str, kind: str, words: str
+    tmp_path: Path, release: str, severity: str, code: str
 ) -> None:
     file = written(tmp_path, release)
     (found,) = _about_labels(check(open_table(people()), file))
-    assert found.kind == kind
-    assert "'11' is 3 values at level 1 and all 12 at level 2" in found.message
-    assert words in found.message
+    assert (found.severity, found.code) == (severity, code)
+    assert "'11' has several meanings (3 values at level 1 and all 12 at level 2" in found.message
     assert not _about_labels(check(open_table(people()), written(tmp_path, release, PLAIN)))
 
 
 def _about_labels(found: list[Finding]) -> list[Finding]:
-    return [one for one in found if "One label for different things" in one.message]
+    return [one for one in found if one.code.partition("_")[0] in ("LABEL", "LABELS")]
 
 
 def test_slices_and_safe_releases_read_by_levels_too(tmp_path: Path) -> None:
@@ -183,7 +188,7 @@ def test_slices_and_safe_releases_read_by_levels_too(tmp_path: Path) -> None:
     shown = []
     for name, rows in (("flawed", ROWS), ("plain", PLAIN)):
         file = written(tmp_path, release, rows)
-        made = publish(people(3000), file, output=tmp_path / name, bits=PinnedRandomness(1))
+        made = make(people(3000), file, output=tmp_path / name, bits=PinnedRandomness(1))
         assert made.evaluation.slices
         shown.append(made.evaluation.associations)
     assert shown[0] == shown[1]

@@ -12,6 +12,8 @@ from typing import Any
 import polars as pl
 import pytest
 from support.cli import command
+from support.findings import codes, verify
+from support.make import make
 from support.releases import COLUMNS, LEVELS, forge, in_order, released, spec, stated
 
 from incrowd.errors import IncrowdError
@@ -24,7 +26,6 @@ from incrowd.publication import Release, publish
 from incrowd.release.certificate import Certificate, sha256_of
 from incrowd.release.ledger import Ledger
 from incrowd.release.parameters import noise_event
-from incrowd.release.verify import verify
 
 BUDGET = "method: safe, epsilon: 1, delta: 1.0e-6"
 FIXED = f"release: {{{BUDGET}, draw: counts, {LEVELS}}}"
@@ -83,7 +84,7 @@ def test_every_row_shown_has_k_rows_behind_it_and_no_number_is_off_by_more_than_
 
 
 def test_the_statement_says_what_is_true_of_a_row(voters: pl.DataFrame) -> None:
-    made = publish(voters, spec(FIXED.replace("draw", "k: 3, draw")))
+    made = make(voters, spec(FIXED.replace("draw", "k: 3, draw")))
     said = stated(made.certificate)
     r = int(float(made.certificate.parameters["r"]))
     assert f"13 with probability {0.932545!r}, otherwise 14" in said["noise_bound"]
@@ -100,7 +101,7 @@ def test_the_statement_says_what_is_true_of_a_row(voters: pl.DataFrame) -> None:
 def test_a_coin_between_two_bounds_is_tossed_and_told(voters: pl.DataFrame) -> None:
     small = voters.head(500)
     tossed = Counter(
-        publish(small, spec(FIXED), bits=SeededRandomness(seed)).certificate.parameters["r"]
+        make(small, spec(FIXED), bits=SeededRandomness(seed)).certificate.parameters["r"]
         for seed in range(40)
     )
     assert set(tossed) == {13.0, 14.0}  # 13 with probability 0.9325
@@ -127,7 +128,7 @@ def test_a_person_is_one_row(voters: pl.DataFrame) -> None:
         pl.Series("who", [*range(len(voters))] * 2), pl.lit("drop").alias("height")
     )
     columns = COLUMNS + "  who: {role: identifier}\n"
-    made = publish(twice, spec(FIXED, columns, "unit: {id: who}"))
+    made = make(twice, spec(FIXED, columns, "unit: {id: who}"))
     assert "each of a different person" in stated(made.certificate)["k_anonymity"]
     assert "numbers of people" in stated(made.certificate)["unit"]
     assert made.evaluation.rows_original == len(voters)
@@ -135,7 +136,7 @@ def test_a_person_is_one_row(voters: pl.DataFrame) -> None:
 
 
 def test_a_sample_of_a_population_needs_smaller_crowds(voters: pl.DataFrame) -> None:
-    made = publish(voters, spec(SEARCHED.replace("draw", "already_sampled: 0.1, draw")))
+    made = make(voters, spec(SEARCHED.replace("draw", "already_sampled: 0.1, draw")))
     assert verify(made.folder) == []
     assert float(made.certificate.parameters["r"]) < 5
     assert "population" in stated(made.certificate)
@@ -144,7 +145,7 @@ def test_a_sample_of_a_population_needs_smaller_crowds(voters: pl.DataFrame) -> 
 
 def test_slices_by_counts_share_one_budget(voters: pl.DataFrame) -> None:
     slices = "slices: [[zip, sex], [birth_year, race], [sex, birth_year]]"
-    made = publish(voters, spec(f"release: {{{BUDGET}, {slices}}}"))
+    made = make(voters, spec(f"release: {{{BUDGET}, {slices}}}"))
     assert verify(made.folder) == []
     certificate = made.certificate
     assert {table.parameters["noise"] for table in certificate.tables} == {"gaussian"}
@@ -163,14 +164,14 @@ def test_a_ledger_books_counts_like_anything_else(voters: pl.DataFrame, tmp_path
     """Each release uses its delta up, so that a ledger needs the delta of all of them."""
     path, small = tmp_path / "l", voters.head(2000)
     Ledger(path).set_budget(epsilon=2.0, delta=2e-6)
-    first = publish(small, spec(FIXED), ledger=path)
-    assert not any("No further release" in warning for warning in first.warnings)
+    first = make(small, spec(FIXED), ledger=path)
+    assert "LEDGER_DELTA_USED_UP" not in codes(first.findings)
     told = command("ledger", "show", str(path), "--epsilon", "1", "--delta", "1e-6").stdout
     assert "epsilon = 1, delta = 1e-06 would bring it to (2, 2e-06), which fits" in told
-    second = publish(small, spec(FIXED), ledger=path)
-    assert any("No further release with δ = 1e-06 fits" in warning for warning in second.warnings)
+    second = make(small, spec(FIXED), ledger=path)
+    assert "LEDGER_DELTA_USED_UP" in codes(second.findings)
     with pytest.raises(IncrowdError, match="δ is used up"):
-        publish(small, spec(FIXED), ledger=path)
+        make(small, spec(FIXED), ledger=path)
     assert vars(Ledger(path).total()) == {"epsilon": 2.0, "delta": 2e-6}
 
 
@@ -178,7 +179,7 @@ def test_a_ledger_books_counts_like_anything_else(voters: pl.DataFrame, tmp_path
 def good(voters: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("counts") / "out"
     release = SEARCHED.replace("draw", "rows: weighted, format: csv, draw")
-    publish(voters, spec(release), output=folder)
+    make(voters, spec(release), output=folder)
     return folder
 
 
@@ -329,7 +330,7 @@ def test_a_claimed_k_that_the_numbers_bear_out_is_true(good: Path, tmp_path: Pat
 def test_how_rows_are_drawn_is_settled_and_said(
     voters: pl.DataFrame, release: str, draw: str, words: str
 ) -> None:
-    made = publish(voters.head(3000), spec(f"release: {{{release}}}"))
+    made = make(voters.head(3000), spec(f"release: {{{release}}}"))
     assert made.certificate.by_counts == (draw == "counts")
     assert words in " ".join(made.reasons)
     assert words in made.report().html.replace("&#39;", "'")
@@ -355,7 +356,7 @@ def test_what_does_not_fit_is_refused_with_the_way_out(
     voters: pl.DataFrame, release: str, words: str
 ) -> None:
     with pytest.raises(IncrowdError, match=words):
-        publish(voters.head(100), spec(f"release: {{{release}}}"))
+        make(voters.head(100), spec(f"release: {{{release}}}"))
 
 
 def test_a_target_stays_as_it_is_and_what_became_of_it_is_said(voters: pl.DataFrame) -> None:
@@ -372,7 +373,7 @@ def test_a_target_stays_as_it_is_and_what_became_of_it_is_said(voters: pl.DataFr
 
 
 def test_a_seed_is_told(voters: pl.DataFrame) -> None:
-    made = publish(voters.head(2000), spec(FIXED), bits=SeededRandomness(1))
+    made = make(voters.head(2000), spec(FIXED), bits=SeededRandomness(1))
     assert made.certificate.guarantee.statement[0].key == "not_private"
 
 

@@ -26,6 +26,7 @@ from support.releases import COLUMNS, USUAL, released
 import incrowd as ic
 from incrowd.errors import IncrowdError
 from incrowd.privacy.events import Event
+from incrowd.publication import publish
 from incrowd.release.folder import fill
 from incrowd.release.ledger import BudgetError, Ledger
 from incrowd.release.verify import verify
@@ -91,10 +92,10 @@ def test_a_folder_that_appears_meanwhile_is_not_destroyed(tmp_path: Path) -> Non
 
 def test_a_changed_table_is_noticed(voters: pl.DataFrame, tmp_path: Path) -> None:
     book = ledger(tmp_path / "table.ledger", epsilon=9, delta=1e-5)
-    assert released(voters, tmp_path / "one", ledger=book).warnings == ()
-    assert released(voters, tmp_path / "two", ledger=book).warnings == ()
-    changed = released(voters.head(19_999), tmp_path / "three", ledger=book)
-    assert "The table has changed" in changed.warnings[0]
+    assert released(voters, tmp_path / "one", ledger=book, by=publish).findings == ()
+    assert released(voters, tmp_path / "two", ledger=book, by=publish).findings == ()
+    changed = released(voters.head(19_999), tmp_path / "three", ledger=book, by=publish)
+    assert "The table has changed" in str(changed.findings[0])
 
 
 def test_what_is_no_ledger(tmp_path: Path) -> None:
@@ -245,7 +246,7 @@ def test_the_walk_at_the_command_line(on_disk: Path, tmp_path: Path) -> None:
     assert "differential privacy" in said
     assert "Signed by" in run("verify", str(out))
     checked = json.loads(run("verify", str(out), "--json"))
-    assert (checked["ok"], checked["problems"], checked["randomness"]) == (True, [], "system")
+    assert (checked["ok"], checked["findings"], checked["randomness"]) == (True, [], "system")
     assert len(checked["signed_by"]) == 64
     refused = run("publish", spec_file, "-o", str(tmp_path / "b"), "--ledger", str(book), status=1)
     assert "does not allow it" in refused
@@ -258,4 +259,4 @@ def test_the_walk_at_the_command_line(on_disk: Path, tmp_path: Path) -> None:
     seeded = run("publish", spec_file, "-o", str(tmp_path / "s"), "--seed", "1")
     assert "NOT private" in seeded
     (out / "data.parquet").write_bytes(b"x")
-    assert "WRONG  The file 'data.parquet' was changed" in run("verify", str(out), status=1)
+    assert "error  The file 'data.parquet' was changed" in run("verify", str(out), status=1)

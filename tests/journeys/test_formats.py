@@ -8,10 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.findings import verify
 from support.formats import FORMATS, SPECS
 
 from incrowd.release.certificate import FORMAT
-from incrowd.release.verify import read_certificate, verify
+from incrowd.release.verify import read_certificate
 
 FOLDERS = sorted(path for path in FORMATS.glob("*/*") if path.is_dir())
 FALSE = {"seeded": "NOT private", "rehearsal": "This is a rehearsal"}

@@ -94,7 +94,6 @@ def assert_no_ids(number: int, out: Path) -> None:
 
 
 @pytest.mark.parametrize("start", range(0, WHOLE, BATCH))
-@pytest.mark.usefixtures("attacked")
 def test_a_release_or_a_refusal(tmp_path: Path, start: int) -> None:
     made = [ends_well(number, tmp_path / str(number)) for number in range(start, start + BATCH)]
     assert sum(made) > BATCH // 4  # refusals alone would show nothing
@@ -102,7 +101,7 @@ def test_a_release_or_a_refusal(tmp_path: Path, start: int) -> None:
 
 @pytest.mark.parametrize("start", range(WHOLE, WHOLE + MANY, 4 * BATCH))
 def test_many_more_without_the_accountant(
-    tmp_path: Path, start: int, quick: None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, start: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same walk without settled budgets, attacks and most of the queries: far faster."""
 

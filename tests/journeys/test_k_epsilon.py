@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from pyarrow import parquet as pq
+from support.findings import codes
 from support.heights import HEIGHT, fresh, heights, noise, spec, table
 from support.noise_law import fits, laplace_law
 from support.releases import forge, stated
@@ -124,14 +125,14 @@ def test_verify_sees_values_off_the_grid(tmp_path: Path) -> None:
         )
         sealed = certificate.model_copy(update={"release": data}).sealed()
         forge(tmp_path / "out", sealed)
-        assert "is no multiple of its step 0.1" in " ".join(verify(tmp_path / "out"))
+        assert "is no multiple of its step 0.1" in " ".join(map(str, verify(tmp_path / "out")))
 
 
 def test_declared_bounds_hide_even_a_constant_column(tmp_path: Path) -> None:
     original = table([170.0] * 100)
     bare = publish(original, spec("k: 5, epsilon: 2"), output=tmp_path / "class")
     assert set(bare.data["x"]) == {170.0}
-    assert any("single value of 'x', shown without noise" in text for text in bare.warnings)
+    assert "VALUES_WITHOUT_NOISE" in codes(bare.findings)
     assert noise(bare).columns["x"].classes_without_noise == 2
     blurred = publish(
         original, spec("k: 5, epsilon: 2, bounds: declared"), output=tmp_path / "range"
@@ -205,7 +206,7 @@ def test_epsilon_is_shared_by_weight_among_columns(tmp_path: Path) -> None:
         drawn = (both[f"{name}_released"] - both[name]).to_numpy()
         width = int(both[name].max()) - int(both[name].min())  # type: ignore[arg-type]
         assert fits(drawn, laplace_law(width, epsilon, 15 * width))
-    assert not any("copies" in text for text in made.warnings)
+    assert "COLUMNS_COPIED" not in codes(made.findings)
 
 
 def test_copies_are_noticed(tmp_path: Path) -> None:
@@ -215,13 +216,15 @@ def test_copies_are_noticed(tmp_path: Path) -> None:
         spec("k: 5, epsilon: 2", HEIGHT, "  y: {role: noisy, precision: 0.1}\n"),
         output=tmp_path / "out",
     )
-    assert any("'x' and 'y' look like copies" in text for text in made.warnings)
+    assert "COLUMNS_COPIED" in codes(made.findings)
 
 
 def test_an_outlier_is_noticed(tmp_path: Path) -> None:
     original = table([10, 11, 12, 13] * 25 + [100_000])
     made = publish(original, spec("k: 5, epsilon: 20", "{role: noisy}"), output=tmp_path / "out")
-    assert any("1 row(s) have a value of 'x' so far" in text for text in made.warnings)
+    (found,) = [one for one in made.findings if one.code == "VALUES_EXPOSED"]
+    # The outlier of one class; in the other, 50 rows of two values get noise of scale 0.1
+    assert (found.column, found.values) == ("x", {"rows": 51})
 
 
 def test_confidence_suppresses_and_reports(tmp_path: Path) -> None:
@@ -359,7 +362,7 @@ def test_declared_bounds_are_measured_against_the_values_as_they_were(tmp_path: 
 
 def test_a_column_that_names_people_is_noticed(tmp_path: Path) -> None:
     made = publish(heights(), spec("k: 5, epsilon: 2"), output=tmp_path / "out")
-    assert any("'person' is kept as it is and has 2,000 values" in text for text in made.warnings)
+    assert "COLUMN_NAMES_PEOPLE" in codes(made.findings)
 
 
 def test_the_interval_of_the_linking_risk_covers_what_is_computed(tmp_path: Path) -> None:

@@ -8,13 +8,11 @@ from typing import Any, get_args
 import polars as pl
 import pytest
 from support import readers
+from support.findings import verify
+from support.make import make
 from support.readers import certificate_of, rewritten
 
 from incrowd.codes.forms import Form
-from incrowd.publication import publish
-from incrowd.release.verify import verify
-
-pytestmark = pytest.mark.usefixtures("quick")
 
 
 @pytest.mark.parametrize("method", ["ola", "mondrian", "search", "duplicate"])
@@ -55,7 +53,7 @@ def test_cuts_of_intervals_with_open_ends_verify(
     table = pl.DataFrame({"x": [-20, 1, 2, 7, 8, 13, 14, 99] * 2})
     release = {"method": "k-anonymity", "k": 4, "algorithm": algorithm}
     columns = {"x": {"role": "quasi", "hierarchy": rule}}
-    publish(table, {"columns": columns, "release": release}, output=tmp_path / "out")
+    make(table, {"columns": columns, "release": release}, output=tmp_path / "out")
     assert verify(tmp_path / "out") == []
 
 
@@ -73,5 +71,5 @@ def test_cuts_of_brackets_verify(tmp_path: Path, values: list[str]) -> None:
     table = pl.DataFrame({"x": values * 2})
     release = {"method": "k-anonymity", "k": 4, "algorithm": "mondrian"}
     columns = {"x": {"role": "quasi", "hierarchy": {"order": {"values": values}}}}
-    publish(table, {"columns": columns, "release": release}, output=tmp_path / "out")
+    make(table, {"columns": columns, "release": release}, output=tmp_path / "out")
     assert verify(tmp_path / "out") == []

@@ -12,16 +12,15 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 from support import readers
+from support.findings import verify
+from support.make import make
 from support.readers import METHODS, certificate_of, rewritten
 
 from incrowd.engine.source import open_table
 from incrowd.evaluation.measures import evaluate
-from incrowd.publication import Release, publish
+from incrowd.publication import Release
 from incrowd.release.certificate import sha256_of
-from incrowd.release.verify import verify
 from incrowd.spec.file import parse
-
-pytestmark = pytest.mark.usefixtures("quick")
 
 PLAIN: dict[str, Any] = {
     "compression": "zstd", "store_schema": False, "write_statistics": False,
@@ -34,7 +33,7 @@ def of_numbers(
     column = {"role": "quasi", "hierarchy": {"flat": {"values": values}}}
     columns: dict[str, Any] = {"x": column if other is None else {**column, "other": other}}
     release = {"method": "k-anonymity", "k": 2, "levels": {"x": 0}, **more}
-    return publish(pl.DataFrame({"x": held}, strict=False),
+    return make(pl.DataFrame({"x": held}, strict=False),
                    {"columns": columns, "release": release}, output=folder)  # fmt: skip
 
 
@@ -74,7 +73,7 @@ def test_masks_stay_text(tmp_path: Path) -> None:
     columns = {"zip": {"role": "quasi", "hierarchy": {"mask": {"length": 5}}}}
     release = {"method": "k-anonymity", "k": 2, "levels": {"zip": 0}}
     table = pl.DataFrame({"zip": ["10001", "90210"] * 5})
-    done = publish(table, {"columns": columns, "release": release}, output=tmp_path / "out")
+    done = make(table, {"columns": columns, "release": release}, output=tmp_path / "out")
     assert done.data["zip"].dtype == pl.String
     assert verify(tmp_path / "out") == []
 
@@ -83,7 +82,7 @@ def test_whole_labels_of_a_level_are_whole_whatever_the_values_are(tmp_path: Pat
     columns = {"x": {"role": "quasi", "hierarchy": {"groups": {"10": [1, 2.5], "20": ["a"]}}}}
     release = {"method": "k-anonymity", "k": 2, "levels": {"x": 1}}
     table = pl.DataFrame({"x": ["1", "2.5", "a"] * 4})
-    done = publish(table, {"columns": columns, "release": release}, output=tmp_path / "out")
+    done = make(table, {"columns": columns, "release": release}, output=tmp_path / "out")
     assert done.data["x"].dtype == pl.Int64
 
 
@@ -93,7 +92,7 @@ def test_years_of_dates_are_whole_numbers(tmp_path: Path) -> None:
     columns = {"day": {"role": "quasi", "hierarchy": {"dates": dates}}}
     release = {"method": "k-anonymity", "k": 2, "levels": {"day": 3}}
     table = pl.DataFrame({"day": ["2020-03-04", "2021-05-06"] * 5})
-    done = publish(table, {"columns": columns, "release": release}, output=tmp_path / "out")
+    done = make(table, {"columns": columns, "release": release}, output=tmp_path / "out")
     assert done.data["day"].dtype == pl.Int64
     assert verify(tmp_path / "out") == []
 

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.cli import command, wait_for
+from support.findings import verify
 from support.releases import files, forge, stated
 from support.seam import PinnedRandomness
 
@@ -28,7 +29,6 @@ from incrowd.publication import Release, publish
 from incrowd.release import formulas
 from incrowd.release.keys import public_key
 from incrowd.release.ledger import Ledger
-from incrowd.release.verify import verify
 
 SPEC: dict[str, Any] = {
     "columns": {"x": {"role": "quasi", "hierarchy": {"flat": {"values": ["a", "b"]}}}},
@@ -130,8 +130,7 @@ def test_a_folder_with_the_private_part_in_it_does_not_verify(tmp_path: Path) ->
     made(tmp_path / "out")
     (tmp_path / "out.curator").rename(tmp_path / "out" / "curator")
     assert verify(tmp_path / "out") == [
-        "The folder holds 'curator', which is private and covered by no guarantee. Take it out "
-        "before the folder is handed out."
+        "The folder holds 'curator', which is private and covered by no guarantee."
     ]
 
 
@@ -155,7 +154,7 @@ def test_what_the_certificate_does_not_cover_does_not_belong(tmp_path: Path, nam
 def test_a_seeded_release_says_that_it_is_not_private_and_does_not_verify(tmp_path: Path) -> None:
     release = made(tmp_path / "out", bits=SeededRandomness(3))
     assert release.certificate.guarantee.statement[0].key == "not_private"
-    assert ic.verify(tmp_path / "out") == [
+    assert verify(tmp_path / "out") == [
         "The random numbers came from a seed: this release is NOT private."
     ]
     (tmp_path / "spec.json").write_text(json.dumps({"table": "t.parquet", **SPEC}))
@@ -167,7 +166,7 @@ def test_a_seeded_release_says_that_it_is_not_private_and_does_not_verify(tmp_pa
     # whoever takes the word out of the certificate must change the statement as well
     known = release.certificate.model_copy(update={"randomness": "system"}).sealed()
     forge(tmp_path / "out", known)
-    assert ic.verify(tmp_path / "out") == ["The statement does not say what the events guarantee."]
+    assert verify(tmp_path / "out") == ["The statement does not say what the events guarantee."]
 
 
 def test_who_must_have_signed(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from support.make import make
 
-from incrowd.publication import publish
 from incrowd.release.verify import verify
 from incrowd.spec.build import build
 from incrowd.spec.file import parse
@@ -53,7 +53,7 @@ def test_spellings_are_one_value_and_crowds_are_counted_by_it(
     spec = parse(f"{COLUMNS}{{method: k-anonymity, k: 20, algorithm: {algorithm}}}")
     true = values(people)
     assert max(Counter(people.iter_rows()).values()) < 20 < min(true.values())
-    made = publish(people, spec, output=tmp_path / "out")
+    made = make(people, spec, output=tmp_path / "out")
     assert verify(tmp_path / "out") == []
     assert Counter(made.data.iter_rows()) == true
 
@@ -72,7 +72,7 @@ def test_labels_lie_on_the_paths_of_the_values(
     people: pl.DataFrame, tmp_path: Path, release: str
 ) -> None:
     spec = parse(f"{COLUMNS}{release}")
-    made = publish(people, spec, output=tmp_path / "out")
+    made = make(people, spec, output=tmp_path / "out")
     assert verify(tmp_path / "out") == []
     assert len(made.data) > 3000
     for name, texts in WRITTEN.items():

@@ -12,13 +12,12 @@ import pandas as pd
 import polars as pl
 import pytest
 from support import readers
+from support.make import make
 from support.readers import WRITINGS, blocks, certificate_of, page_of
 
-from incrowd.publication import Release, publish
+from incrowd.publication import Release
 from incrowd.release.certificate import Certificate, Slice
 from incrowd.release.verify import verify
-
-pytestmark = pytest.mark.usefixtures("quick")
 
 RSCRIPT = shutil.which("Rscript")
 needs_r = pytest.mark.skipif(RSCRIPT is None, reason="R is not installed")
@@ -109,7 +108,7 @@ def test_labels_that_look_like_something_else_survive(
     for written in ("csv", "parquet"):
         release = {"method": "k-anonymity", "k": 5, "format": written}
         folder = tmp_path / written
-        publish(table, {"columns": columns, "release": release}, output=folder)
+        make(table, {"columns": columns, "release": release}, output=folder)
         for frame in loaded(folder, monkeypatch):
             assert set(listed(frame, "s")) == {text or None for text in texts}
             assert len(frame) == 66
@@ -125,7 +124,7 @@ def test_rows_that_show_nothing_at_all_are_loaded_too(
     columns = {"x": {"role": "quasi", "hierarchy": {"flat": {"values": values}}}}
     release = {"method": "k-anonymity", "k": 5, "format": written}
     table = pl.DataFrame({"x": [values[0], None] * 20})
-    publish(table, {"columns": columns, "release": release}, output=tmp_path / "out")
+    make(table, {"columns": columns, "release": release}, output=tmp_path / "out")
     assert verify(tmp_path / "out") == []
     frames = loaded(tmp_path / "out", monkeypatch)
     assert [(len(frame), listed(frame, "x").count(None)) for frame in frames] == [(40, 20)] * 2
@@ -141,7 +140,7 @@ def test_an_empty_release_is_loaded(
     release = {"epsilon": 1, "delta": 1e-6, "draw": "counts", "levels": {"x": 0, "y": 0},
                "format": written}  # fmt: skip
     table = pl.DataFrame({"x": [1, 2], "y": [1, 2]})
-    publish(table, {"columns": columns, "release": release}, output=tmp_path / "out")
+    make(table, {"columns": columns, "release": release}, output=tmp_path / "out")
     assert verify(tmp_path / "out") == []
     for frame in loaded(tmp_path / "out", monkeypatch):
         assert len(frame) == 0
@@ -158,7 +157,7 @@ def of_hostile_names(folder: Path, names: list[str]) -> Release:
     }
     release = {"method": "k-anonymity", "k": 5, "format": "csv"}
     table = pl.DataFrame({name: [1, 2, 3] * 10 for name in names})
-    return publish(table, {"columns": columns, "release": release}, output=folder)
+    return make(table, {"columns": columns, "release": release}, output=folder)
 
 
 # Polars takes quotes in a header for part of the name, read.csv leaves blanks at its ends out, and
@@ -225,7 +224,7 @@ def test_the_example_for_r_keeps_nulls_and_texts_apart(tmp_path: Path) -> None:
         "s": {"role": "sensitive"},
     }
     release = {"method": "k-anonymity", "k": 5, "format": "csv"}
-    publish(table, {"columns": columns, "release": release}, output=tmp_path / "out")
+    make(table, {"columns": columns, "release": release}, output=tmp_path / "out")
     run_r(
         tmp_path / "out", "nrow(data) == 60", "sum(is.na(data$s)) == 15",
         'sum(data$s == "NA", na.rm = TRUE) == 15', 'sum(data$s == "01234", na.rm = TRUE) == 15',

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 from pycanon import anonymity
+from support.make import make
 from support.releases import LEVELS, USUAL, files, released, spec, stated
 
 import incrowd as ic
@@ -87,7 +88,7 @@ def test_nulls_and_strangers_are_published_as_the_docs_say(tmp_path: Path) -> No
     )
     for ending in ("parquet", "csv"):
         changed = file.changed(("release", "format"), ending)
-        publish(table, changed, output=tmp_path / ending)
+        make(table, changed, output=tmp_path / ending)
         assert verify(tmp_path / ending) == []
     data = pl.read_parquet(tmp_path / "parquet" / "data.parquet")
     assert set(data.iter_rows()) == {("x", "5"), (None, None), ("*", "beyond")}
@@ -101,7 +102,7 @@ def test_what_is_suppressed_leaves_no_trace_in_any_public_file(tmp_path: Path, d
         "columns: {zip: {role: quasi, hierarchy: {mask: {length: 5}}}}\n"
         f"release: {{epsilon: 1, delta: 1.0e-6, draw: {draw}, levels: {{zip: 0}}}}"
     )
-    publish(table, file, output=tmp_path / "out")
+    make(table, file, output=tmp_path / "out")
     for path in (tmp_path / "out").rglob("*"):
         if path.is_file():
             content = path.read_bytes()
@@ -135,7 +136,7 @@ def test_one_suppressed_person_does_not_change_the_order(
     )
     orders = []
     for name, rows in (("without", table), ("with", [*table, extra])):
-        publish(pl.DataFrame({"z": rows}), file, output=tmp_path / name)
+        make(pl.DataFrame({"z": rows}), file, output=tmp_path / name)
         assert verify(tmp_path / name) == []
         path = tmp_path / name / f"data.{ending}"
         data = (
@@ -158,7 +159,7 @@ def test_awkward_files_are_published_and_verify(tmp_path: Path) -> None:
         'columns: {"a;b": {role: quasi, hierarchy: {flat: {values: ["p,q,r", "x,y,z"]}}}}\n'
         'release: {k: 20, beta: 0.5, epsilon: 1, levels: {"a;b": 0}, format: csv}'
     )
-    result = publish(tmp_path / "t.parquet", file, output=tmp_path / "out")
+    result = make(tmp_path / "t.parquet", file, output=tmp_path / "out")
     assert verify(tmp_path / "out") == []
     assert result.evaluation.rows_original == 1210
     assert result.certificate.table.release.classes == 2  # empty text is null
@@ -174,7 +175,7 @@ def test_a_path_is_a_path_and_no_pattern(tmp_path: Path) -> None:
     )
     for ending in ("parquet", "arrow"):
         table = tmp_path / "g[1]" / f"t.{ending}"
-        got = publish(table, file, output=tmp_path / f"out[{ending}]")
+        got = make(table, file, output=tmp_path / f"out[{ending}]")
         assert got.data["x"].unique().to_list() == ["right"]
         assert verify(tmp_path / f"out[{ending}]") == []
 
@@ -190,18 +191,18 @@ def test_one_person_many_rows(tmp_path: Path) -> None:
         "unit: {id: id}\ncolumns: {id: {role: identifier}, x: {role: quasi, hierarchy: flat}}\n"
         "release: {epsilon: 1, delta: 1.0e-6}"
     )
-    result = publish(table, file, output=tmp_path / "out")
+    result = make(table, file, output=tmp_path / "out")
     assert result.evaluation.rows_original == 300
     assert result.certificate.guarantee.unit == "one person"
     assert "all input rows of one person" in stated(result.certificate)["differential_privacy"]
     # a plan that gives its rows in another order each time it runs
     shaken = table.with_columns(pl.int_range(pl.len()).alias("v")).lazy().unique()
     wide = file.changed(("columns", "v"), {"role": "drop"})
-    assert publish(shaken, wide, output=tmp_path / "b").evaluation.rows_original == 300
+    assert make(shaken, wide, output=tmp_path / "b").evaluation.rows_original == 300
     written = pl.DataFrame({"id": ["7", " 7", "7.0", "8"] * 50, "x": ["a"] * 200})
     for kind in (pl.String, pl.Categorical):
         people = written.with_columns(pl.col("id").cast(kind))
-        got = publish(people, file, output=tmp_path / str(kind))
+        got = make(people, file, output=tmp_path / str(kind))
         assert got.evaluation.rows_original == 2
 
 
@@ -229,7 +230,7 @@ def test_a_name_is_a_name_and_no_pattern(tmp_path: Path, name: str, kind: str) -
         },
         "release": {"k": 10, "beta": 0.5, "epsilon": 1, "levels": {"v": 0}},
     }
-    release = publish(source, spec, output=tmp_path / "out")
+    release = make(source, spec, output=tmp_path / "out")
     assert release.evaluation.rows_original == 120
     assert verify(tmp_path / "out") == []
     assert set(release.data["v"]) == {"y"}
@@ -307,7 +308,7 @@ def test_what_cannot_be_published_is_refused_with_the_reason(
     voters: pl.DataFrame, tmp_path: Path, place: tuple[str | int, ...], value: Any, part: str
 ) -> None:
     with pytest.raises(IncrowdError) as error:
-        publish(voters, spec().changed(place, value), output=tmp_path / "out")
+        make(voters, spec().changed(place, value), output=tmp_path / "out")
     assert part in str(error.value)
     assert not (tmp_path / "out").exists()
 
@@ -339,7 +340,7 @@ def test_a_name_too_long_for_a_file_is_refused_before_the_spend(tmp_path: Path) 
     book = Ledger(tmp_path / "ledger")
     book.set_budget(epsilon=9, delta=1e-6)
     with pytest.raises(IncrowdError, match="too long for a file"):
-        publish(pl.DataFrame({name: ["a"]}), file, output=tmp_path / "out", ledger=book)
+        make(pl.DataFrame({name: ["a"]}), file, output=tmp_path / "out", ledger=book)
     assert book.spends() == []
 
 
@@ -361,7 +362,7 @@ def test_seeded_releases_repeat_and_say_so(voters: pl.DataFrame, tmp_path: Path)
     two = released(voters, tmp_path / "b", bits=SeededRandomness(3))
     assert one.certificate == two.certificate
     assert one.certificate.randomness == "seeded: not private"
-    assert "NOT private" in one.warnings[0]
+    assert "NOT private" in str(one.findings[0])
     other = released(voters, tmp_path / "c")
     assert other.certificate.randomness == "system"
     assert other.certificate.table.release.sha256 != one.certificate.table.release.sha256
@@ -375,15 +376,13 @@ def test_nothing_survives_is_said_and_verifies(tmp_path: Path, more: str) -> Non
         f"release: {{epsilon: 1, delta: 1.0e-6, {more}}}"
     )
     for ending in ("parquet", "csv"):
-        result = publish(
-            table, file.changed(("release", "format"), ending), output=tmp_path / ending
-        )
+        result = make(table, file.changed(("release", "format"), ending), output=tmp_path / ending)
         assert result.certificate.table.release.rows == 0
         assert verify(tmp_path / ending) == []
     assert "Nothing survived" in (tmp_path / "csv.curator/report.html").read_text()
 
 
 def test_the_same_table_without_a_ledger_warns(voters: pl.DataFrame, tmp_path: Path) -> None:
-    assert released(voters, tmp_path / "a").warnings == ()
-    assert "was released before" in released(voters, tmp_path / "b").warnings[0]
-    assert released(voters.head(19_000), tmp_path / "c").warnings == ()
+    assert released(voters, tmp_path / "a", by=publish).findings == ()
+    assert "was released before" in str(released(voters, tmp_path / "b", by=publish).findings[0])
+    assert released(voters.head(19_000), tmp_path / "c", by=publish).findings == ()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from support.make import make
 from support.releases import stated
 from support.seam import PinnedRandomness
 
@@ -49,7 +50,7 @@ def test_a_release_by_safe_mondrian(tmp_path: Path) -> None:
 
 def test_a_column_whose_levels_are_limited_is_not_cut(tmp_path: Path) -> None:
     voters = sample("voters", rows=20_000)
-    result = publish(
+    result = make(
         voters.frame(), parse(SPEC.replace("MORE", ", levels: {sex: 0, birth_year: [4, 5]}")),
         output=tmp_path / "out", bits=PinnedRandomness(3),
     )  # fmt: skip
@@ -59,7 +60,7 @@ def test_a_column_whose_levels_are_limited_is_not_cut(tmp_path: Path) -> None:
     assert found["birth_year"] in (4, 5)
     every = "levels: {sex: 0, birth_year: [4, 5], zip: 1, race: [0, 1]}"
     with pytest.raises(IncrowdError, match="or have 'levels'. Use 'scheme: search'"):
-        publish(voters.frame(), parse(SPEC.replace("MORE", f", {every}")), output=tmp_path / "n")
+        make(voters.frame(), parse(SPEC.replace("MORE", f", {every}")), output=tmp_path / "n")
 
 
 def test_a_column_that_does_not_list_its_values_stays_at_its_level(tmp_path: Path) -> None:
@@ -68,9 +69,7 @@ def test_a_column_that_does_not_list_its_values_stays_at_its_level(tmp_path: Pat
     masked = SPEC.replace("MORE", "").replace(
         "{intervals: {from: 32000, to: 34999, widths: [100, 1000]}}", "{mask: {length: 5}}"
     )
-    result = publish(
-        voters.frame(), parse(masked), output=tmp_path / "out", bits=PinnedRandomness(3)
-    )
+    result = make(voters.frame(), parse(masked), output=tmp_path / "out", bits=PinnedRandomness(3))
     assert verify(tmp_path / "out") == []
     scheme = result.certificate.table.scheme
     level = scheme["zip"].level
@@ -83,7 +82,7 @@ def test_a_column_that_does_not_list_its_values_stays_at_its_level(tmp_path: Pat
     assert result.data["birth_year"].n_unique() > 4  # some were cut further
     only = "columns: {zip: {role: quasi, hierarchy: {mask: {length: 5}}}}"
     with pytest.raises(IncrowdError, match="whose values are listed, and there is none"):
-        publish(
+        make(
             voters.frame().select("zip"),
             parse(f"{only}\nrelease: {{scheme: mondrian, epsilon: 1, delta: 1.0e-6}}"),
             output=tmp_path / "no",

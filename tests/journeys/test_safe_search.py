@@ -10,6 +10,8 @@ from typing import Any
 
 import polars as pl
 import pytest
+from support.findings import verify
+from support.make import make
 from support.releases import COLUMNS, files, forge, spec, stated
 from support.seam import PinnedRandomness
 
@@ -23,10 +25,9 @@ from incrowd.methods.safe import draw as drawing
 from incrowd.methods.safe import scheme as schemes
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Coin, Composition, OneOf, SafeRelease, Selection, from_dict
-from incrowd.publication import Release, publish
+from incrowd.publication import Release
 from incrowd.release.certificate import Certificate
 from incrowd.release.ledger import BudgetError, Ledger
-from incrowd.release.verify import verify
 from incrowd.spec.file import SpecError, parse
 
 BASE = "method: safe, epsilon: 1, delta: 1.0e-6, scheme: search"
@@ -44,7 +45,7 @@ def people() -> pl.DataFrame:
 
 
 def published(people: pl.DataFrame, folder: Path, more: str = "", **rest: Any) -> Release:
-    return publish(people, spec(asked(more)), output=folder, **rest)
+    return make(people, spec(asked(more)), output=folder, **rest)
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +197,7 @@ def test_what_cannot_be_searched_is_refused_before_the_spend(
     book = Ledger(tmp_path / "ledger")
     book.set_budget(epsilon=9, delta=1e-5)
     with pytest.raises(IncrowdError, match=message):
-        publish(people, spec(asked(more, base)), output=tmp_path / "out", ledger=book)
+        make(people, spec(asked(more, base)), output=tmp_path / "out", ledger=book)
     assert book.spends() == []
     assert not (tmp_path / "out").exists()
 
@@ -299,10 +300,10 @@ def test_objectives_trade_rows_for_detail(tmp_path: Path) -> None:
             "\nrelease: {epsilon: 1, delta: 1.0e-6, scheme: search, beta: 0.5, search_epsilon: 0.1,"
             f" objective: {name}}}"
         )
-        made[name] = publish(table, file, output=tmp_path / name, bits=PinnedRandomness(1))
+        made[name] = make(table, file, output=tmp_path / name, bits=PinnedRandomness(1))
         if name == "rows":
             usual = file.changed(("release", "objective"), None)
-            again = publish(table, usual, output=tmp_path / "usual", bits=PinnedRandomness(1))
+            again = make(table, usual, output=tmp_path / "usual", bits=PinnedRandomness(1))
             assert again.certificate == made[name].certificate
     assert {name: levels(one)["x"] for name, one in made.items()} == {
         "rows": 1, "balanced": 0, "detail": 0,
@@ -353,7 +354,7 @@ def test_the_choice_and_the_sample_use_bits_of_their_own(
     one = "beta: 0.5, levels: {zip: 3, sex: 0, birth_year: 4, race: 1}"
     made = published(people, tmp_path / "searched", one, bits=PinnedRandomness(6))
     k = int(made.certificate.parameters["k"])
-    fixed = publish(
+    fixed = make(
         people,
         spec(f"release: {{epsilon: 1, k: {k}, {one}}}"),
         output=tmp_path / "fixed",
@@ -371,5 +372,5 @@ def test_any_budget_can_be_searched_with(
     people: pl.DataFrame, tmp_path: Path, epsilon: str, search: str
 ) -> None:
     base = BASE.replace("epsilon: 1,", f"epsilon: {epsilon},")
-    publish(people, spec(asked(search, base)), output=tmp_path / "out")
+    make(people, spec(asked(search, base)), output=tmp_path / "out")
     assert verify(tmp_path / "out") == []

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from support.releases import files
 from support.sliced import (
+    BASE,
     CHOSEN,
     COLUMNS,
     COVERING,
@@ -30,21 +31,17 @@ from incrowd.anonymize.safe import safe
 from incrowd.anonymize.safe_slices import slices
 from incrowd.arrays import Words
 from incrowd.codes.frequency import Frequencies
+from incrowd.errors import IncrowdError
 from incrowd.methods.safe import draw as drawing
-from incrowd.methods.safe.slices import Slicer
 from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.events import (
-    SafeRelease,
-    Selection,
-    from_dict,
-)
+from incrowd.privacy.events import SafeRelease, Selection, from_dict
 from incrowd.privacy.randomness import Randomness, SeededRandomness
 from incrowd.privacy.selection import select
 from incrowd.publication import publish
 from incrowd.release import certificate
+from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
 from incrowd.spec.file import parse
-from incrowd.spec.release import Slicing
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +64,7 @@ def test_slices_hold_together(
 ) -> None:
     folder = tmp_path / "out"
     more = f"{wanted}, scheme: {scheme}, format: {kind}, rows: {rows}, beta: 0.25"
-    made = released(people, folder, f"{more}, {LEVELS}" if scheme == "fixed" else more)
+    made = released(people, folder, f"{more}, {LEVELS}" if scheme == "fixed" else more, by=publish)
     certificate = made.certificate
     assert verify(folder) == []
     assert certificate.slices is not None
@@ -156,33 +153,6 @@ def test_a_table_without_rows_is_sliced_like_any_other(
             made = released(people.head(rows), folder, more)
             assert verify(folder) == []
             assert [table.release.rows for table in made.certificate.tables] == [0] * 4
-
-
-# Slices are settled before the table is seen.
-
-
-@pytest.mark.parametrize(
-    ("columns", "asked", "tables", "choices"),
-    [
-        (6, Slicing(columns=2, tables=4), 4, 3),
-        (6, Slicing(columns=2, tables=14), 14, 13),
-        (6, Slicing(columns=2, tables=15), 15, 0),  # all pairs
-        (6, Slicing(columns=2, tables=400), 15, 0),
-        (6, Slicing(columns=2), 15, 0),
-        (6, Slicing(columns=2, tables="all"), 15, 0),
-        (7, Slicing(columns=2), 16, 15),  # of 21 pairs, 16 by default
-        (7, Slicing(columns=2, tables="all"), 21, 0),
-        (40, Slicing(columns=2), 20, 19),  # 16 would not place every column
-        (40, Slicing(columns=2, tables=20), 20, 19),
-        (7, Slicing(columns=3, tables=4), 4, 2 + 1 + 2),  # 3, 2 and 2, then one of 3
-        (4, Slicing(columns=3, tables=2), 2, 1),
-        (6, (("a", "b"), ("b", "c", "d", "e", "f")), 2, 0),
-        (6, (), 1, 0),
-    ],
-)
-def test_how_many_slices_and_choices(columns: int, asked: Any, tables: int, choices: int) -> None:
-    made = Slicer(asked, tuple("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN"[:columns]))
-    assert (made.tables, made.choices) == (tables, choices)
 
 
 def test_columns_are_grouped_roughly_for_the_choice_by_no_data(
@@ -310,9 +280,6 @@ def test_each_slice_draws_a_sample_of_its_own_from_the_whole_table(
         assert all(abs(one[value] - other[value]) < 150 for value in one)
 
 
-# What cannot be published in slices.
-
-
 # What once went wrong.
 
 
@@ -356,3 +323,92 @@ def test_a_release_puts_together_what_it_can_show(tmp_path: Path) -> None:
     strong = [one for one in made.evaluation.associations if one.second == f"{one.first}2"]
     assert [one.slice is not None for one in strong] == [True] * 3
     assert "likely to survive" in made.reasons[-1]
+
+
+# What cannot be published in slices.
+
+
+REFUSED = [
+    ("slices: [[name, a, b], [c, d, e, z]], scheme: fixed", "names the column 'name'"),
+    ("slices: [[a, b], [c, d]]", "'e' is in no slice"),
+    ("slices: [[a, b], [c, d]], scheme: fixed", "'e' is in no slice"),
+    ("slices: 6", "there are 6 columns in all"),
+    ("slices: 7, scheme: mondrian", "there are 6 columns in all"),
+    ("slices: {columns: 2, tables: 2}", "need at least 3 tables of 2"),
+    (f"{CHOSEN}, draw: sample, k: 20, scheme: fixed", "leave 'k' out"),
+    (f"{DECLARED}, draw: sample, k: 20, scheme: search", "finds k itself"),
+    (
+        f"{DECLARED}, draw: sample, k: 20, already_sampled: 0.5, scheme: fixed",
+        "leave 'k' out",
+    ),
+    (f"{DECLARED}, k: 2, beta: 0.25, scheme: fixed", "more than the 1e-06 of the spec"),
+    (f"{COVERING}, search_epsilon: 0.3", "leaves nothing for the release"),
+    (f"{DECLARED}, scheme: fixed, levels: {{a: [0, 1]}}", "takes one level of column 'a'"),
+    (f"{DECLARED}, levels: {{a: 9}}", "its highest is 1"),
+    (f"{CHOSEN}, levels: {{a: 9}}", "its highest is 1"),
+]
+
+
+def refused(
+    people: pl.DataFrame, tmp_path: Path, more: str, message: str, base: str = BASE, **rest: Any
+) -> None:
+    """Nothing is spent and no folder appears."""
+    book = Ledger(tmp_path / "ledger")
+    book.set_budget(epsilon=9, delta=1e-4)
+    with pytest.raises(IncrowdError, match=message):
+        released(people, tmp_path / "out", more, base, ledger=book, **rest)
+    assert book.spends() == []
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("more", "message"), REFUSED)
+def test_what_cannot_be_sliced_is_refused_before_the_spend(
+    people: pl.DataFrame, tmp_path: Path, more: str, message: str
+) -> None:
+    refused(people, tmp_path, more, message)
+
+
+@pytest.mark.parametrize(
+    ("base", "more", "message"),
+    [
+        ("epsilon: 1", f"{DECLARED}, scheme: search", "needs both 'epsilon' and 'delta'"),
+        ("epsilon: 1", f"{CHOSEN}, scheme: fixed", "need both 'epsilon' and 'delta'"),
+        ("delta: 1.0e-6", f"{CHOSEN}, scheme: fixed", "need both 'epsilon' and 'delta'"),
+        ("epsilon: 1", f"{DECLARED}, scheme: fixed", "needs 'epsilon' and 'delta' under"),
+        ("epsilon: 0.00002, delta: 1.0e-3", f"{CHOSEN}, beta: 0.1", "at least a millionth"),
+        (
+            "epsilon: 0.00002, delta: 1.0e-3",
+            f"{CHOSEN}, beta: 0.1, scheme: fixed",
+            "at least a millionth",
+        ),
+    ],
+)
+def test_a_budget_that_slices_cannot_have_is_refused_before_the_spend(
+    people: pl.DataFrame, tmp_path: Path, base: str, more: str, message: str
+) -> None:
+    refused(people, tmp_path, more, message, base)
+
+
+@pytest.mark.parametrize("scheme", ["search", "mondrian", "auto"])
+def test_a_slice_of_an_unpublished_column_is_refused(
+    people: pl.DataFrame, tmp_path: Path, scheme: str
+) -> None:
+    more = f"slices: [[name, a, b], [c, d, e, z]], scheme: {scheme}"
+    refused(people, tmp_path, more, "names the column 'name'")
+
+
+@pytest.mark.parametrize("tables", ["3", "all"])
+def test_too_many_schemes_of_a_slice_are_refused_before_the_spend(
+    tmp_path: Path, tables: str
+) -> None:
+    """The nine deepest columns have 7**9 schemes, and may come together."""
+    names = [f"c{at}" for at in range(18)]
+    mask = "{role: quasi, hierarchy: {mask: {length: LENGTH}}}"
+    lengths = [1] * 3 + [6] * 12 + [1] * 3
+    columns = "columns:\n" + "".join(
+        f"  {name}: {mask.replace('LENGTH', str(n))}\n"
+        for name, n in zip(names, lengths, strict=True)
+    )
+    table = pl.DataFrame({name: ["000000", "111111"] for name in names})
+    more = f"slices: {{columns: 9, tables: {tables}}}, beta: 0.25, scheme: search"
+    refused(table, tmp_path, more, "schemes", columns=columns)

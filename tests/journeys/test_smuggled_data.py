@@ -15,13 +15,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
+from support.findings import verify
 from support.forged import Structure, field, with_footer
 from support.seam import PinnedRandomness
 from support.sliced import certificate_of, recertified
 
 from incrowd.publication import publish
 from incrowd.release.certificate import sha256_of
-from incrowd.release.verify import verify
 from incrowd.spec.file import parse
 
 SPEC = """

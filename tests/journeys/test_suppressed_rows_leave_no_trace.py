@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from support.make import make
 from support.releases import files
 
 from incrowd.anonymize import counts, safe
 from incrowd.anonymize import safe_search as search
 from incrowd.methods.safe import draw as drawing
 from incrowd.privacy import class_noise
-from incrowd.publication import publish
 from incrowd.release.verify import verify
 
 LEVELS = "levels: {zip: 2, kind: 0, age: 1, tail: 1}"
@@ -121,12 +121,12 @@ def test_one_suppressed_row_changes_no_byte(tmp_path: Path, method: str, form: s
     spec = tmp_path / "spec.yaml"
     spec.write_text(f"unit: {{id: id}}\n{columns}\nrelease: {{{METHODS[method]}, {form}}}\n")
     base = people()
-    publish(base, spec, output=tmp_path / "without")
+    make(base, spec, output=tmp_path / "without")
     assert verify(tmp_path / "without") == []
     for number, stranger in enumerate(STRANGERS):
         folder = tmp_path / f"with {number}"
         one = pl.DataFrame([stranger], schema=base.schema)
-        release = publish(pl.concat([base, one]), spec, output=folder)
+        release = make(pl.concat([base, one]), spec, output=folder)
         assert release.evaluation.rows_original == len(base) + 1
         assert release.certificate.tables[0].release.rows > 100
         assert files(folder) == files(tmp_path / "without")

@@ -10,12 +10,13 @@ from typing import Any
 import polars as pl
 import pytest
 from support.cli import command
+from support.findings import verify
 from support.pages import outline
 from support.readers import certificate_of, rewritten
 
 import incrowd as ic
 
-pytestmark = pytest.mark.usefixtures("settled_once", "quick")
+pytestmark = pytest.mark.usefixtures("settled_once")
 
 PEOPLE, ROWS = 900, 2700
 COLUMNS = {
@@ -72,7 +73,6 @@ def test_a_row_of_a_population_is_not_called_a_person(tmp_path: Path) -> None:
         assert "do not include the error of that sampling" in readme(tmp_path / name)
 
 
-@pytest.mark.usefixtures("attacked")
 def test_a_bound_on_members_of_a_sample_is_not_called_the_guarantee(tmp_path: Path) -> None:
     """The certified epsilon protects members of the population, not of the table."""
     sampled = publish(tmp_path / "sampled", already_sampled=0.01)
@@ -95,7 +95,7 @@ def test_counts_of_people_are_called_so(tmp_path: Path) -> None:
     report = outline(made.report().html).text
     assert f"from one row of each of {PEOPLE:,} people" in report
     assert f"{ROWS - PEOPLE:,} of the table's {ROWS:,} rows were not used" in report
-    assert ic.verify(tmp_path / "out") == []
+    assert verify(tmp_path / "out") == []
 
 
 def test_counts_of_rows_are_called_so(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def certificate_with(folder: Path, **parameters: float | str) -> list[str]:
     known = certificate_of(folder)
     changed = known.model_copy(update={"parameters": {**known.parameters, **parameters}})
     rewritten(folder, changed)
-    return ic.verify(folder)
+    return verify(folder)
 
 
 def test_a_size_that_decided_parameters_is_stated_as_an_assumption(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.optimize import linprog
+from support.findings import codes
 
 from incrowd.codes.counted import Shown
 from incrowd.codes.frequency import Frequencies, merged
@@ -20,10 +21,9 @@ from incrowd.measure.fineness import (
     _distance,
     _Pieces,
     _Shown,
-    describe_selection,
+    find_selection,
     selected,
 )
-from incrowd.methods.safe.scheme import SIDE_BY_SIDE
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.publication import publish
 from incrowd.spec.build import Declared
@@ -61,7 +61,7 @@ def looked_at(original: pl.DataFrame, released: pl.DataFrame) -> list[Selected]:
     points, _, covers = covered(whole, axes, shown)
     found = selected(whole.names, points, whole.frequencies.counts, covers, shown.frequencies)
     points, _, covers = covered(whole, axes, shown)
-    assert bool(found) == bool(describe_selection(whole, shown, points, covers))
+    assert bool(found) == bool(find_selection(whole, shown, points, covers))
     return found
 
 
@@ -177,9 +177,9 @@ def test_every_release_by_cuts_carries_the_warning(tmp_path: Path) -> None:
         uneven(), cut_spec(f"{budget}, scheme: mondrian"), output=tmp_path / "cut",
         bits=SeededRandomness(1),
     )  # fmt: skip
-    assert SIDE_BY_SIDE in cut.warnings
+    assert "LABELS_CUT_LOCALLY" in codes(cut.findings)
     page = (tmp_path / "cut.curator" / "report.html").read_text()
-    assert "What holds among the rows of one label" in page
+    assert "LABELS_CUT_LOCALLY" in page
     certificate = (tmp_path / "cut" / "certificate.json").read_text()
     assert "Labels of different levels may occur side by side in:" in certificate
     assert "total variation" not in certificate  # what was measured is for the curator alone
@@ -188,13 +188,13 @@ def test_every_release_by_cuts_carries_the_warning(tmp_path: Path) -> None:
             uneven(), cut_spec(f"{budget}, scheme: {scheme}"), output=tmp_path / scheme,
             bits=SeededRandomness(1),
         )  # fmt: skip
-        assert not any("side by side" in text for text in made.warnings)
+        assert "LABELS_CUT_LOCALLY" not in codes(made.findings)
     sliced = publish(
         uneven(), cut_spec(f"{budget}, scheme: mondrian, slices: 2"), output=tmp_path / "slices",
         bits=SeededRandomness(1),
     )  # fmt: skip
-    assert sliced.warnings.count(SIDE_BY_SIDE) == 1
-    assert "What holds among" in (tmp_path / "slices.curator" / "report.html").read_text()
+    assert codes(sliced.findings).count("LABELS_CUT_LOCALLY") == 1
+    assert "LABELS_CUT_LOCALLY" in (tmp_path / "slices.curator" / "report.html").read_text()
 
 
 def test_local_recoding_of_classes_is_looked_at_too(tmp_path: Path) -> None:
@@ -202,13 +202,13 @@ def test_local_recoding_of_classes_is_looked_at_too(tmp_path: Path) -> None:
         uneven(), cut_spec("method: k-anonymity, k: 20, algorithm: mondrian"),
         output=tmp_path / "out",
     )  # fmt: skip
-    (said,) = (text for text in made.warnings if "shown finely" in text)
-    assert "'age': " in said
+    (found,) = (one for one in made.findings if one.code == "FINENESS_DEPENDS_ON_COLUMNS")
+    assert "'age': " in found.message
     levels = publish(uneven(), cut_spec("method: k-anonymity, k: 20"), output=tmp_path / "ola")
-    assert not any("shown finely" in text for text in levels.warnings)
+    assert "FINENESS_DEPENDS_ON_COLUMNS" not in codes(levels.findings)
     empty = Frequencies(np.zeros((0, 2), np.int32), np.zeros(0, np.int64))
     whole = count(open_table(people()), Declared(parse(SPEC).spec.columns))
     axes = whole.axes
     nothing = Shown(((), ()), empty)
     points, _, covers = covered(whole, axes, nothing)
-    assert describe_selection(whole, nothing, points, covers) == ()
+    assert find_selection(whole, nothing, points, covers) == ()

@@ -44,7 +44,7 @@ def found(rows: dict[tuple[str, str], int]) -> LostValues:
 
 def test_a_release_that_kept_everything_lost_no_value() -> None:
     assert found(TABLE) == LostValues()
-    assert found(TABLE).lines() == []
+    assert found(TABLE).findings() == []
 
 
 def test_a_release_that_lost_evenly_lost_no_value() -> None:
@@ -63,7 +63,7 @@ def test_half_of_the_positives_are_named_with_their_shares_and_a_pair_that_lost_
     (pair,) = found(rows).pairs  # the others lost what the value lost
     assert pair.labels == ("charity", "positive")
     assert pair.lost == 1.0
-    one, other = found(rows).lines()
+    one, other = map(str, found(rows).findings())
     assert "result = positive (50.0 % of 330 rows, share 9.6 % → 5.1 %)" in one
     assert "insurer = charity with result = positive (all of 30 rows)" in other
 
@@ -106,8 +106,9 @@ def test_columns_of_many_labels_are_not_compared_and_many_values_are_counted() -
         lost = find_lost_values([ColumnLabels("x", 0, labels, labels)], before, after)
         assert len(lost.values) == (11 if number == MOST_LABELS else 0)
         if lost.values:
-            (line,) = lost.lines()
-            assert "and 3 more" in line
+            (finding,) = lost.findings()
+            assert finding.values["more"] == 3
+            assert "and 3 more" in finding.message
 
 
 @given(
@@ -172,4 +173,5 @@ def test_columns_that_show_nothing_are_named_and_their_values_are_not() -> None:
     before = merged(np.array([[0], [1]], np.int32), np.array([50, 50]))
     lost = find_lost_values(columns, before, before, ["x"])
     assert lost == LostValues(nothing_shown=("x",))
-    assert lost.lines() == ["Nothing is shown of x."]
+    (finding,) = lost.findings()
+    assert (finding.code, finding.values["listed"]) == ("COLUMNS_SUPPRESSED", ["x"])

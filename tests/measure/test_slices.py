@@ -25,6 +25,7 @@ from incrowd.engine.count import count
 from incrowd.engine.source import open_table
 from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.slices import together
+from incrowd.publication import publish
 from incrowd.spec.build import Declared
 from incrowd.spec.file import parse
 
@@ -161,7 +162,7 @@ def test_a_slice_that_shows_nothing_of_a_column_keeps_none_of_its_pairs(four: Co
 def test_the_report_lists_them_apart(people: pl.DataFrame, tmp_path: Path) -> None:
     more = "slices: [[a, b], [b, c, d], [e, z]], scheme: fixed, beta: 0.5, levels: "
     levels = "{a: 0, b: 0, c: 1, d: 0, e: 0, z: 2}"
-    made = released(people, tmp_path / "out", more + levels)
+    made = released(people, tmp_path / "out", more + levels, by=publish)
     assert made.evaluation.slices
     silent = [one for one in made.evaluation.associations if one.silent is not None]
     assert [(one.first, one.second) for one in silent] == [("b", "c"), ("c", "d"), ("e", "z")]
@@ -184,7 +185,7 @@ def test_what_is_hidden_is_taken_to_be_anything(four: Counted) -> None:
 def test_survival_of_a_release_is_that_of_its_files(people: pl.DataFrame, tmp_path: Path) -> None:
     """At level 0 the association of two columns is the one in the file that shows them."""
     more = f"slices: [[a, b], [b, c, d], [e, z]], {LEVELS}, scheme: fixed, format: csv, beta: 0.5"
-    made = released(people, tmp_path / "out", more)
+    made = released(people, tmp_path / "out", more, by=publish)
     assert made.evaluation.slices
     tables = [read(tmp_path / "out", table) for table in made.certificate.tables]
     shown = {("a", "b"): 0, ("b", "c"): 1, ("b", "d"): 1, ("c", "d"): 1}

@@ -14,7 +14,7 @@ import pytest
 from incrowd.measure.subgroups import MOST, Burden, Subgroup, burden
 from incrowd.publication import publish
 
-pytestmark = pytest.mark.usefixtures("settled_once", "quick")
+pytestmark = pytest.mark.usefixtures("settled_once")
 AGES = {"from": 0, "to": 39, "widths": [10, 20]}
 COLUMNS: dict[str, Any] = {
     "age": {"role": "quasi", "hierarchy": {"intervals": AGES}},

@@ -17,13 +17,14 @@ from incrowd.curate.promise import promised
 from incrowd.engine.source import open_table
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
+from incrowd.findings import Finding
 from incrowd.methods.expect import Expectation, expect, expect_by
 from incrowd.methods.registry import method_of
 from incrowd.privacy.plan import plan
 from incrowd.release.crowd import crowd_of
 from incrowd.spec.file import SpecFile, parse
 
-pytestmark = pytest.mark.usefixtures("settled_once", "quick")
+pytestmark = pytest.mark.usefixtures("settled_once")
 
 COLUMNS = """
 columns:
@@ -55,7 +56,7 @@ def spec(
 
 
 def words(expectation: Expectation) -> str:
-    return "\n".join(expectation.lines())
+    return "\n".join(map(str, expectation.findings()))
 
 
 # Words -----------------------------------------------------------------------------------------
@@ -63,13 +64,17 @@ def words(expectation: Expectation) -> str:
 
 def test_without_a_size_it_says_how_many_people_it_takes() -> None:
     found = expect(untouchable(), spec())
-    lines = list(found.lines())
-    assert len(lines) == 3
-    assert lines[0].startswith("To show something of every column in nine rows of ten, it takes")
-    assert "spread evenly" in lines[0]
-    assert "1/i as frequent" in lines[1]
-    assert f"crowds of about {found.people:,} or more" in lines[2]
-    assert "'size: NUMBER'" in lines[2]
+    needed, crowd = found.findings()
+    uniform, skewed = needed.values["uniform"], needed.values["skewed"]
+    assert needed.message == (
+        f"Table size: about {uniform:,} people needed to publish 90 % of rows with every column "
+        f"informative (uniform data; {skewed:,} if skewed)."
+    )
+    for one, number in zip(found.each, (uniform, skewed), strict=True):
+        assert isinstance(number, int)
+        assert one.whole <= number <= 1.1 * one.whole + 1
+    assert (crowd.code, crowd.values) == ("CROWD_SIZE", {"crowd": found.people})
+    assert "`size: NUMBER`" in crowd.remedy
     assert not found.doubtful
     assert all(one.rows is None and one.empty is None for one in found.each)
     assert found.each[0].told.keys() == {"sex", "age", "zip", "job"}
@@ -107,21 +112,19 @@ def test_so_many_people_as_it_takes_do_show_something_of_every_column(release: s
         assert set(same.told) == {"sex", "age", "zip", "job"}
         assert same.rows is not None
         assert same.rows >= 0.9
-    assert "more people than there are" not in words(expect(None, spec(release)))
+    assert expect(None, spec(release)).findings()[0].code == "TABLE_SIZE_NEEDED"
 
 
 def test_with_a_size_it_says_what_could_be_told() -> None:
     found = expect(untouchable(), spec(size=5000))
-    lines = list(found.lines())
-    assert len(lines) == 2
-    for line, one in zip(lines, found.each, strict=True):
-        assert line.startswith("If its 5,000 people are ")
-        assert f"{len(one.told)} of 4 columns could tell something: " in line
+    for finding, one in zip(found.findings(), found.each, strict=True):
+        assert finding.code == "RELEASE_FORECAST"
+        assert finding.message.startswith("With 5,000 people (")
+        assert finding.values["informative"] == len(one.told)
         for name, shown in one.told.items():
-            assert f"{name} ({shown})" in line
-        assert one.rows is not None
-        assert f"{one.rows:.0%} of the rows would be shown" in line
-        assert ("To tell something of every column it takes about" in line) == (len(one.told) < 4)
+            assert f"{name} ({shown})" in finding.message
+        assert finding.values["rows"] == one.rows
+        assert ("For every column, use about" in finding.remedy) == (len(one.told) < 4)
         assert "nothing" not in one.told.values()
 
 
@@ -130,8 +133,8 @@ def test_more_columns_than_can_be_named_are_counted() -> None:
         f"  c{at}: {{role: quasi, hierarchy: {{flat: {{values: [a, b]}}}}}}\n" for at in range(9)
     )
     found = expect(None, spec("method: k-anonymity, k: 5", size=10**6, columns=columns))
-    assert "9 of 9 columns could tell something: c0 (as it is)" in words(found)
-    assert "c5 (as it is) and 3 more; " in words(found)
+    assert "9 of 9 columns informative: c0 (as it is)" in words(found)
+    assert "c5 (as it is) and 3 more." in words(found)
     assert "c6" not in words(found)
 
 
@@ -140,16 +143,16 @@ def test_few_people_are_told_that_nothing_would_be_shown() -> None:
         found = expect(None, spec(release, size=10))
         assert found.doubtful
         assert all(one.empty is not None and one.empty > 0.5 for one in found.each)
-        assert words(found).count(": nothing would be shown (") == 2
-        assert f"crowds of about {found.people:,} or more" in words(found)
+        assert [one.code for one in found.warnings()] == ["RELEASE_LIKELY_EMPTY"] * 2
+        assert {one.values["crowd"] for one in found.warnings()} == {found.people}
         assert "fewer columns" in words(found)
 
 
 def test_many_people_leave_no_doubt() -> None:
     found = expect(None, spec(size=10**7))
     assert not found.doubtful
-    assert "probability" not in words(found)
-    assert "4 of 4 columns could tell something" in words(found)
+    assert found.warnings() == []
+    assert "4 of 4 columns informative" in words(found)
 
 
 def test_an_empty_release_that_is_merely_possible_is_doubtful_and_said() -> None:
@@ -163,7 +166,7 @@ def test_an_empty_release_that_is_merely_possible_is_doubtful_and_said() -> None
                 met.append(size)
                 assert one.doubtful
                 assert found.doubtful
-                assert f"with probability {one.empty:.2g} none at all" in words(found)
+                assert f"and nothing with probability {one.empty:.2g}." in words(found)
             assert one.doubtful == (one.empty > 0.05)
     assert met
 
@@ -175,23 +178,23 @@ def test_a_release_that_tells_of_no_column_is_doubtful() -> None:
     silent = [one for one in found.each if not one.told]
     assert silent
     assert all(one.doubtful and one.empty is not None and one.empty < 0.05 for one in silent)
-    assert "0 of 1 columns could tell something; 100% of the rows would be shown" in words(found)
+    assert "RELEASE_UNINFORMATIVE" in [one.code for one in found.warnings()]
+    assert "100 % of rows are published, with no informative column of 1." in words(found)
 
 
 def test_fixed_levels_are_taken_as_they_are() -> None:
     levels = "levels: {sex: 0, age: 2, zip: 4, job: 1}"
     found = expect(None, spec(f"{SAFE}, {levels}", size=1000))
     assert found.fixed
-    assert words(found).count("at the levels of the spec; ") == 2
+    assert words(found).count("at the levels of the spec.") == 2
     for one in found.each:
         assert one.told.keys() == {"sex", "age", "zip"}
         assert "1 of 5 characters" in one.told["zip"]
         assert one.rows is not None
         assert one.rows < 0.9
-    assert "For nine rows of ten it takes about" in words(found)
-    assert "To show these levels in nine rows of ten" in words(
-        expect(None, spec(f"{SAFE}, {levels}"))
-    )
+    assert "For 90 % of rows, use about" in words(found)
+    open_size = expect(None, spec(f"{SAFE}, {levels}")).findings()
+    assert open_size[0].code == "TABLE_SIZE_AT_LEVELS"
     assert not expect(None, spec(SAFE)).fixed
 
 
@@ -199,10 +202,10 @@ def test_of_slices_the_widest_is_told() -> None:
     found = expect(None, spec(f"{SAFE}, slices: [[sex, job], [sex, age, zip]]", size=5000))
     assert found.tables == 2
     assert all(one.columns == 3 for one in found.each)
-    assert words(found).count("(of 2 slices, the widest)") == 2
+    assert words(found).count(", widest of 2 slices)") == 2
     whole = expect(None, spec(f"{SAFE}", size=5000))
     assert whole.tables == 1
-    assert "slices, the widest" not in words(whole)
+    assert "widest of" not in words(whole)
 
 
 # What is read of the table ---------------------------------------------------------------------
@@ -250,19 +253,28 @@ def test_a_draft_is_told_what_to_expect() -> None:
 # Where it is said ------------------------------------------------------------------------------
 
 
-def findings(file: SpecFile) -> list[tuple[str, str]]:
-    found = check(open_table(people()), file)
-    return [(one.kind, one.message) for one in found if one.message.startswith("expect: ")]
+def findings(file: SpecFile) -> list[Finding]:
+    return [one for one in check(open_table(people()), file) if one.topic == "forecast"]
 
 
 def test_check_says_it_and_doubts_where_that_is_due() -> None:
-    assert [kind for kind, _ in findings(spec(size=10**7))] == ["note", "note"]
-    assert [kind for kind, _ in findings(spec(size=10))] == ["doubtful", "doubtful"]
-    assert [kind for kind, _ in findings(spec())] == ["note"] * 3
-    assert "If its 60 people are" in findings(spec(size="public"))[0][1]
-    assert [text for _, text in findings(spec(size=10**7))] == [
-        f"expect: {line}" for line in expect(None, spec(size=10**7)).lines()
-    ]
+    for file, severity in ((spec(size=10**7), "note"), (spec(size=10), "warning")):
+        assert [one.severity.value for one in findings(file)] == [severity] * 2
+    assert [one.code for one in findings(spec())] == ["TABLE_SIZE_NEEDED", "CROWD_SIZE"]
+    assert "With 60 people (" in findings(spec(size="public"))[0].message
+    assert findings(spec(size=10**7)) == expect(None, spec(size=10**7)).findings()
+
+
+def test_columns_that_no_table_is_large_enough_for_are_a_warning() -> None:
+    flat = "{role: quasi, hierarchy: flat}"
+    columns = "columns:\n" + "".join(f"  c{at}: {flat}\n" for at in range(12))
+    levels = ", ".join(f"c{at}: 0" for at in range(12))
+    (needed, _) = expect(None, spec(f"{SAFE}, levels: {{{levels}}}", columns=columns)).findings()
+    assert (needed.code, needed.severity) == ("NO_TABLE_LARGE_ENOUGH", "warning")
+    assert str(needed) == (
+        "No table is large enough to publish all these columns together. Drop columns, or use "
+        "fewer levels."
+    )
 
 
 def written(folder: Path, release: str, size: object) -> Path:
@@ -279,8 +291,8 @@ def test_the_commands_say_it(tmp_path: Path, size: object) -> None:
     checked = command("check", str(path), columns=1000)
     done = command("publish", str(path), "-o", str(tmp_path / "out"), columns=1000)
     assert done.returncode == 0, done.stderr
-    for line in found.lines():
-        assert f"expect: {line}" in checked.stdout
+    for finding in found.findings():
+        assert f"{finding} [{finding.code}]" in checked.stdout
     first, second = done.stdout.splitlines()[:2]
     assert first == f"{found.summary()} (More: incrowd check {path})"
     assert second.startswith("Published ")
@@ -315,9 +327,10 @@ def test_json_is_left_alone(tmp_path: Path) -> None:
     done = command("publish", str(path), "-o", str(tmp_path / "out"), "--json")
     assert done.returncode == 0
     assert json.loads(done.stdout)["method"] == "k-anonymity"
-    messages = [one["message"] for one in
-                json.loads(command("check", str(path), "--json").stdout)["findings"]]  # fmt: skip
-    assert any(text.startswith("expect: If its 600 people") for text in messages)
+    found = json.loads(command("check", str(path), "--json").stdout)["findings"]
+    (one, _) = [one for one in found if one["code"] == "RELEASE_FORECAST"]
+    assert set(one) == {"code", "severity", "column", "values", "message", "remedy"}
+    assert one["values"]["size"] == 600
 
 
 def test_a_sample_and_counts_are_expected_side_by_side() -> None:

@@ -31,7 +31,7 @@ def test_what_is_spent_and_left_before_and_after_a_release(tmp_path: Path) -> No
     assert (before.releases, before.spent, before.left, before.left_delta) == (0, 0.0, 3.0, 1e-4)
     assert (before.cost, before.after, before.after_delta) == (0.5, 0.5, 2e-5)
     assert not before.refused
-    assert "fits, as an unplanned release" in before.lines()[-1]
+    assert "fits, as an unplanned release" in str(before.findings()[-1])
     assert ledger.spends() == []
     ledger.book([EVENT], guarantee=certified)
     after = outlay(ledger.path, [EVENT], guarantee=certified)
@@ -44,7 +44,7 @@ def test_a_planned_release_costs_nothing_more(tmp_path: Path) -> None:
     ledger.plan(EVENT, releases=2, guarantee=Guarantee(3.0, 1e-4))
     known = outlay(ledger.path, [EVENT], guarantee=Guarantee(0.5, 1e-5), planned=True)
     assert (known.cost, known.left, known.releases) == (0.0, 0.0, 0)
-    assert "release 1 of 2 of planned block 1" in known.lines()[-1]
+    assert "release 1 of 2 of planned block 1" in str(known.findings()[-1])
 
 
 def test_what_does_not_fit_says_so(tmp_path: Path) -> None:

@@ -168,7 +168,7 @@ def test_a_guessed_unit_is_refused_by_every_method(visits: Path, method: str) ->
 
 
 def test_check_says_that_the_unit_is_not_confirmed(visits: Path) -> None:
-    assert any(one.unconfirmed and "unit" in one.message for one in check(None, load(visits)))
+    assert any(one.code == "UNIT_NOT_CONFIRMED" for one in check(None, load(visits)))
 
 
 def test_terminal_and_verify_say_that_a_row_is_protected(visits: Path) -> None:
@@ -193,7 +193,7 @@ def test_check_names_every_id_of_several_rows(name: str, role: str) -> None:
         "age: {role: drop}}"
     )
     table = table_of(name, [f"P{at:05}" for at in people_of()])
-    said = [str(one) for one in check(table, file) if one.column == name and one.kind != "note"]
+    said = [str(one) for one in check(table, file) if one.column == name and one.severity != "note"]
     assert any("unit: {id:" in one and "rows per value: median" in one for one in said)
     quiet = table_of(name, [f"P{at:05}" for at in range(ROWS)])
     assert not any("unit: {id:" in str(one) for one in check(quiet, file))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from support.cli import run
+from support.make import make
 from support.releases import decided_by, spec
 from support.seam import PinnedRandomness
 
@@ -17,7 +18,6 @@ from incrowd.methods.safe import auto as deciding
 from incrowd.methods.safe.method import Safe
 from incrowd.methods.safe.scheme import Cut, Fixed, Searched
 from incrowd.privacy.events import Selection
-from incrowd.publication import publish
 from incrowd.release.verify import verify
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile, parse, taken
@@ -102,8 +102,8 @@ def test_of_very_many_schemes_the_finest_are_left_out_unseen() -> None:
     assert f"Of {6**12:,} schemes the finest were left out, without a look" in reasons[1]
     assert "'c0' from level 4" in reasons[1]
     for draw, hint in (
-        ("sample", "'objective: detail' with 'keep: 0.25'."),
-        ("counts", "'objective: detail'."),
+        ("sample", "'detail' with keep 0.25 publishes fewer rows with more detail."),
+        ("counts", "'detail' publishes fewer rows with more detail."),
     ):
         few = wide(4, draw=draw)
         scheme, reasons = decided_by(few, "quasi")
@@ -137,7 +137,7 @@ def test_auto_is_the_default_and_the_release_says_why(tmp_path: Path) -> None:
     for name in ("usual", "auto", "search"):
         file = usual if name == "usual" else usual.changed(("release", "scheme"), name)
         folder = tmp_path / name
-        made.append(publish(people, file, output=folder, bits=PinnedRandomness(2)))
+        made.append(make(people, file, output=folder, bits=PinnedRandomness(2)))
         assert verify(folder) == []
     assert made[0].certificate == made[1].certificate == made[2].certificate
     assert all(column.level is not None for column in made[0].certificate.table.scheme.values())
@@ -154,7 +154,7 @@ def test_every_sample_comes_with_a_spec_that_publishes_it(tmp_path: Path) -> Non
         table.parent.mkdir(exist_ok=True)
         run("sample", kind, "--rows", "2000", "-o", str(table), "--spec", str(file))
         assert f"table: tables/{kind}.csv" in file.read_text()
-        publish(None, file, output=tmp_path / kind)
+        make(None, file, output=tmp_path / kind)
         assert verify(tmp_path / kind) == []
 
 
@@ -173,7 +173,7 @@ def test_a_table_without_rows_is_published_like_any_other(
     file = parse(SPECS["census"])
     for name, value in release.items():
         file = file.changed(("release", name), value)
-    made = publish(sample("census", rows=2).frame().head(rows), file, output=tmp_path / "out")
+    made = make(sample("census", rows=2).frame().head(rows), file, output=tmp_path / "out")
     assert verify(tmp_path / "out") == []
     assert made.evaluation.rows_released == 0
 
@@ -221,7 +221,7 @@ def test_a_stated_size_decides_what_a_choice_spends(size: int | None, spent: flo
 def test_a_size_that_is_public_decides_nothing(tmp_path: Path) -> None:
     table = sample("voters", rows=1500)
     file = taken({**parse(SPECS["voters"]).document, "size": "public"})
-    known = publish(table, file, output=tmp_path / "out").certificate
+    known = make(table, file, output=tmp_path / "out").certificate
     assert known.parameters["search_epsilon"] == 0.05
     assert verify(tmp_path / "out") == []
 

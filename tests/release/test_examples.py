@@ -16,7 +16,7 @@ from incrowd.publication import Release, publish
 from incrowd.release.examples import Examples
 from incrowd.spec.file import parse
 
-pytestmark = pytest.mark.usefixtures("settled_once", "quick")
+pytestmark = pytest.mark.usefixtures("settled_once")
 TABLE = pl.DataFrame(
     {
         "sex": ["f" if at % 2 else "m" for at in range(200)],
@@ -82,7 +82,7 @@ def test_of_cuts_any_rows_of_the_release_are_shown_whole(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("way", ["ola", "starred", "duplicate", "k-epsilon", "counts", "mondrian"])
 def test_every_column_of_the_file_is_among_the_examples(tmp_path: Path, way: str) -> None:
-    release = made_by(tmp_path / "out", way)
+    release = made_by(tmp_path / "out", way, by=publish)
     found = examples_of(release)
     assert {*found.names} == {*release.data.columns}
     for row in found.rows:

@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from support.cli import command, run
+from support.findings import codes
 from support.seam import PinnedRandomness
 
 import incrowd as ic
@@ -120,16 +121,15 @@ def test_a_further_release_of_a_sample_is_asked_as_one(tmp_path: Path) -> None:
 
 def test_a_table_is_recognised_however_it_was_released(tmp_path: Path) -> None:
     one, two = ledger(tmp_path / "one.ledger"), ledger(tmp_path / "two.ledger")
-    assert made(tmp_path / "a", ledger=one).warnings == ()
-    assert made(tmp_path / "b", ledger=one).warnings == ()  # counted there
-    (without,) = made(tmp_path / "c").warnings
-    assert "keep one --ledger for all of them" in without
+    assert made(tmp_path / "a", ledger=one).findings == ()
+    assert made(tmp_path / "b", ledger=one).findings == ()  # counted there
+    assert codes(made(tmp_path / "c").findings) == ["RELEASED_BEFORE"]
     for number in range(3):  # every time, not only the first
         for at, book in enumerate((one, two)):
-            (warning,) = made(tmp_path / f"{number}{at}", ledger=book).warnings
-            assert "without this ledger, which does not count that release" in warning
+            (warning,) = made(tmp_path / f"{number}{at}", ledger=book).findings
+            assert warning.code == "RELEASED_OUTSIDE_LEDGER"
     other = table().with_columns(x=pl.lit("a"))
-    assert made(tmp_path / "other", people=other).warnings == ()
+    assert made(tmp_path / "other", people=other).findings == ()
 
 
 def test_what_an_older_version_remembered_is_still_known(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_what_an_older_version_remembered_is_still_known(tmp_path: Path) -> None
 
     mark = open_table(table()).fingerprint(bytes.fromhex(key))
     (state / "released.json").write_text(json.dumps({"key": key, "tables": [mark]}))
-    assert "was released before" in made(tmp_path / "out").warnings[0]
+    assert "was released before" in str(made(tmp_path / "out").findings[0])
 
 
 def test_a_memory_that_cannot_be_kept_is_said(
@@ -149,7 +149,7 @@ def test_a_memory_that_cannot_be_kept_is_said(
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     assert not History().usable
-    assert "Nothing can be remembered" in made(tmp_path / "out").warnings[0]
+    assert codes(made(tmp_path / "out").findings) == ["HISTORY_NOT_WRITABLE"]
 
 
 REMEMBER = """

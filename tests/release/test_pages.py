@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.findings import verify
 from support.pages import Outline, outline, outside
 
 from incrowd.privacy.counts import law_of
@@ -20,7 +21,7 @@ from incrowd.privacy.protection import FALSE_POSITIVE_RATES, max_true_positive_r
 from incrowd.release.certificate import PAGE, README, Certificate
 from incrowd.release.pages import make_pages
 from incrowd.release.parameters import noise_event
-from incrowd.release.verify import read_certificate, verify
+from incrowd.release.verify import read_certificate
 
 FORMATS = Path(__file__).parents[1] / "formats"
 FOLDERS = sorted(path for path in (FORMATS / "1").iterdir() if path.is_dir())

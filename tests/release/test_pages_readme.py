@@ -14,15 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import readers
+from support.findings import verify
+from support.make import make
 from support.readers import CASES, blocks, certificate_of, code_of, page_of, readme, section
 
 from incrowd.privacy.counts import law_of
-from incrowd.publication import publish
 from incrowd.release.certificate import Certificate
 from incrowd.release.parameters import noise_event
-from incrowd.release.verify import verify
 
-pytestmark = pytest.mark.usefixtures("settled_once", "quick")
+pytestmark = pytest.mark.usefixtures("settled_once")
 
 SECTIONS = [
     "About this data", "Guarantee", "Rows", "Columns", "Accuracy", "Suppression", "Load the data",
@@ -237,7 +237,7 @@ def hostile(
     columns = {name: column, "plain": {"role": "quasi", "hierarchy": {"flat": {"values": VALUES}}}}
     table = pl.DataFrame({name: [1, 2, 3] * 20, "plain": [1, 2, 3] * 20})
     release = {"method": method, "k": 5, **more}
-    publish(table, {"columns": columns, "release": release}, output=folder)
+    make(table, {"columns": columns, "release": release}, output=folder)
     assert verify(folder) == []
     return page_of(folder)
 
@@ -313,7 +313,7 @@ def test_what_stands_for_other_values_and_a_rule_stay_in_their_cells(tmp_path: P
         "m": {"role": "quasi", "hierarchy": {"mask": {"length": 2, "alphabet": alphabet}}},
     }
     table = pl.DataFrame({"x": [1, 2, 7] * 20, "m": ["01", "12", "|`"] * 20})
-    publish(table, {"columns": columns, "release": {"method": "k-anonymity", "k": 5}},
+    make(table, {"columns": columns, "release": {"method": "k-anonymity", "k": 5}},
             output=tmp_path / "out")  # fmt: skip
     assert verify(tmp_path / "out") == []
     cells = readers.rows(page_of(tmp_path / "out"))

@@ -15,14 +15,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.cli import command
+from support.findings import verify
+from support.make import make
 from support.releases import USUAL, forge, in_order, released, spec
 
 from incrowd.engine.source import open_table
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import from_dict
-from incrowd.publication import publish
 from incrowd.release.certificate import Certificate
-from incrowd.release.verify import verify
 from incrowd.spec.file import parse
 
 pytestmark = pytest.mark.usefixtures("settled_once")  # hundreds of forgeries of two releases
@@ -36,7 +36,7 @@ def good(
 ) -> Path:
     folder = tmp_path_factory.mktemp("good") / "out"
     settings_ = USUAL.replace("}}", f"}}, format: csv, draw: {request.param}}}")
-    publish(voters, spec(settings_), output=folder, key=Ed25519PrivateKey.generate())
+    make(voters, spec(settings_), output=folder, key=Ed25519PrivateKey.generate())
     return folder
 
 
@@ -226,7 +226,7 @@ def test_weighted_data_that_lie_are_found(tmp_path: Path, text: str) -> None:
         "columns: {zip: {role: quasi, hierarchy: {mask: {length: 5}}}}\n"
         "release: {k: 14, beta: 0.25, epsilon: 1, rows: weighted, format: csv, levels: {zip: 3}}"
     )
-    publish(table, file, output=tmp_path / "out")
+    make(table, file, output=tmp_path / "out")
     assert verify(tmp_path / "out") == []
     (tmp_path / "out" / "data.csv").write_text(text)
     digest = hashlib.sha256(text.encode()).hexdigest()
@@ -263,7 +263,7 @@ def test_an_open_domain_shows_values_in_one_writing_only(tmp_path: Path) -> None
         "columns: {x: {role: quasi, hierarchy: flat}}\n"
         "release: {k: 14, beta: 0.25, epsilon: 1, format: csv}"
     )
-    publish(table, file, output=tmp_path / "out")
+    make(table, file, output=tmp_path / "out")
     path = tmp_path / "out" / "data.csv"
     text = path.read_text().replace("b\n", "a \n")  # "a" again, as another class
     path.write_text(text)

@@ -8,6 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from ruamel.yaml import YAML
+from support.sliced import BASE, COLUMNS
 
 from incrowd.spec.file import SpecError, parse
 from incrowd.spec.model import json_schema
@@ -220,3 +221,61 @@ def test_a_release_by_itself() -> None:
     assert read({"k": 5, "slices": 2}) == made
     with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
         KAnonymitySpec.model_validate({"method": "k-anonymity", "beta": 0.5})
+
+
+@pytest.mark.parametrize(
+    ("release", "sensitive", "part"),
+    [
+        ("method: k-anonymity, k: 5, cut: median", "", "'cut' does not belong to the algorithm"),
+        ("method: k-anonymity, k: 5, algorithm: mondrian, loss: entropy", "", "'loss' does not"),
+        ("method: k-anonymity, k: 5, algorithm: mondrian, levels: {x: 1}", "", "'levels' do not"),
+        ("method: k-anonymity, k: 5, algorithm: cluster, suppression: 0.1", "", "'suppression' d"),
+        ("method: k-anonymity, k: 5, algorithm: duplicate, candidates: all", "", "'candidates' do"),
+        ("method: k-anonymity, k: 5, epsilon: 1", "", "'epsilon' does not belong to method"),
+        ("method: k-anonymity, k: 5, beta: 0.1", "", "'beta' does not belong to method"),
+        ("method: k-anonymity, k: 5, levels: {x: [2, 1]}", "", "levels of 'x' must rise"),
+        ("method: k-anonymity, k: 5, levels: {y: 1}", "", "names the column 'y'"),
+        ("method: k-anonymity, k: 0", "", "release.k"),
+        ("method: k-anonymity, k: 5, suppression: 1.5", "", "release.suppression"),
+        ("method: k-anonymity, k: 5, algorithm: mondrain", "", "did you mean 'mondrian'?"),
+        ("method: safe, epsilon: 1, delta: 1.0e-6, algorithm: ola", "", "'algorithm' does not"),
+        ("method: safe, epsilon: 1, delta: 1.0e-6, suppression: 0.1", "", "'suppression' does n"),
+        ("method: k-anonymity, k: 5", "diversity", "'diversity' belongs to role 'sensitive'"),
+        ("method: k-anonymity, k: 5", "closeness", "'closeness' belongs to role 'sensitive'"),
+    ],
+)
+def test_what_does_not_go_together_is_said_once(release: str, sensitive: str, part: str) -> None:
+    rule = f", {sensitive}: {{}}" if sensitive else ""
+    with pytest.raises(SpecError) as error:
+        parse(f"columns: {{x: {{role: quasi, hierarchy: flat{rule}}}}}\nrelease: {{{release}}}")
+    (problem,) = error.value.problems
+    assert part in str(problem)
+    assert problem.line is not None
+
+
+MUST_LIST = "must list the columns of each table"
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("slices: 1", MUST_LIST),
+        ("slices: true", MUST_LIST),
+        ("slices: a", MUST_LIST),
+        ("slices: [a, b]", MUST_LIST),
+        ("slices: [[], [a, b, c, d, e, z]]", MUST_LIST),
+        ("slices: {columns: 1}", MUST_LIST),
+        ("slices: {columns: 2, tables: 1}", MUST_LIST),
+        ("slices: {columns: 2, tables: most}", MUST_LIST),
+        ("slices: {column: 2}", MUST_LIST),
+        ("slices: [[a, b, c, d, e, z]]", "one slice is one table"),
+        ("slices: [[a, b], [b, a], [c, d, e, z]]", "two slices have the same columns"),
+        ("slices: [[a, a], [b, c, d, e, z]]", "names a column twice: a, a"),
+        ("slices: [[a, q], [b, c, d, e, z]]", "names the column 'q', which has no entry"),
+        ("slices: 3, method: k-anonymity, k: 5", "does not belong to method 'k-anonymity'"),
+    ],
+)
+def test_slices_that_make_no_sense_are_refused_with_the_spec(more: str, message: str) -> None:
+    base = "" if "method" in more else f"{BASE}, "
+    with pytest.raises(SpecError, match=message):
+        parse(f"{COLUMNS}\nrelease: {{{base}{more}}}\n")

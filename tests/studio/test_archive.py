@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.make import make
 from support.rooms import Browser, studio
 
 from incrowd.curate.demo_tables import SPECS, sample
 from incrowd.errors import IncrowdError
-from incrowd.publication import publish
 from incrowd.release.verify import verify
 from incrowd.spec.file import parse
 from incrowd.studio import archive
@@ -25,7 +25,7 @@ from incrowd.studio import archive
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A release."""
     folder = tmp_path_factory.mktemp("made") / "release"
-    publish(sample("patients", rows=2_000), parse(SPECS["patients"]), output=folder)
+    make(sample("patients", rows=2_000), parse(SPECS["patients"]), output=folder)
     return folder
 
 

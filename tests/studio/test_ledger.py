@@ -16,7 +16,7 @@ from incrowd.release.entries import RULE
 from incrowd.release.ledger import Ledger
 from incrowd.spec.file import load
 
-pytestmark = pytest.mark.usefixtures("settled_once", "quick")
+pytestmark = pytest.mark.usefixtures("settled_once")
 
 ROOMS = ("data", "hierarchies", "privacy", "explore", "publish")
 SPEC = """\

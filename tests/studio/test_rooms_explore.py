@@ -16,7 +16,7 @@ from incrowd.curate.explore import Explored, explore
 from incrowd.engine.source import open_for
 from incrowd.spec.file import load
 
-pytestmark = pytest.mark.usefixtures("settled_once", "quick")
+pytestmark = pytest.mark.usefixtures("settled_once")
 
 SPEC = """
 table: people.csv

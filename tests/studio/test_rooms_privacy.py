@@ -15,7 +15,7 @@ from incrowd.privacy.events import SafeRelease
 from incrowd.release.ledger import Ledger
 from incrowd.spec.file import SpecFile, load
 
-pytestmark = pytest.mark.usefixtures("settled_once", "quick")
+pytestmark = pytest.mark.usefixtures("settled_once")
 
 SPEC = """
 table: people.csv
@@ -125,9 +125,9 @@ def test_a_ledger_is_a_new_file_of_the_folder(browser: Browser, tmp_path: Path, 
 def test_a_size_that_is_public_is_counted_and_said(browser: Browser) -> None:
     page = browser.post(f"{browser.room}/privacy/settings", size="", size_public="yes")
     assert "The number of people was counted" in page
-    assert "If its 90 people are" in page
+    assert "With 90 people (" in page
     page = browser.post(f"{browser.room}/privacy/settings", size="5000")
-    assert "If its 5,000 people are" in page
+    assert "With 5,000 people (" in page
 
 
 def test_what_hinders_a_promise_is_said_on_the_page(browser: Browser) -> None:

@@ -1,18 +1,14 @@
-"""Fixtures of all tests: tables that are made once, and releases that take less time."""
+"""Fixtures of all tests: tables that are made once, and budgets that are settled once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache, partial
+from functools import cache
 
 import polars as pl
 import pytest
 
 from incrowd.curate.demo_tables import sample
-from incrowd.evaluation import judge
-from incrowd.measure import outcome, utility
-from incrowd.measure.estimate import Attacked
-from incrowd.measure.evaluation import useful
 from incrowd.methods.safe import budget
 from incrowd.privacy import filter as filter_
 from incrowd.privacy.accountant import Accountant
@@ -36,29 +32,6 @@ def patients() -> pl.DataFrame:
     return frame.with_columns(
         pl.when(~hidden).then(pl.col(name)) for name in ("birth_year", "weight", "diagnosis")
     )
-
-
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few queries are asked of a release, which take most of the time of a small one."""
-    monkeypatch.setattr(utility, "queries", partial(utility.queries, count=20))
-
-
-@pytest.fixture
-def attacked() -> None:
-    """Releases of this test are attacked, as all are outside of tests."""
-
-
-@pytest.fixture(autouse=True)
-def unattacked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Thousands of releases are made in tests; those are attacked whose test asks for it.
-
-    So it is with classifiers that learn from them, and of safe ones with most of the queries.
-    """
-    if "attacked" not in request.fixturenames:
-        monkeypatch.setattr(judge, "quick_attacks", lambda *_: Attacked((), 0, 0))
-        monkeypatch.setattr(outcome, "useful", partial(useful, asked=20))
-        monkeypatch.setattr(judge, "measure_accuracy", lambda *_: None)
 
 
 class Remembering(Accountant):

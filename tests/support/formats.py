@@ -51,10 +51,10 @@ SPECS = {
 def make(name: str, folder: Path) -> None:
     """Make one of the releases."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from support.make import make as made
 
     from incrowd.curate.rehearse import rehearse
     from incrowd.privacy.randomness import SeededRandomness
-    from incrowd.publication import publish
     from incrowd.spec.file import parse
 
     columns = columns_of("k-epsilon" if name.startswith("k-epsilon") else "")
@@ -74,7 +74,7 @@ def make(name: str, folder: Path) -> None:
         options["bits"] = SeededRandomness(1)
     if "signed" in name:
         options["key"] = Ed25519PrivateKey.generate()
-    publish(table, spec, output=folder, **options)
+    made(table, spec, output=folder, **options)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import polars as pl
 import polars.selectors as cs
+from support.make import make
 
-from incrowd.publication import Release, publish
+from incrowd.publication import Release
 from incrowd.spec.file import parse
 
 COLUMNS = """
@@ -30,10 +32,11 @@ ALGORITHMS = ["ola", "mondrian", "cluster", "duplicate"]
 
 
 def released(
-    table: Any, folder: Path | None, release: str = "k: 5", columns: str = COLUMNS, **more: Any
-) -> Release:
+    table: Any, folder: Path | None, release: str = "k: 5", columns: str = COLUMNS, *,
+    by: Callable[..., Release] = make, **more: Any,
+) -> Release:  # fmt: skip
     file = parse(f"{columns}\nrelease: {{method: k-anonymity, {release}}}\n")
-    return publish(table, file, output=folder, **more)
+    return by(table, file, output=folder, **more)
 
 
 def read(folder: Path) -> pl.DataFrame:

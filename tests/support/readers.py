@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ import numpy as np
 import polars as pl
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from support.make import make
 
-from incrowd.publication import Release, publish
+from incrowd.publication import Release
 from incrowd.release.certificate import Certificate
 from incrowd.release.pages import make_pages
 from incrowd.spec.file import parse
@@ -91,10 +93,11 @@ def columns_of(method: str) -> str:
 
 
 def released(
-    folder: Path, method: str, writing: str = "parquet", table: Any = None, **more: Any
-) -> Release:
+    folder: Path, method: str, writing: str = "parquet", table: Any = None, *,
+    by: Callable[..., Release] = make, **more: Any,
+) -> Release:  # fmt: skip
     text = f"{columns_of(method)}\nrelease: {{{METHODS[method]}, {WRITINGS[writing]}}}\n"
-    return publish(people() if table is None else table, parse(text), output=folder, **more)
+    return by(people() if table is None else table, parse(text), output=folder, **more)
 
 
 def certificate_of(folder: Path) -> Certificate:

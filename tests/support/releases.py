@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 from jinja2 import TemplateError
+from support.make import make
 
 from incrowd.codes.values import reading_order
 from incrowd.errors import IncrowdError
@@ -16,7 +18,7 @@ from incrowd.methods.safe.auto import decided, drawn
 from incrowd.methods.safe.scheme import Scheme
 from incrowd.privacy.events import SafeRelease
 from incrowd.privacy.split import Split
-from incrowd.publication import Release, publish
+from incrowd.publication import Release
 from incrowd.release.certificate import FILE, PAGE, README, Certificate
 from incrowd.release.pages import make_pages
 from incrowd.spec.build import Declared
@@ -58,8 +60,11 @@ def pairs_of(split: Split) -> tuple[SafeRelease, ...]:
     return found
 
 
-def released(voters: pl.DataFrame, folder: Path, release: str = USUAL, **more: Any) -> Release:
-    return publish(voters, spec(release), output=folder, **more)
+def released(
+    voters: pl.DataFrame, folder: Path, release: str = USUAL, *,
+    by: Callable[..., Release] = make, **more: Any,
+) -> Release:  # fmt: skip
+    return by(voters, spec(release), output=folder, **more)
 
 
 def files(folder: Path) -> list[str]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from support.make import make
 from support.releases import forge
 from support.seam import PinnedRandomness
 
-from incrowd.publication import Release, publish
+from incrowd.publication import Release
 from incrowd.release.certificate import Certificate, Slice
 from incrowd.spec.file import parse
 
@@ -52,10 +54,10 @@ def made_people() -> pl.DataFrame:
 
 def released(
     people: pl.DataFrame, folder: Path, more: str, base: str = BASE, columns: str = COLUMNS,
-    **rest: Any,
+    *, by: Callable[..., Release] = make, **rest: Any,
 ) -> Release:  # fmt: skip
     file = parse(f"{columns}\nrelease: {{{base}, {more}}}\n")
-    return publish(people, file, output=folder, **{"bits": PinnedRandomness(7), **rest})
+    return by(people, file, output=folder, **{"bits": PinnedRandomness(7), **rest})
 
 
 def read(folder: Path, table: Slice) -> pl.DataFrame:

@@ -2,8 +2,9 @@
 
 ``{models}`` describes the fields of pydantic models: kinds and defaults from the models, what each
 means from ``fields.toml`` beside the page. ``{commands}`` lists the commands with their options,
-``{errors}`` the exceptions. A field, a command, an option or a public name without a description
-makes the build fail, and so does a description of what is not there.
+``{errors}`` the exceptions, ``{findings}`` the codes of findings. A field, a command, an option or
+a public name without a description makes the build fail, and so does a description of what is not
+there.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import ast
 import inspect
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
+from string import Formatter
 from typing import Any, ClassVar
 
 from docutils import nodes
@@ -215,6 +217,49 @@ class Errors(_Made):
         yield ""
 
 
+class Findings(_Made):
+    """Every code of the catalog that ``module:function`` returns, by topic."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """One section and one table for each topic."""
+        module, _, name = self.arguments[0].partition(":")
+        found = import_module(module)
+        assert found.__file__ is not None
+        self.env.note_dependency(str(Path(found.__file__).with_suffix(".toml")))
+        return self.parsed(self._sections(getattr(found, name)().values()))
+
+    def _sections(self, entries: Iterable[Any]) -> Iterator[str]:
+        topic = ""
+        for entry in entries:
+            if entry.topic != topic:
+                topic = entry.topic
+                yield f"\n## {topic.capitalize()}\n"
+                yield "| code | severity | meaning | message | remedy |"
+                yield "| --- | --- | --- | --- | --- |"
+            if not entry.explanation:
+                self.warn(f"the finding '{entry.code}' is not explained")
+            remedy = _template(entry.remedy)
+            yield (
+                f"| `{entry.code}` | {entry.severity} | {_cell(entry.explanation)} | "
+                f"{_template(entry.message)} | {remedy} |"
+            )
+        yield ""
+
+
+def _template(text: str) -> str:
+    """A sentence of the catalog with the names of its values in capitals."""
+    parts = []
+    for before, field, spec, _ in Formatter().parse(text):
+        name = field or ""
+        noun = f" {spec.partition('|')[2]}" if spec and "|" in spec else ""
+        optional = f"[{spec[1:].replace('$', name.upper())}]" if spec and spec[0] == "?" else ""
+        shown = optional or (f"{name.upper()}{noun}" if name else "")
+        parts.append(f"{before}{shown}")
+    return _cell("".join(parts)).replace("[", "\\[")
+
+
 def _lineage(name: str, classes: Mapping[str, ast.ClassDef]) -> set[str]:
     """A class and all that it derives from, by name."""
     bases = [ast.unparse(kind) for kind in classes[name].bases] if name in classes else []
@@ -297,6 +342,7 @@ def setup(app: Sphinx) -> None:
     app.add_directive("models", Models)
     app.add_directive("commands", Commands)
     app.add_directive("errors", Errors)
+    app.add_directive("findings", Findings)
     app.connect("env-check-consistency", _everything_public)
     app.connect("missing-reference", _public_home)
     app.connect("autodoc-process-docstring", _readable)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -73,8 +72,7 @@ def publish(
         saved = _saved(release, save_as) if save_as is not None else ()
     except KeyboardInterrupt as error:
         raise terminal.StoppedError("Interrupted.") from error
-    for warning in release.warnings:
-        print(f"incrowd: warning: {warning}", file=sys.stderr)
+    terminal.print_findings(release.findings, stderr=True)
     certificate = release.certificate
     if as_json:
         known = certificate.model_dump(exclude_none=True)
@@ -86,6 +84,7 @@ def publish(
                 "booking": booking,
                 "empty": release.empty,
                 "nearly_empty": release.nearly_empty,
+                "findings": results.list_findings(release),
             }
         )
         return EMPTY if release.empty or release.nearly_empty else DONE
@@ -126,19 +125,19 @@ def verify(
     from incrowd.release.verify import read_certificate
     from incrowd.release.verify import verify as check_release
 
-    problems = check_release(folder, key=key)
+    findings = check_release(folder, key=key)
     if as_json:
-        known: dict[str, Any] = {"ok": not problems, "problems": problems}
-        if not problems:
+        listed = [finding.as_dict() for finding in findings]
+        known: dict[str, Any] = {"ok": not findings, "findings": listed}
+        if not findings:
             sealed = read_certificate(folder)
             known["randomness"] = sealed.randomness
             known["format"] = sealed.format
             known["signed_by"] = sealed.signature.public_key if sealed.signature else None
         terminal.print_json(known)
-        return int(bool(problems))
-    for problem in problems:
-        print(f"WRONG  {problem}")
-    if problems:
+        return int(bool(findings))
+    terminal.print_findings(findings)
+    if findings:
         return 1
     certificate = read_certificate(folder)
     signed = certificate.signature
@@ -190,6 +189,7 @@ def evaluate(
     if isinstance(load(spec).spec.unit, PersonId):
         print("One row per person is compared: numbers of rows are numbers of people.")
     results.print_evaluation(found)
+    terminal.print_findings(found.findings())
 
 
 def demo(

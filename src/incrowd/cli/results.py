@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from incrowd.cli.guarantee import describe_unit, promise
 from incrowd.cli.terminal import console, say
@@ -83,7 +83,7 @@ def published(release: Release) -> list[str]:
         if found.search is not None and found.search.optimum:  # or else it is warned of
             lines.append(found.search.words)
         lines += [] if found.noise is None else noise_lines(found.noise)
-    lines += [f"For you only: {line}" for line in found.lost.lines()]
+    lines += [str(finding) for finding in found.lost.findings()]
     lines.insert(1, f"Private, for you alone: {release.curator / 'report.html'}")
     if release.booking is not None:
         lines.insert(2, f"Booked in the ledger as {_article(release.booking)}{release.booking}.")
@@ -94,6 +94,12 @@ def published(release: Release) -> list[str]:
             f"For you alone: one row per person was used; {release.unused:,} other rows were not."
         )
     return [line for line in [*lines, *release.reasons] if line]
+
+
+def list_findings(release: Release) -> list[dict[str, Any]]:
+    """Return the findings of a release as plain values, for JSON; for the curator alone."""
+    lost = release.evaluation.lost.findings()
+    return [finding.as_dict() for finding in (*release.findings, *lost)]
 
 
 def _article(booking: Booking) -> str:
@@ -228,7 +234,7 @@ def _print_by_labels(found: ByLabels) -> None:
 
 
 def evaluation_lines(found: ByLabels) -> list[str]:
-    """What an evaluation says of rows, of values that were lost, and of how it was read."""
+    """Return what an evaluation says of rows."""
     kept = found.rows_original - found.suppressed
     lines = [
         (
@@ -243,8 +249,7 @@ def evaluation_lines(found: ByLabels) -> list[str]:
             f"{found.rows_released:,} rows in all."
         )
     lines += [f"It has no column '{name}', which counts as lost." for name in found.missing_columns]
-    warnings = (*found.readings, *(found.noise.warnings if found.noise else ()))
-    return [*lines, *found.lost.lines(), *(f"WARNING: {text}" for text in warnings)]
+    return lines
 
 
 def _measure_lines(found: ByLabels) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +13,7 @@ from incrowd.cli.options import EngineName, Master, Settings, engine_of, number,
 from incrowd.cli.status import DONE, EMPTY
 from incrowd.cli.terminal import say as print  # noqa: A004 - names and values come from anywhere
 from incrowd.errors import IncrowdError
+from incrowd.findings import Severity, count_findings, sort_findings
 
 
 def init(
@@ -131,7 +131,7 @@ def check(
     conf: Settings = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    """Hold a spec against its table: everything wrong or doubtful, with counts."""
+    """Check a spec against its table: one line per finding, errors first."""
     from incrowd.curate.check import check as checked
     from incrowd.curate.check import foreseen
     from incrowd.spec.file import load
@@ -140,16 +140,16 @@ def check(
     findings = checked(None, file, engine=engine_of(engine, master, conf))
     if file.spec.release is not None and file.spec.is_confirmed:
         findings = [*foreseen(file), *findings]
-    wrong = any(finding.kind == "wrong" for finding in findings)
+        findings = sort_findings(findings)
+    severities = {finding.severity for finding in findings}
+    wrong = Severity.ERROR in severities
     if as_json:
-        terminal.print_json({"ok": not wrong, "findings": [vars(finding) for finding in findings]})
+        listed = [finding.as_dict() for finding in findings]
+        terminal.print_json({"ok": not wrong, "findings": listed})
         return int(wrong)
-    screen = terminal.console()
-    styles = {"wrong": "bold red", "doubtful": "yellow", "note": "dim"}
-    for finding in findings:
-        screen.print(f"{finding.kind:>8}", style=styles[finding.kind], end="  ")
-        screen.print(str(finding), markup=False, soft_wrap=True)
-    screen.print("The spec does not fit the table." if wrong else "The spec fits the table.")
+    terminal.print_findings(findings)
+    ready = file.spec.release is not None and severities <= {Severity.NOTE}
+    print(f"{count_findings(findings)}{' Ready to publish.' if ready else ''}")
     return int(wrong)
 
 
@@ -175,10 +175,10 @@ def rehearse(
         )
     if as_json:
         known = release.certificate.model_dump(exclude_none=True)
-        terminal.print_json({**known, "empty": release.empty, "nearly_empty": release.nearly_empty})
+        known |= {"empty": release.empty, "nearly_empty": release.nearly_empty}
+        terminal.print_json({**known, "findings": results.list_findings(release)})
         return EMPTY if release.empty or release.nearly_empty else DONE
-    for warning in release.warnings:
-        print(f"incrowd: warning: {warning}", file=sys.stderr)
+    terminal.print_findings(release.findings, stderr=True)
     for line in results.published(release):
         print(line)
     return EMPTY if release.empty or release.nearly_empty else DONE

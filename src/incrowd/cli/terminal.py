@@ -7,12 +7,13 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from threading import Timer
 from typing import TYPE_CHECKING, Any, TextIO
 
 from incrowd.errors import IncrowdError
+from incrowd.findings import Finding, Severity
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,6 +26,7 @@ class StoppedError(IncrowdError):
     """Interrupted by the user, at a point of which there is more to say."""
 
 
+_STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "dim"}
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -47,6 +49,16 @@ def _spelled(code: int) -> str:
 def say(*texts: object, end: str = "\n", file: TextIO | None = None) -> None:
     """Print texts with control characters spelled out; every plain line is said by this."""
     print(visible(" ".join(map(str, texts))), end=end, file=file)
+
+
+def print_findings(found: Iterable[Finding], *, stderr: bool = False) -> None:
+    """Print one line for each finding: its severity, message, remedy and code."""
+    screen = None
+    for finding in found:
+        screen = screen or console(stderr=stderr)
+        screen.print(f"{finding.severity.value:>7}", style=_STYLES[finding.severity], end="  ")
+        line = "; ".join(str(finding).splitlines())
+        screen.print(f"{line} [{finding.code}]", markup=False, soft_wrap=True)
 
 
 def hand_out(text: str) -> None:

@@ -265,9 +265,9 @@ def _attempted() -> list[str]:
         except Exception as error:  # noqa: BLE001 - whatever it is, it is what was looked for
             return [f"A release could not be made: {type(error).__name__}: {error}"]
     return [
-        f"A release does not verify: {problem}"
-        for problem in wrong
-        if not problem.startswith("This is a rehearsal")
+        f"A release does not verify: {finding}"
+        for finding in wrong
+        if finding.code != "RELEASE_REHEARSED"
     ]
 
 

@@ -6,12 +6,14 @@ column, so that nothing remains to be chosen by looking at the result.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from incrowd.engine.count import count
 from incrowd.engine.table import Table
+from incrowd.findings import Finding, make_finding
 from incrowd.measure.lost_values import LostValues, lost_by_labels
 from incrowd.measure.outcome import shown_at
 from incrowd.methods.people import draw_rows
@@ -41,17 +43,12 @@ def expect_losses(file: SpecFile, table: Table) -> LostValues | None:
     return lost_by_labels(counted, shown_at(counted, kept))
 
 
-def describe_losses(file: SpecFile, table: Table) -> str:
-    """Say in one sentence which values a release would lose; nothing where none would be lost."""
+def find_expected_losses(file: SpecFile, table: Table) -> Iterator[Finding]:
+    """Find the values that a release would lose; nothing where none would be lost."""
     lost = expect_losses(file, table)
     named = [] if lost is None else [*lost.values, *lost.pairs]
     if lost is None or not named:
-        return ""
+        return
     rest = len(named) + lost.more_values + lost.more_pairs - _NAMED
-    listed = ", ".join(one.words for one in named[:_NAMED]) + (
-        f" and {rest:,} more values or pairs of values" if rest > 0 else ""
-    )
-    return (
-        f"private: the release would lose far more rows than the rest of {listed}. This is read "
-        "from the table: do not publish it, and do not choose the levels of a safe release by it."
-    )
+    listed = [one.words for one in named[:_NAMED]]
+    yield make_finding("VALUES_EXPECTED_LOST", listed=listed, more=max(rest, 0))

@@ -15,6 +15,7 @@ from incrowd.engine.local.engine import ENGINE
 from incrowd.engine.local.parquet import chunks
 from incrowd.engine.local.parquet_layout import check_layout
 from incrowd.engine.table import Coder, Table
+from incrowd.findings import Finding, make_finding
 
 __all__ = ["ReleasedTable", "hidden", "open_released"]
 
@@ -36,26 +37,25 @@ def open_released(path: Path) -> ReleasedTable:
     return ENGINE.open(path, empty=True, delimiter=",")
 
 
-def hidden(path: Path) -> list[str]:
-    """What a file holds besides its rows, in words; raises if it is not even safe to read."""
+def hidden(path: Path) -> list[Finding]:
+    """Return what a file holds besides its rows; raises if it is not even safe to read."""
     if path.suffix == ".csv":
         with tempfile.TemporaryDirectory(prefix="incrowd-") as folder:
             again = Path(folder) / path.name
             open_released(path).write(again)
             same = filecmp.cmp(again, path, shallow=False)
-        return [] if same else [f"The file '{path.name}' is not written as a release is."]
+        return [] if same else [make_finding("FILE_NOT_CANONICAL", file=path.name)]
     check_layout(path)
     entries: set[tuple[str, object]] = set()
     used: set[tuple[str, object]] = set()
     for chunk in chunks(path):
         if chunk.odd:
-            what = "numbers that are none, or a negative zero"
-            return [f"The file '{path.name}' holds {what}, in '{chunk.column}'."]
+            return [make_finding("FILE_NUMBERS_ODD", file=path.name, name=chunk.column)]
         if len(set(chunk.entries)) < len(chunk.entries):
-            return [f"The file '{path.name}' holds a value of '{chunk.column}' twice."]
+            return [make_finding("FILE_VALUE_REPEATED", file=path.name, name=chunk.column)]
         entries |= {(chunk.column, value) for value in chunk.entries}
         used |= {(chunk.column, value) for value in chunk.used}
     if entries - used:
         column, value = min(entries - used, key=str)
-        return [f"The file '{path.name}' holds '{value}' in '{column}', which no row has."]
+        return [make_finding("FILE_VALUE_UNUSED", file=path.name, value=str(value), name=column)]
     return []

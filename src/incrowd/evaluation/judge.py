@@ -10,28 +10,40 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from incrowd.arrays import Step
 from incrowd.engine.table import Table
 from incrowd.evaluation.attacks.quick import quick_attacks
 from incrowd.evaluation.classify import measure_accuracy
 from incrowd.evaluation.report.origin import Origin
+from incrowd.findings import Finding
 from incrowd.measure.estimate import Attacked
 from incrowd.measure.evaluation import Evaluation
 from incrowd.release.certificate import Certificate
 from incrowd.release.examples import Examples, example_columns, examples, some_rows
 from incrowd.release.product import Made
-from incrowd.release.release import describe_emptiness
+from incrowd.release.release import find_emptiness
 
 
 @dataclass(frozen=True, eq=False)
 class Judgment:
-    """What was found out about a release: figures, attacks, rows before and after, warnings."""
+    """What was found out about a release: figures, attacks, rows before and after, findings."""
 
     evaluation: Evaluation
     attacked: Attacked
     examples: Examples | None
-    warnings: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+
+class Judge(Protocol):
+    """What a publication calls once when data and certificate are written; see :func:`judge`."""
+
+    def __call__(
+        self, made: Made, counted: object, source: Table, certificate: Certificate, *, step: Step
+    ) -> Judgment:
+        """Find out about a release."""
+        ...
 
 
 def judge(
@@ -52,13 +64,12 @@ def judge(
     evaluation = evaluation.with_accuracy(measure_accuracy(made, counted))
     step("attack")
     attacked = quick_attacks(made, counted)
-    emptiness = describe_emptiness(certificate, evaluation)
     before = some_rows(source, example_columns(made.products[0]))
     return Judgment(
         evaluation,
         attacked,
         examples(made.products, before),
-        (*([emptiness] if emptiness else ()), *measured),
+        (*find_emptiness(certificate, evaluation), *measured),
     )
 
 
@@ -68,7 +79,7 @@ def write_judgment(
     judgment: Judgment,
     *,
     reasons: Sequence[str] = (),
-    warnings: Sequence[str] = (),
+    findings: Sequence[Finding] = (),
     origin: Origin | None = None,
 ) -> None:
     """Write the report and its figures into the curator's folder.
@@ -78,7 +89,7 @@ def write_judgment(
         certificate: The certificate of the release.
         judgment: What :func:`judge` found.
         reasons: Why the scheme was used.
-        warnings: What else the curator should know; the judgment's own come after them.
+        findings: What else the curator should know; the judgment's own come after them.
         origin: The spec, and the ledger after the release.
 
     """
@@ -91,7 +102,7 @@ def write_judgment(
         text = json.dumps(found, indent=2, sort_keys=True)
         (folder / name).write_text(text + "\n", encoding="utf-8")
     page = report(
-        certificate, judgment.evaluation, reasons, (*warnings, *judgment.warnings),
+        certificate, judgment.evaluation, reasons, (*findings, *judgment.findings),
         judgment.examples, judgment.attacked, origin,
     )  # fmt: skip
     (folder / "report.html").write_text(page, encoding="utf-8")

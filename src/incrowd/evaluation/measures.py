@@ -17,6 +17,7 @@ from incrowd.engine.source import open_for, open_table
 from incrowd.engine.table import Engine, Table, TableError, TooManyError
 from incrowd.errors import IncrowdError, check_choice
 from incrowd.evaluation.noise import measured, relinked, simulated
+from incrowd.findings import make_finding
 from incrowd.measure.evaluation import ByLabels, Evaluation, by_labels, leveled
 from incrowd.measure.lost_values import KeptRows
 from incrowd.measure.outcome import measure_at_levels
@@ -30,12 +31,6 @@ from incrowd.release.release import Release, curator_folder
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecSource, taken
 from incrowd.spec.model import KEPT, Column, PersonId, Spec
-
-_OTHER_ROWS = (
-    "The curator's folder of this release was not found, so that the rows which it used are not "
-    "known: it was compared with one row of each person, drawn for this evaluation. Name the "
-    "folder with --curator."
-)
 
 
 def evaluate(
@@ -175,7 +170,7 @@ def evaluate_tables(
         found = measure_at_levels(found, counted, shown, crowd=crowd, target=aim)
     lacking = tuple(name for name in columns if name not in released.columns)
     unknown = isinstance(spec.unit, PersonId) and told.certified and told.rows_key is None
-    readings += (_OTHER_ROWS,) if unknown else ()
+    readings += (make_finding("USED_ROWS_UNKNOWN"),) if unknown else ()
     return replace(found, missing_columns=lacking, readings=readings)
 
 
@@ -203,7 +198,7 @@ def evaluate_slices(
         each.append(replace(found, readings=readings))
     missing = tuple(name for name in declared if name not in every)
     unknown = isinstance(spec.unit, PersonId) and slices[0][1].certified and key is None
-    readings = (_OTHER_ROWS,) if unknown else ()
+    readings = (make_finding("USED_ROWS_UNKNOWN"),) if unknown else ()
     return replace(together(whole, parts, each), missing_columns=missing, readings=readings)
 
 

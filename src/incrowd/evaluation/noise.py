@@ -22,6 +22,7 @@ from incrowd.codes.values import canonical
 from incrowd.engine.count import count_rows, read_shown
 from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError
+from incrowd.findings import Finding, make_finding
 from incrowd.measure.evaluation import covered, leveled
 from incrowd.measure.linkage import linking_risk
 from incrowd.measure.noise import (
@@ -77,10 +78,8 @@ def measured(
     """
     method = KEpsilon(file)
     names = [name for name in method.noisy if name in released.columns]
-    warnings = [
-        f"The release has no column '{name}': its noise cannot be measured."
-        for name in method.noisy
-        if name not in names
+    found = [
+        make_finding("NOISY_COLUMN_MISSING", name) for name in method.noisy if name not in names
     ]
     rows = count_rows(original, Declared(method.columns.quasi, file.folder), names)
     weighted = COUNT in released.columns and COUNT not in file.spec.columns
@@ -94,11 +93,11 @@ def measured(
         empty = np.array([canonical(value) is None for value in listed], dtype=bool)
         known = len(rows.kept[name])
         values = _Listed(steps[:known], empty[:known]), _Listed(steps[known:], empty[known:])
-        columns[name], said = _compared(
+        columns[name], doubts = _compared(
             name, grid, table.nulls(at, values[1]), table.pairs(at, *values)
         )
-        warnings += said
-    return Noisiness(columns, None, None, None, tuple(warnings))
+        found += doubts
+    return Noisiness(columns, None, None, None, tuple(found))
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +153,7 @@ class _ByClass:
 
 def _compared(
     name: str, grid: Grid, nulls: int, pairs: Iterable[tuple[Steps, Steps]]
-) -> tuple[NoiseLoss, list[str]]:
+) -> tuple[NoiseLoss, list[Finding]]:
     """A column by its classes, and what must be said aloud of it."""
     apart, rows, alike, strangers = 0.0, 0, 0, 0
     for known, shown in pairs:
@@ -173,23 +172,14 @@ def _compared(
         rows_as_original=alike,
         rows_compared=rows,
     )
-    said = []
+    found = []
     if rows and alike == rows:
-        said.append(
-            f"The release holds the true values of '{name}': in each class that was compared the "
-            "released values are, one for one, values of original rows. There is no noise on them."
-        )
+        found.append(make_finding("TRUE_VALUES_PUBLISHED", name))
     elif alike:
-        said.append(
-            f"{alike:,} of {rows:,} rows lie in classes whose values of '{name}' are, one for one, "
-            "values of original rows: there may be no noise on them."
-        )
+        found.append(make_finding("TRUE_VALUES_IN_CLASSES", name, rows=alike, compared=rows))
     if strangers:
-        said.append(
-            f"{strangers:,} value(s) of '{name}' stand in classes that no row of the original "
-            "fits, and are not measured."
-        )
-    return loss, said
+        found.append(make_finding("VALUES_NOT_COMPARED", name, values=strangers))
+    return loss, found
 
 
 # Knowing which row is whose -----------------------------------------------------------------
@@ -212,7 +202,7 @@ def relinked(file: SpecFile, original: Table, released: Table, identity: str) ->
     labels = [tuple(after[person][: len(quasi)]) for person in people]
     places = {label: at for at, label in enumerate(dict.fromkeys(labels))}
     members = np.array([places[label] for label in labels])
-    known, shown, losses, warnings = [], [], {}, []
+    known, shown, losses, findings = [], [], {}, []
     usable = np.ones(len(people), dtype=bool)
     for at, name in enumerate(names):
         values = [before[person][at] for person in people]
@@ -235,15 +225,13 @@ def relinked(file: SpecFile, original: Table, released: Table, identity: str) ->
             unchanged=int((there & (one == other)).sum()),
         )
         if there.any() and losses[name].unchanged == int(there.sum()):
-            warnings.append(
-                f"Every row shows its true value of '{name}': there is no noise on them."
-            )
+            findings.append(make_finding("TRUE_VALUES_OF_PEOPLE", name))
     _, members = np.unique(members[usable], return_inverse=True)
     found = linking_risk(
         classes=members, originals=[x[usable] for x in known], released=[x[usable] for x in shown]
     )
     return Noisiness(
-        losses, exactly(found.risk), exactly(found.shared), None, warnings=tuple(warnings)
+        losses, exactly(found.risk), exactly(found.shared), None, findings=tuple(findings)
     )
 
 

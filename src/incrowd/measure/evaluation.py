@@ -20,6 +20,7 @@ from incrowd.codes.frequency import Frequencies, compared, merged
 from incrowd.codes.hierarchy import ROOT
 from incrowd.codes.values import canonical
 from incrowd.errors import check_choice
+from incrowd.findings import Finding
 from incrowd.measure import prediction, utility
 from incrowd.measure.association import Association, associations, mean_error
 from incrowd.measure.labels import Cover, bins_of, cover, read_level
@@ -115,21 +116,18 @@ class Evaluation:
 
     ``loss`` is the normalised loss, comparable with ARX's, a mean over the rows of the table and
     those that are too many; a suppressed row counts 1, and so does one too many. A row is
-    suppressed that is missing in its cell, for whatever reason; ``surplus``
-    are the rows that cells have too many, as counts with noise may. Of slices the loss is the mean,
-    each by its number of columns, and rows and classes are those of all slices.
+    suppressed that is missing in its cell; ``surplus`` are the rows that cells have too many. Of
+    slices the loss is the mean, each by its columns, and rows and classes are those of all slices.
 
     By labels, of any table: ``precision_by_column`` over the rows shown, ``losses``, ``risk``,
-    ``utility``, ``noise`` where there is any, and how good a scheme the ``search`` has found, which
-    the release alone knows; ``lost`` are values that lost far more rows than others, and columns
-    that show nothing; ``subgroups`` are how many rows have which label, and what became of
-    them; ``readings`` say how labels were read that mean
-    different things at different levels of their hierarchy.
+    ``utility``, ``noise``, and how good a scheme the ``search`` found; ``lost`` are values that
+    lost far more rows than others, and columns that show nothing; ``subgroups`` are rows by label;
+    ``readings`` say how labels were read that mean different things at different levels.
 
     By the levels of a safe release: its ``utility``, whose bins are labels of these levels (beside
-    it ``utility_of_values``, where the bins are values), its cells, the share of rows in cells that
-    likely survive, how many rows lie in cells of which size (entry i: from 2**i rows), what coarser
-    levels would change, and what became of each label of a ``target``.
+    it ``utility_of_values``, by values), its cells, the share of rows in cells that likely survive,
+    how many rows lie in cells of which size (entry i: from 2**i rows), what coarser levels would
+    change, and what became of each label of a ``target``.
 
     Of ``slices``: each by itself, their ``columns``, and what becomes of the associations of every
     two columns; ``association_error`` is the mean difference of V.
@@ -154,7 +152,7 @@ class Evaluation:
     lost: LostValues = field(default_factory=LostValues)
     subgroups: list[Subgroup] = field(default_factory=list)
     missing_columns: tuple[str, ...] = ()
-    readings: tuple[str, ...] = ()
+    readings: tuple[Finding, ...] = ()
 
     cells_original: int | None = None
     cells_released: int | None = None
@@ -183,8 +181,14 @@ class Evaluation:
         return replace(self, utility=replace(self.utility, accuracy=found))
 
     def as_dict(self) -> dict[str, Any]:
-        """The evaluation as plain values, for JSON."""
-        return asdict(self)
+        """Return the evaluation as plain values, for JSON."""
+        return {**asdict(self), "findings": [one.as_dict() for one in self.findings()]}
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Return what was found of lost values, of how labels were read, and of noise."""
+        noise = self.noise.findings if self.noise else ()
+        each = (finding for one in self.slices for finding in one.findings())
+        return tuple(dict.fromkeys((*self.lost.findings(), *self.readings, *noise, *each)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -429,19 +433,18 @@ def useful(
 
 def leveled(
     original: Counted, shown: Shown, known: Mapping[str, int]
-) -> tuple[Shown, tuple[str, ...]]:
-    """What is shown with the levels that it is read at, and what is to be said of that.
+) -> tuple[Shown, tuple[Finding, ...]]:
+    """Return what is shown with the levels that it is read at, and what was found of that.
 
     A level that is known counts where the labels of the column are labels of it, but for ``*``.
     """
-    levels, said = [], []
-    for name, hierarchy, labels in zip(
-        original.names, original.hierarchies, shown.labels, strict=False
-    ):
-        level, words = known.get(name), ""
+    levels, found = list[int | None](), list[Finding]()
+    columns = zip(original.names, original.hierarchies, shown.labels, strict=False)
+    for name, hierarchy, labels in columns:
+        level = known.get(name)
         texts = {x if isinstance(x, str) else canonical(x) for x in labels} - {ROOT}
         if level is None or level >= hierarchy.height or texts - {*hierarchy.labels[level]}:
-            level, words = read_level(name, hierarchy, labels)
+            level, doubts = read_level(name, hierarchy, labels)
+            found += doubts
         levels.append(level)
-        said += [words] if words else []
-    return replace(shown, levels=tuple(levels)), tuple(said)
+    return replace(shown, levels=tuple(levels)), tuple(found)

@@ -25,6 +25,7 @@ import numpy as np
 from incrowd.arrays import Codes, Counts, Floats, Places
 from incrowd.codes.counted import Counted, Shown
 from incrowd.codes.frequency import Frequencies, merged
+from incrowd.findings import Finding, make_finding
 from incrowd.measure.labels import Cover
 
 NOTABLE = 0.1  # a distance beyond chance from which a column is named
@@ -61,19 +62,13 @@ class Selected:
         )
 
 
-def describe_selection(
+def find_selection(
     original: Counted, shown: Shown, points: Sequence[Codes], covers: Sequence[Cover]
-) -> tuple[str, ...]:
-    """Return a warning that names the columns whose fineness follows other columns, if any."""
+) -> tuple[Finding, ...]:
+    """Return a finding that names the columns whose fineness depends on other columns, if any."""
     found = selected(original.names, points, original.frequencies.counts, covers, shown.frequencies)
-    if not found:
-        return ()
-    listed = "; ".join(f"'{one.column}': {one}" for one in found)
-    words = (
-        "Which rows are shown finely follows other columns, so that labels tell what is not so in "
-        f"the table. {listed}."
-    )
-    return (words,)
+    listed = [f"'{one.column}': {one}" for one in found]
+    return (make_finding("FINENESS_DEPENDS_ON_COLUMNS", listed=listed),) if listed else ()
 
 
 def selected(

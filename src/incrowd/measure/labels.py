@@ -30,8 +30,10 @@ from incrowd.codes.axis import Axis
 from incrowd.codes.hierarchy import ROOT, Hierarchy
 from incrowd.codes.values import canonical, number, reach
 from incrowd.errors import IncrowdError
+from incrowd.findings import Finding, make_finding
 
 MOST_BINS = 256
+
 _BRACKETS = re.compile(r"([\[\](])\s*([^,;]+?)\s*[,;]\s*([^,;]+?)\s*([\[\])])")
 _HALF_OPEN = re.compile(r"\s*(\[.*[)\[]|[(\]].*\]|\].*\[)\s*")
 _JOINTS = (" to ", " - ", "..", "–", "~", "-")
@@ -64,8 +66,10 @@ def ambiguous(hierarchy: Hierarchy) -> dict[str, dict[int, int]]:
     return {label: sizes[label] for label, means in met.items() if label and len(means) > 1}
 
 
-def read_level(name: str, hierarchy: Hierarchy, labels: Sequence[object]) -> tuple[int | None, str]:
-    """The level at which to read a column with labels of two meanings, and what is to be said.
+def read_level(
+    name: str, hierarchy: Hierarchy, labels: Sequence[object]
+) -> tuple[int | None, tuple[Finding, ...]]:
+    """Return the level at which to read a column with labels of two meanings, and any doubt.
 
     That is the lowest at which every label of the column is a label; where several fit and mean
     different things, the one whose labels cover most. None where no label has two meanings, or
@@ -75,25 +79,20 @@ def read_level(name: str, hierarchy: Hierarchy, labels: Sequence[object]) -> tup
     texts = {label if isinstance(label, str) else canonical(label) for label in labels}
     met = sorted(text for text in texts if text in twice)
     if not met:
-        return None, ""
+        return None, ()
     texts -= {ROOT} if texts != {ROOT} else set()
     fitting = [level for level, own in enumerate(hierarchy.labels) if texts <= set(own)]
     # Where such a label is no group, it stands for what is outside the domain.
     fitting = [level for level in fitting if all(level in twice[text] for text in met)] or fitting
     if not fitting:
-        return None, (
-            f"In column '{name}', '{met[0]}' has different meanings at different levels of its "
-            "hierarchy, and no level fits all labels: it was read as the widest."
-        )
+        return None, (make_finding("LABEL_LEVEL_UNKNOWN", name, label=met[0]),)
     wide = {level: sum(twice[text].get(level, 0) for text in met) for level in fitting}
     level = max(fitting, key=lambda level: (wide[level], -level))
     if len(fitting) == 1:
-        return level, ""
+        return level, ()
     listed = " and ".join(f"level {one}" for one in fitting)
-    return level, (
-        f"The labels of column '{name}' fit {listed}, where '{met[0]}' means different things: "
-        f"they were read at level {level}, the widest."
-    )
+    finding = make_finding("LABEL_LEVEL_ASSUMED", name, levels=listed, label=met[0], level=level)
+    return level, (finding,)
 
 
 class Meaning(NamedTuple):

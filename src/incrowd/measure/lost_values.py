@@ -18,6 +18,7 @@ from incrowd.codes.counted import Counted, Shown
 from incrowd.codes.frequency import Frequencies, between, merged
 from incrowd.codes.hierarchy import ROOT, Hierarchy
 from incrowd.codes.values import canonical
+from incrowd.findings import Finding, make_finding
 
 MOST_LABELS = 16  # of a column whose values are compared
 LEAST_ROWS = 20  # of a value that is compared
@@ -76,24 +77,25 @@ class LostValues:
     more_pairs: int = 0
     nothing_shown: tuple[str, ...] = ()
 
-    def lines(self) -> list[str]:
-        """At most three lines: values, pairs, columns; each names a few and counts the others."""
+    def findings(self) -> list[Finding]:
+        """At most three: values, pairs, columns; each names a few and counts the others."""
         found = []
-        for what, listed, more, most in (
-            ("Values", self.values, self.more_values, _NAMED_VALUES),
-            ("Pairs of values", self.pairs, self.more_pairs, _NAMED_PAIRS),
-        ):
-            if listed:
-                names = _some([one.words for one in listed], most, more)
-                found.append(f"{what} that lost far more rows than the rest: {names}.")
+        if self.values:
+            names = [one.words for one in self.values]
+            listed, more = _some(names, _NAMED_VALUES, self.more_values)
+            found.append(make_finding("VALUES_LOST", listed=listed, more=more))
+        if self.pairs:
+            names = [one.words for one in self.pairs]
+            listed, more = _some(names, _NAMED_PAIRS, self.more_pairs)
+            found.append(make_finding("PAIRS_LOST", listed=listed, more=more))
         if self.nothing_shown:
-            found.append(f"Nothing is shown of {_some(self.nothing_shown, _NAMED_COLUMNS)}.")
+            listed, more = _some(self.nothing_shown, _NAMED_COLUMNS)
+            found.append(make_finding("COLUMNS_SUPPRESSED", listed=listed, more=more))
         return found
 
 
-def _some(names: Sequence[str], most: int, more: int = 0) -> str:
-    rest = len(names) + more - most
-    return ", ".join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")
+def _some(names: Sequence[str], most: int, more: int = 0) -> tuple[list[str], int]:
+    return list(names[:most]), max(len(names) + more - most, 0)
 
 
 @dataclass(frozen=True, eq=False)

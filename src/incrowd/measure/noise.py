@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from incrowd.arrays import Codes, Steps
 from incrowd.codes.frequency import keys
+from incrowd.findings import Finding
 from incrowd.measure.labels import Cover
 from incrowd.measure.linkage import Mean
 from incrowd.measure.risk import label_at
@@ -89,7 +90,7 @@ class Noisiness:
     linking: Mean | None
     linking_shared: Mean | None
     suppressed_by_confidence: int | None
-    warnings: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
     simulated: Simulated | None = None
 
 

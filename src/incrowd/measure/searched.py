@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from incrowd.findings import Finding, make_finding
+
 
 @dataclass(frozen=True)
 class Searched:
@@ -23,13 +25,18 @@ class Searched:
 
     @property
     def words(self) -> str:
-        """The same in a sentence, rounded to the safe side."""
+        """That the scheme is the best, in a sentence; nothing where it may not be."""
+        if not self.optimum:
+            return ""
+        return f"No other of {self.schemes:,} schemes has a smaller loss ({self.measure})."
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Return that the search was stopped, if it was; figures rounded to the safe side."""
         if self.optimum:
-            return f"No other of {self.schemes:,} schemes has a smaller loss ({self.measure})."
-        loss, least = math.ceil(1e4 * self.loss) / 1e4, math.floor(1e4 * self.least) / 1e4
-        return (
-            f"The search was stopped before its end, after {self.looked_at:,} of {self.schemes:,} "
-            f"schemes, and there may be a better one. The loss ({self.measure}) is {loss:.4f}; no "
-            f"scheme has less than {max(least, 0.0):.4f}. More 'search_seconds' tell more, and so "
-            "do narrower 'levels'."
-        )
+            return ()
+        finding = make_finding(
+            "SEARCH_STOPPED", looked_at=self.looked_at, schemes=self.schemes, measure=self.measure,
+            loss=math.ceil(1e4 * self.loss) / 1e4,
+            least=max(math.floor(1e4 * self.least) / 1e4, 0.0),
+        )  # fmt: skip
+        return (finding,)

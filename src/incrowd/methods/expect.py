@@ -6,12 +6,13 @@ Nothing is read from the table, unless the spec says that its size is public.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from incrowd.engine.source import open_for
 from incrowd.engine.table import Table
+from incrowd.findings import Finding, Severity, make_finding
 from incrowd.measure.expected import (
     ASSUMPTIONS,
     OPEN_VALUES,
@@ -32,10 +33,8 @@ from incrowd.spec.model import PersonId
 SHARE = 0.9
 _LIKELY_EMPTY = 0.05
 _NAMED = 6
-_SPREAD = {
-    "even": "spread evenly over the declared values",
-    "skewed": "skewed (the i-th value of a column 1/i as frequent as its first)",
-}
+_MOST_PEOPLE = 1e12
+_SPREAD = {"even": "uniform", "skewed": "skewed"}
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Expectation:
-    """What to expect under each assumption, and the words for it.
+    """What to expect under each assumption, and the findings of it.
 
     ``crowd`` is the number of people alike from which they are shown at least as often as not.
     """
@@ -83,10 +82,9 @@ class Expectation:
         """Whether an empty or silent release is to be expected under some assumption."""
         return any(one.doubtful for one in self.each)
 
-    def doubts(self) -> list[str]:
-        """What is to be warned of."""
-        pairs = zip(self.each, self.lines(), strict=False)
-        return [line for one, line in pairs if one.doubtful]
+    def warnings(self) -> list[Finding]:
+        """Return the findings of an empty or silent release."""
+        return [one for one in self.findings() if one.severity is Severity.WARNING]
 
     def summary(self) -> str:
         """The shortest that can be said, in one sentence."""
@@ -105,51 +103,63 @@ class Expectation:
         )
         return f"Expected of {size:,} people: {what}, in {rows} of the rows."
 
-    def lines(self) -> Iterator[str]:
-        """What is to be said, in sentences."""
-        slices = f" (of {self.tables} slices, the widest)" if self.tables > 1 else ""
-        for one in self.each:
-            how = _SPREAD[one.assumption]
-            if one.size is None:
-                what = "these levels" if self.fixed else "something of every column"
-                yield (
-                    f"To show {what} in nine rows of ten{slices}, it takes about "
-                    f"{_people(one.whole)} if they are {how}."
-                )
-            else:
-                yield f"If its {one.size:,} people are {how}{slices}: {self._shown(one)}"
-        if all(one.size is None for one in self.each):
-            yield (
-                f"Rows are shown in crowds of about {self.people:,} or more. Say 'size: NUMBER' "
-                "(or 'size: public') in the spec to be told what to expect of your table."
-            )
+    def findings(self) -> list[Finding]:
+        """Return the table size that is needed or, where a size is known, a forecast of each."""
+        if any(one.size is not None for one in self.each):
+            return [self._forecast(one) for one in self.each]
+        return [self._needed(), make_finding("CROWD_SIZE", crowd=self.people)]
 
-    def _shown(self, one: Expected) -> str:
+    @property
+    def _slices(self) -> int | None:
+        return self.tables if self.tables > 1 else None
+
+    def _needed(self) -> Finding:
+        uniform, skewed = (_round_people(one.whole) for one in self.each)
+        if uniform is None:
+            return make_finding("NO_TABLE_LARGE_ENOUGH")
+        beyond = int(skewed is None)
+        if self.fixed:
+            return make_finding(
+                "TABLE_SIZE_AT_LEVELS", uniform=uniform, skewed=skewed, beyond=beyond,
+                slices=self._slices,
+            )  # fmt: skip
+        return make_finding(
+            "TABLE_SIZE_NEEDED", uniform=uniform, skewed=skewed, beyond=beyond, slices=self._slices
+        )
+
+    def _forecast(self, one: Expected) -> Finding:
+        assert one.size is not None
         assert one.rows is not None
         assert one.empty is not None
+        size, spread, slices = one.size, _SPREAD[one.assumption], self._slices
+        needed = _round_people(one.whole)
         if one.empty > 0.5:
-            return (
-                f"nothing would be shown ({one.empty:.0%} likely). Rows are shown in crowds of "
-                f"about {self.people:,} or more. It takes more people, a larger budget or fewer "
-                "columns."
-            )
-        names = [f"{name} ({words})" for name, words in list(one.told.items())[:_NAMED]]
-        more = f" and {len(one.told) - _NAMED} more" if len(one.told) > _NAMED else ""
-        told = f"{len(one.told)} of {one.columns} columns could tell something"
-        told += f": {', '.join(names)}{more}" if names else ""
+            return make_finding(
+                "RELEASE_LIKELY_EMPTY", size=size, spread=spread, slices=slices, empty=one.empty,
+                crowd=self.people,
+            )  # fmt: skip
+        if one.empty > _LIKELY_EMPTY:
+            return make_finding(
+                "RELEASE_MAY_BE_EMPTY", size=size, spread=spread, slices=slices, rows=one.rows,
+                empty=one.empty, needed=needed,
+            )  # fmt: skip
+        if not one.told:
+            return make_finding(
+                "RELEASE_UNINFORMATIVE", size=size, spread=spread, slices=slices, rows=one.rows,
+                columns=one.columns, needed=needed,
+            )  # fmt: skip
         if self.fixed:
-            told = "at the levels of the spec"
-        words = f"{told}; {one.rows:.0%} of the rows would be shown"
-        if one.empty > 0.001:
-            words += f", and with probability {one.empty:.2g} none at all"
-        if len(one.told) < one.columns and not self.fixed:
-            words += (
-                f". To tell something of every column it takes about {_people(one.whole)}, or "
-                "fewer columns, or slices"
-            )
-        elif self.fixed and one.rows < SHARE:
-            words += f". For nine rows of ten it takes about {_people(one.whole)}"
-        return f"{words}."
+            return make_finding(
+                "RELEASE_FORECAST_AT_LEVELS", size=size, spread=spread, slices=slices,
+                rows=one.rows, needed=needed if one.rows < SHARE else None,
+            )  # fmt: skip
+        names = [f"{name} ({words})" for name, words in one.told.items()]
+        return make_finding(
+            "RELEASE_FORECAST", size=size, spread=spread, slices=slices, rows=one.rows,
+            informative=len(one.told), columns=one.columns, listed=names[:_NAMED],
+            more=max(len(names) - _NAMED, 0),
+            needed=needed if len(one.told) < one.columns else None,
+        )  # fmt: skip
 
 
 def expect(table: Any, spec: SpecSource) -> Expectation:
@@ -240,9 +250,9 @@ def _span(each: list[int] | list[float], form: str) -> str:
     return " to ".join(dict.fromkeys(format(one, form) for one in (min(each), max(each))))
 
 
-def _people(number: float) -> str:
-    """About so many people, to two digits."""
-    if number > 1e12:
-        return "more people than there are"
+def _round_people(number: float) -> int | None:
+    """Round a number of people up, to two digits; None where there are not so many people."""
+    if number > _MOST_PEOPLE:
+        return None
     digits = max(len(str(int(number))) - 2, 0)
-    return f"{math.ceil(number / 10**digits) * 10**digits:,} people"
+    return int(math.ceil(number / 10**digits) * 10**digits)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from incrowd.codes.grid import grid_of
 from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError
+from incrowd.findings import Finding, Severity, make_finding
 from incrowd.methods.person_id import find_ids, kind_by_name, simplify_name, texts_of
 from incrowd.spec.build import is_open
 from incrowd.spec.model import Column, Spec
@@ -27,16 +27,7 @@ _SPACED = 0.8  # share of values with three words or more,
 _LONG = 20  # and median number of characters
 
 
-@dataclass(frozen=True)
-class Exposure:
-    """A column that must not be published as the spec says; or only with a warning."""
-
-    column: str
-    message: str
-    refused: bool = True
-
-
-def find_exposures(spec: Spec, table: Table) -> Iterator[Exposure]:
+def find_exposures(spec: Spec, table: Table) -> Iterator[Finding]:
     """Find every exposure of a spec with a release; nothing is drawn."""
     if spec.release is None:
         return
@@ -52,13 +43,13 @@ def find_exposures(spec: Spec, table: Table) -> Iterator[Exposure]:
                 yield from _find_outside_bounds(name, column, spec.release, table)
 
 
-def refuse_exposures(spec: Spec, table: Table) -> tuple[str, ...]:
+def refuse_exposures(spec: Spec, table: Table) -> tuple[Finding, ...]:
     """Raise an error for the first exposure that is refused; return the others as warnings."""
-    found = list(find_exposures(spec, table))
+    found = tuple(find_exposures(spec, table))
     for one in found:
-        if one.refused:
-            raise TableError(f"Column '{one.column}': {one.message}")
-    return tuple(f"Column '{one.column}': {one.message}" for one in found)
+        if one.severity is Severity.ERROR:
+            raise TableError(str(one))
+    return found
 
 
 def is_free_text(texts: list[str], rows: int) -> bool:
@@ -69,7 +60,7 @@ def is_free_text(texts: list[str], rows: int) -> bool:
     return spaced >= _SPACED * len(texts) and statistics.median(map(len, texts)) >= _LONG
 
 
-def _find_free_text(name: str, table: Table) -> Iterator[Exposure]:
+def _find_free_text(name: str, table: Table) -> Iterator[Finding]:
     head = table.head(_HEAD)
     try:
         texts = texts_of(head.values(name))
@@ -77,15 +68,10 @@ def _find_free_text(name: str, table: Table) -> Iterator[Exposure]:
     except TableError:  # lists or bytes, which are refused elsewhere
         return
     if is_free_text(texts, rows):
-        message = (
-            f"holds free text ({len(texts):,} different texts in {rows:,} rows), which would be "
-            "published word for word. Give it the role 'drop', or say 'allow: [free_text]' if "
-            "every text may be read by anyone."
-        )
-        yield Exposure(name, message)
+        yield make_finding("FREE_TEXT_PUBLISHED", name, texts=len(texts), rows=rows)
 
 
-def _find_published_ids(columns: dict[str, Column], table: Table) -> Iterator[Exposure]:
+def _find_published_ids(columns: dict[str, Column], table: Table) -> Iterator[Finding]:
     published = [
         name
         for name, column in columns.items()
@@ -93,11 +79,10 @@ def _find_published_ids(columns: dict[str, Column], table: Table) -> Iterator[Ex
         if kind_by_name(simplify_name(name)) or _is_value_by_value(column)
     ]
     for name, known in find_ids(table, published, strict=True).items():
-        message = (
-            f"looks like an id ({known.describe()}) and would be published. Give it the role "
-            "'identifier', or say 'allow: [id]' if it identifies nobody."
-        )
-        yield Exposure(name, message)
+        yield make_finding(
+            "ID_PUBLISHED", name, ids=known.ids, rows=known.rows, median=known.counts.median,
+            largest=known.counts.largest,
+        )  # fmt: skip
 
 
 def _is_value_by_value(column: Column) -> bool:
@@ -107,7 +92,7 @@ def _is_value_by_value(column: Column) -> bool:
 
 def _find_outside_bounds(
     name: str, column: Column, release: KEpsilonSpec, table: Table
-) -> Iterator[Exposure]:
+) -> Iterator[Finding]:
     assert column.bounds is not None
     outside, ends = 0, []
     try:
@@ -123,17 +108,18 @@ def _find_outside_bounds(
         return
     if not outside:
         return
-    low, high = column.bounds
-    found = (
-        f"{outside:,} rows lie outside the bounds [{low}, {high}]: values reach from "
-        f"{min(ends)} to {max(ends)}."
-    )
+    low, high = map(str, column.bounds)
+    least, most = str(min(ends)), str(max(ends))
     if release.bounds == "declared":
-        moved = "They are moved to the nearest bound before noise is added."
-        yield Exposure(name, f"{found} {moved}", refused=False)
+        yield make_finding(
+            "VALUES_CLAMPED_BEFORE_NOISE", name, rows=outside, low=low, high=high, least=least,
+            most=most,
+        )  # fmt: skip
     elif release.clamp:
-        moved = "Published values are moved to the nearest bound."
-        yield Exposure(name, f"{found} {moved}", refused=False)
+        yield make_finding(
+            "VALUES_CLAMPED", name, rows=outside, low=low, high=high, least=least, most=most
+        )
     else:
-        remedy = "Correct the bounds, or say 'clamp: true' under 'release'."
-        yield Exposure(name, f"{found} {remedy}")
+        yield make_finding(
+            "VALUES_OUTSIDE_BOUNDS", name, rows=outside, low=low, high=high, least=least, most=most
+        )

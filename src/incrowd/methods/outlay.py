@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from incrowd.errors import IncrowdError, check_whole
+from incrowd.findings import Finding, make_finding
 from incrowd.methods.base import Method
 from incrowd.methods.registry import method_of
 from incrowd.privacy.accountant import Accountant
@@ -92,22 +93,21 @@ class Outlay:
             return self.after
         return max(self.after - self.spent, 0.0)
 
-    def lines(self) -> list[str]:
-        """What the ledger has left and how the release fits, in sentences."""
+    def findings(self) -> list[Finding]:
+        """Return what the ledger has left, and how the release fits."""
         left = write_left(Guarantee(self.left, self.left_delta))
         spent = write_pair(Guarantee(self.spent, self.spent_delta))
-        several = "" if self.releases == 1 else "s"
-        budget = (
-            f"Privacy budget (ε, δ) = ({self.epsilon:g}, {self.delta:g}): {spent} is booked, "
-            f"{left} is left, {self.releases} release{several} made."
-        )
-        found = [budget]
+        found = [
+            make_finding(
+                "LEDGER_LEFT", epsilon=self.epsilon, delta=self.delta, spent=spent, left=left,
+                releases=self.releases,
+            )
+        ]  # fmt: skip
         if self.refused:
-            found.append(self.refused)
-        elif self.booking is not None and self.booking.planned:
-            found.append(f"This release is {self.booking}, which is booked already.")
+            found.append(make_finding("LEDGER_REFUSED", problem=self.refused))
         elif self.booking is not None:
-            found.append(f"This release fits, as an {self.booking}.")
+            article = "" if self.booking.planned else "an "
+            found.append(make_finding("LEDGER_FITS", booking=f"{article}{self.booking}"))
         return found
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from incrowd.findings import Finding, make_finding
 from incrowd.privacy.protection import LARGE_DELTA
 from incrowd.spec.release import Budget, ReleaseSpec, SafeSpec
 
 
-def describe_weak_parameters(
+def find_weak_parameters(
     release: ReleaseSpec | None, epsilon: float | None = None, delta: float | None = None
-) -> list[str]:
-    """Name parameters that are allowed and guarantee next to nothing, each with the reason.
+) -> list[Finding]:
+    """Find parameters that are allowed and guarantee next to nothing.
 
     ``epsilon`` and ``delta`` are what was settled, where that is known.
     """
@@ -22,20 +23,19 @@ def describe_weak_parameters(
 
         counts = drawn(release)[0].draw == "counts"
     if release.k == 1 and not counts:  # of counts, the noise asks for a crowd
-        found.append("k = 1 asks for no crowd: somebody alone may be shown.")
+        found.append(make_finding("K_IS_ONE"))
     return found
 
 
-def _weak_budget(budget: Budget, epsilon: float | None, delta: float | None) -> list[str]:
+def _weak_budget(budget: Budget, epsilon: float | None, delta: float | None) -> list[Finding]:
     found = []
     epsilon = budget.epsilon if epsilon is None else epsilon
     delta = budget.delta if delta is None else delta
     if epsilon is not None and epsilon > budget.most:
-        what = budget.beyond.format(epsilon)
-        found.append(f"epsilon = {epsilon:g} protects hardly anybody: {what}.")
-    if delta is not None and delta > LARGE_DELTA:
+        meaning = budget.beyond.format(epsilon)
         found.append(
-            f"delta = {delta:.3g} is far too large: by so much any probability may change, "
-            "whatever epsilon is. It should be far below one in the number of people, such as 1e-6."
+            make_finding("EPSILON_TOO_LARGE", epsilon=epsilon, meaning=meaning, most=budget.most)
         )
+    if delta is not None and delta > LARGE_DELTA:
+        found.append(make_finding("DELTA_TOO_LARGE", delta=delta))
     return found

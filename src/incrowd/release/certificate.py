@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from incrowd.codes.forms import Form
 from incrowd.errors import IncrowdError
+from incrowd.findings import Finding, make_finding
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import from_dict
 from incrowd.release.parameters import (
@@ -265,21 +266,21 @@ class Certificate(_Part):
         )
         return text.encode() + b"\n"
 
-    def problems(self) -> list[str]:
-        """What is wrong with the certificate by itself: seal, signature, guarantee, parameters."""
+    def findings(self) -> list[Finding]:
+        """Return what is wrong with the certificate by itself: seal, signature, guarantee."""
         found = []
         if self.rehearsal:
-            found.append("This is a rehearsal: its table was made up, and tells of nobody.")
+            found.append(make_finding("RELEASE_REHEARSED"))
         if self.randomness == SEEDED:
-            found.append("The random numbers came from a seed: this release is NOT private.")
+            found.append(make_finding("RELEASE_SEEDED"))
         if self.seal != self._hash():
-            found.append("The certificate was changed: its seal does not fit.")
+            found.append(make_finding("SEAL_BROKEN"))
         if self.signature is not None and not self._signature_holds(self.signature):
-            found.append("The signature does not fit the certificate.")
+            found.append(make_finding("SIGNATURE_INVALID"))
         try:
             found += self._accounted() if METHODS[self.method].events else self._unaccounted()
         except (IncrowdError, ValueError, ArithmeticError) as error:
-            found.append(f"The events are not valid: {error}")
+            found.append(make_finding("EVENTS_INVALID", problem=str(error)))
         return found
 
     def statement(self) -> list[Sentence]:
@@ -308,11 +309,11 @@ class Certificate(_Part):
         update = {"statement": self.statement()}
         return self.model_copy(update={"guarantee": self.guarantee.model_copy(update=update)})
 
-    def _accounted(self) -> list[str]:
-        """What is wrong with the guarantee of a safe release."""
+    def _accounted(self) -> list[Finding]:
+        """Return what is wrong with the guarantee of a safe release."""
         found, known = [], self.guarantee
         if max(map(_longest, self.events), default=0) > _MOST_CHOICES:
-            return ["The events have more choices than a release has."]
+            return [make_finding("EVENTS_TOO_MANY")]
         events = [from_dict(event) for event in self.events]
         implied = parameters_from_events(events)
         tables = [table.parameters for table in self.tables]
@@ -325,15 +326,14 @@ class Certificate(_Part):
             or (self.slices is None) != (len(tables) == 1)
         ):
             what = "one safe release" if self.slices is None else "these slices"
-            return [f"The events are not those of {what}."]
+            return [make_finding("EVENTS_DIFFER", what=what)]
         kind = BOTH if self.by_counts else METHODS[self.method].kind
         if known.kind != kind or known.epsilon is None or known.delta is None:
-            return ["A safe release guarantees differential privacy, with epsilon and delta."]
+            return [make_finding("GUARANTEE_KIND_DIFFERS")]
         true = Accountant(events).delta(epsilon=known.epsilon)
         if not true <= known.delta < 1:
             found.append(
-                f"The guarantee is not true: the events give delta = {true:.3g} at epsilon = "
-                f"{known.epsilon:g}, not {known.delta:.3g}."
+                make_finding("GUARANTEE_FALSE", true=true, epsilon=known.epsilon, delta=known.delta)
             )
         shared = _without_size(self.parameters)
         if self.slices is None:
@@ -342,9 +342,9 @@ class Certificate(_Part):
             not implies(possible, table)
             for table, possible in zip(tables, implied.tables, strict=True)
         ) or (self.slices is not None and shared != implied.shared):
-            found.append("The parameters are not those of the events.")
+            found.append(make_finding("PARAMETERS_DIFFER"))
         elif known.statement != self.statement():
-            found.append("The statement does not say what the events guarantee.")
+            found.append(make_finding("STATEMENT_DIFFERS", what="the events", plural=None))
         return found
 
     @property
@@ -353,20 +353,20 @@ class Certificate(_Part):
         columns = [column for table in self.tables for column in table.scheme.values()]
         return self.by_counts and all(column.level is not None for column in columns)
 
-    def _unaccounted(self) -> list[str]:
-        """What is wrong with the guarantee of a k-anonymous table, noisy columns or not."""
+    def _unaccounted(self) -> list[Finding]:
+        """Return what is wrong with the guarantee of a k-anonymous table, noisy columns or not."""
         known, terms = self.guarantee, METHODS[self.method]
         if self.events or known.epsilon is not None or known.delta is not None:
-            return ["k-anonymity is no differential privacy and has no events."]
+            return [make_finding("EVENTS_UNEXPECTED")]
         if self.slices is not None:
-            return ["Slices belong to safe releases alone."]
+            return [make_finding("SLICES_UNEXPECTED")]
         check_parameters(self.parameters, terms, self.kept)
         if (
             known.kind != terms.kind
             or known.statement != self.statement()
             or terms.noisy != bool(self.noisy)
         ):
-            return [f"The statement does not say what {terms.kind} guarantees."]
+            return [make_finding("STATEMENT_DIFFERS", what=terms.kind, plural=1)]
         return []
 
     def _hash(self) -> str:

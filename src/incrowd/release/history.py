@@ -18,6 +18,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from incrowd.engine.table import Table
+from incrowd.findings import Finding, make_finding
 from incrowd.release.ledger import Ledger
 
 WITHOUT_LEDGER = ""
@@ -135,39 +136,32 @@ class Recognised:
         for mark in self._marks.values():
             mark.result()
 
-    def warnings(self, *, accounted: bool) -> tuple[str, ...]:
-        """What to tell the curator."""
+    def findings(self, *, accounted: bool) -> tuple[Finding, ...]:
+        """Return what to tell the curator."""
         found = []
         if self._changed():
-            found.append("The table has changed since its first release under this ledger.")
+            found.append(make_finding("TABLE_CHANGED"))
         mark = self._marks["history"].result()
         if self._history.earlier(mark, ledger=self._name):
             found.append(self._earlier(accounted))
         if not self._history.usable:
-            found.append(
-                "Nothing can be remembered in the user's state folder, so that a second release "
-                "of this table will not be noticed."
-            )
+            found.append(make_finding("HISTORY_NOT_WRITABLE"))
         return tuple(found)
 
-    def remember(self, warned: tuple[str, ...], *, accounted: bool) -> tuple[str, ...]:
-        """Remember that the table is released; a release that came in between is told of."""
-        said = self._earlier(accounted)
+    def remember(self, known: tuple[Finding, ...], *, accounted: bool) -> tuple[Finding, ...]:
+        """Remember that the table is released; report a release that came in between."""
+        earlier = self._earlier(accounted)
         late = self._history.remember(self._marks["history"].result(), ledger=self._name)
-        return (said,) if late and said not in warned else ()
+        return (earlier,) if late and earlier not in known else ()
 
     def _changed(self) -> bool:
         if self._ledger is None:
             return False
         return not self._ledger.recognises(self._marks["ledger"].result())
 
-    def _earlier(self, accounted: bool) -> str:
+    def _earlier(self, accounted: bool) -> Finding:
         if self._ledger is not None:
-            return (
-                "This table was released before without this ledger, which does not count that "
-                "release. Releases of one table add up: keep one ledger for all of them."
-            )
-        before = "This table was released before."
+            return make_finding("RELEASED_OUTSIDE_LEDGER")
         if accounted:
-            return f"{before} Releases of one table add up: keep one --ledger for all of them."
-        return f"{before} Releases of one table can be combined, and nothing bounds what they tell."
+            return make_finding("RELEASED_BEFORE")
+        return make_finding("RELEASED_BEFORE_UNBOUNDED")

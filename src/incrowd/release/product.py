@@ -19,8 +19,9 @@ from incrowd.codes.forms import Form, form_at, form_on, numbered
 from incrowd.codes.frequency import Frequencies
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.engine.table import Table
+from incrowd.findings import Finding
 from incrowd.measure.evaluation import Covered, Evaluation, by_labels, covered
-from incrowd.measure.fineness import describe_selection
+from incrowd.measure.fineness import find_selection
 from incrowd.measure.lost_values import KeptRows
 from incrowd.measure.outcome import outcome
 from incrowd.measure.slices import together
@@ -79,7 +80,7 @@ class Product:
     elsewhere, ``original`` has those that are shown, and ``apart`` tells of the others.
     Where a scheme was searched for among all, ``search`` tells how good it is; ``beside`` are both
     tables with the columns that are kept as they are.
-    ``warnings`` are what the method itself has to say.
+    ``findings`` are those of the method itself.
     """
 
     data: Table
@@ -95,7 +96,7 @@ class Product:
     target: str | None = None
     noise: Callable[[], Noisiness] | None = None
     search: Searched | None = None
-    warnings: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
     apart: Apart | None = None
     beside: KeptRows | None = None
 
@@ -172,15 +173,14 @@ class Product:
         noise = None if self.noise is None else self.noise()
         return replace(found, search=self.search, noise=noise)
 
-    def said(self, found: Evaluation) -> tuple[str, ...]:
-        """What the curator should know of the table, having measured it."""
-        local: tuple[str, ...] = ()
+    def findings_of(self, found: Evaluation) -> tuple[Finding, ...]:
+        """Return what the curator should know of the table, having measured it."""
+        local: tuple[Finding, ...] = ()
         if self.shown.local:
             points, _, covers = self._covered
-            local = describe_selection(self.original, self.shown, points, covers)
-        search = self.search
-        stopped = () if search is None or search.optimum else (search.words,)
-        return (*self.warnings, *stopped, *local, *(found.noise.warnings if found.noise else ()))
+            local = find_selection(self.original, self.shown, points, covers)
+        stopped = () if self.search is None else self.search.findings()
+        return (*self.findings, *stopped, *local, *(found.noise.findings if found.noise else ()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,16 +198,16 @@ class Made:
     parameters: Parameters = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
 
-    def measured(self) -> tuple[Evaluation, tuple[str, ...]]:
+    def measured(self) -> tuple[Evaluation, tuple[Finding, ...]]:
         """What the tables keep, lose and risk, and what the curator should know, each once."""
         each = [product.measured() for product in self.products]
-        said = (
-            words
+        listed = (
+            finding
             for product, found in zip(self.products, each, strict=True)
-            for words in product.said(found)
+            for finding in product.findings_of(found)
         )
-        warnings = tuple(dict.fromkeys(said))
+        findings = tuple(dict.fromkeys(listed))
         if len(each) == 1:
-            return each[0], warnings
+            return each[0], findings
         shown = [(product.original.names, product.shown) for product in self.products]
-        return together(self.original, shown, each), warnings
+        return together(self.original, shown, each), findings

@@ -10,6 +10,7 @@ from typing import Any
 
 from incrowd.engine.source import catalogue
 from incrowd.engine.table import Table
+from incrowd.findings import Finding, make_finding
 from incrowd.measure.evaluation import Evaluation
 from incrowd.release.certificate import Certificate
 from incrowd.release.entries import Booking
@@ -34,7 +35,7 @@ class Release:
     certificate: Certificate
     evaluation: Evaluation
     tables: tuple[Table, ...]
-    warnings: tuple[str, ...]
+    findings: tuple[Finding, ...]
     folder: Path
     curator: Path
     booking: Booking | None
@@ -55,8 +56,8 @@ class Release:
 
     @property
     def nearly_empty(self) -> bool:
-        """Whether hardly anything is shown; see ``describe_emptiness``."""
-        return bool(describe_emptiness(self.certificate, self.evaluation))
+        """Whether hardly anything is shown; see ``find_emptiness``."""
+        return bool(find_emptiness(self.certificate, self.evaluation))
 
     @property
     def data(self) -> Any:
@@ -115,13 +116,13 @@ class Release:
         return f"<p>{rows} rows.</p><ol>{items}</ol>"
 
 
-def describe_emptiness(certificate: Certificate, found: Evaluation) -> str:
-    """Say that hardly anything is shown: less than 5 % of rows, or of pairs of columns in slices.
+def find_emptiness(certificate: Certificate, found: Evaluation) -> tuple[Finding, ...]:
+    """Find a release that shows less than 5 % of rows, or of pairs of columns in slices.
 
     Nothing of a release that shows more, or nothing at all. Of a sample, rows are those drawn.
     """
     if not any(table.release.rows for table in certificate.tables):
-        return ""
+        return ()
     if certificate.slices is not None:
         shown = sum(pair.slice is not None for pair in found.associations)
         every, what = len(found.associations), "pairs of columns"
@@ -130,11 +131,11 @@ def describe_emptiness(certificate: Certificate, found: Evaluation) -> str:
         rate = float(drawn) if isinstance(drawn, float) else 1.0
         shown, every, what = found.rows_released, round(found.rows_original * rate), "rows"
     if shown >= NEARLY_NOTHING * every:
-        return ""
-    return (
-        f"Hardly anything is published: {shown:,} of {every:,} {what}, less than "
-        f"{NEARLY_NOTHING:.0%}. Publish fewer or coarser columns."
+        return ()
+    finding = make_finding(
+        "RELEASE_NEARLY_EMPTY", shown=shown, every=every, what=what, least=NEARLY_NOTHING
     )
+    return (finding,)
 
 
 def curator_folder(folder: Path) -> Path:

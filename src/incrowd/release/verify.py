@@ -25,7 +25,8 @@ from incrowd.codes.values import canonical, iso_day, number, reading_order
 from incrowd.engine.count import read_shown
 from incrowd.engine.released import ReleasedTable, hidden, open_released
 from incrowd.engine.table import Coder, Table
-from incrowd.errors import IncrowdError
+from incrowd.errors import FindingError, IncrowdError
+from incrowd.findings import Finding, make_finding
 from incrowd.measure.diversity import Distinct, Entropy, Protected, Rule
 from incrowd.measure.labels import Reader
 from incrowd.release.certificate import (
@@ -48,8 +49,8 @@ from incrowd.spec.hierarchies import Hierarchies, Mask
 _LARGEST = 64 << 20
 
 
-def verify(folder: Path | str, *, key: str | None = None) -> list[str]:
-    """Everything that is wrong with a release; an empty list says that it holds.
+def verify(folder: Path | str, *, key: str | None = None) -> list[Finding]:
+    """Return everything that is wrong with a release; an empty list says that it holds.
 
     Nothing but the folder is needed. A certificate can be checked, but only a signature tells
     who wrote it: ``key`` is the public key that must have signed, in hexadecimal or as the path
@@ -61,39 +62,39 @@ def verify(folder: Path | str, *, key: str | None = None) -> list[str]:
         raise IncrowdError(f"'{folder}' is no folder. Name the folder of a release.")
     try:
         certificate = read_certificate(folder)
-    except IncrowdError as error:
-        return [str(error)]
+    except FindingError as error:
+        return [error.finding]
     found = [
-        *_signer(certificate, signer), *certificate.problems(), *_strangers(folder, certificate),
+        *_signer(certificate, signer), *certificate.findings(), *_strangers(folder, certificate),
         *_pages(folder, certificate),
     ]  # fmt: skip
     intact = not found
     for path, digest in _files(certificate):
         if not _is_file(folder / path):
-            found.append(f"The file '{path}' is missing.")
+            found.append(make_finding("FILE_MISSING", file=path))
         elif sha256_of(folder / path) != digest:
-            found.append(f"The file '{path}' was changed: its hash does not fit.")
+            found.append(make_finding("FILE_CHANGED", file=path))
         else:
             continue
         intact = False
     if not intact:  # what was changed is not worth reading, and may do harm
         return found
     try:
-        return [problem for one in certificate.of_each_table() for problem in _data(folder, one)]
+        return [finding for one in certificate.of_each_table() for finding in _data(folder, one)]
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # noqa: BLE001 - whatever a made-up file can cause
         reason = (str(error).splitlines() or [repr(error)])[0]
-        return [f"The data cannot be checked: {reason}"]
+        return [make_finding("DATA_NOT_CHECKED", problem=reason)]
 
 
 def read_certificate(folder: Path) -> Certificate:
     """The certificate of a release; raises if there is none or it is not well-formed."""
     path = folder / FILE
     if not _is_file(path):
-        raise IncrowdError(f"There is no certificate '{FILE}' in '{folder}'.")
+        raise FindingError(make_finding("CERTIFICATE_MISSING", file=FILE, folder=str(folder)))
     if path.stat().st_size > _LARGEST:
-        raise IncrowdError("The certificate is too large to be one.")
+        raise FindingError(make_finding("CERTIFICATE_TOO_LARGE"))
     text = path.read_bytes()
     try:
         certificate = Certificate.model_validate_json(text)
@@ -102,15 +103,14 @@ def read_certificate(folder: Path) -> Certificate:
         detail = error.errors()[0]
         where, got = ".".join(str(part) for part in detail["loc"]), detail["input"]
         if where == "format" and isinstance(got, int) and got > FORMAT:
-            raise IncrowdError(
-                f"The certificate is of format {got}, and this version of Incrowd knows format "
-                f"{FORMAT}. Verify it with a newer version."
-            ) from error
-        raise IncrowdError(f"The certificate is not valid: {where}: {detail['msg']}.") from error
+            finding = make_finding("CERTIFICATE_FORMAT_UNKNOWN", format=str(got), known=str(FORMAT))
+            raise FindingError(finding) from error
+        problem = f"{where}: {detail['msg']}"
+        raise FindingError(make_finding("CERTIFICATE_INVALID", problem=problem)) from error
     except (ValueError, RecursionError) as error:
-        raise IncrowdError(f"The certificate is not valid: {error}.") from error
+        raise FindingError(make_finding("CERTIFICATE_INVALID", problem=str(error))) from error
     if canonical != text:
-        raise IncrowdError("The certificate is not written in its canonical form.")
+        raise FindingError(make_finding("CERTIFICATE_NOT_CANONICAL"))
     return certificate
 
 
@@ -122,29 +122,26 @@ def _files(certificate: Certificate) -> Iterator[tuple[str, str]]:
                 yield column.file, column.sha256 or ""
 
 
-def _signer(certificate: Certificate, signer: str | None) -> list[str]:
+def _signer(certificate: Certificate, signer: str | None) -> list[Finding]:
     signature = certificate.signature
     if signer is None or (signature is not None and signature.public_key == signer):
         return []
-    by = f"by {signature.public_key}" if signature is not None else "by nobody"
-    return [f"The certificate is not signed by {signer}, but {by}."]
+    by = signature.public_key if signature is not None else "nobody"
+    return [make_finding("SIGNER_DIFFERS", expected=signer, signer=by)]
 
 
-def _strangers(folder: Path, certificate: Certificate) -> list[str]:
+def _strangers(folder: Path, certificate: Certificate) -> list[Finding]:
     """What does not belong in a release: links, odd names, files that nothing covers."""
     found = []
     for table in certificate.tables:
         for name, column in table.scheme.items():
             if column.file not in (None, f"scheme/{quote(name, safe=' ')}.csv"):
-                return [f"The scheme of '{name}' is in the wrong place."]
+                return [make_finding("SCHEME_MISPLACED", name=name)]
     known = {FILE, README, PAGE, "scheme", *(path for path, _ in _files(certificate))}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if name == "curator":
-            found.append(
-                "The folder holds 'curator', which is private and covered by no guarantee. Take it "
-                "out before the folder is handed out."
-            )
+            found.append(make_finding("PRIVATE_FOLDER_INCLUDED"))
         elif name.startswith("curator/"):
             continue
         elif (
@@ -152,25 +149,25 @@ def _strangers(folder: Path, certificate: Certificate) -> list[str]:
             or path.is_symlink()
             or not (path.is_dir() if name == "scheme" else _is_file(path))
         ):
-            found.append(f"'{name}' is not covered by the certificate.")
+            found.append(make_finding("FILE_NOT_COVERED", file=name))
     return found
 
 
-def _pages(folder: Path, certificate: Certificate) -> list[str]:
+def _pages(folder: Path, certificate: Certificate) -> list[Finding]:
     """Whether the pages for readers are what the certificate makes of them."""
     try:
         expected = make_pages(certificate)
     except (
         IncrowdError, ArithmeticError, LookupError, TypeError, ValueError, TemplateError
     ) as error:  # fmt: skip
-        return [f"The certificate makes no page for readers: {error}."]
+        return [make_finding("PAGES_NOT_MADE", problem=str(error))]
     found = []
     for name, text in expected.items():
         path = folder / name
         if not _is_file(path):
-            found.append(f"The file '{name}' is missing.")
+            found.append(make_finding("FILE_MISSING", file=name))
         elif path.stat().st_size != len(text) or path.read_bytes() != text:
-            found.append(f"The file '{name}' does not say what the certificate says.")
+            found.append(make_finding("PAGE_DIFFERS", file=name))
     return found
 
 
@@ -182,7 +179,7 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _data(folder: Path, certificate: Certificate) -> list[str]:
+def _data(folder: Path, certificate: Certificate) -> list[Finding]:
     """Every value at its level, every class a crowd, every number as certified."""
     release = certificate.table.release
     found = list(hidden(folder / release.file))
@@ -193,7 +190,7 @@ def _data(folder: Path, certificate: Certificate) -> list[str]:
     expected = [*names, *certificate.kept, *certificate.noisy]
     expected += [COUNT] if release.form == "weighted" else []
     if sorted(table.columns) != sorted(expected):
-        return [f"The data have the columns {', '.join(table.columns)}, not those of the scheme."]
+        return [make_finding("DATA_COLUMNS_DIFFER", columns=list(table.columns))]
     for name in names:
         scheme = certificate.table.scheme[name]
         allowed = _allowed(folder, name, scheme)
@@ -203,45 +200,52 @@ def _data(folder: Path, certificate: Certificate) -> list[str]:
         if strange:
             level = certificate.table.scheme[name].level
             what = "its hierarchy" if level is None else f"level {level}"
-            found.append(f"'{strange[0]}' in column '{name}' is no value of {what}.")
+            found.append(
+                make_finding("VALUE_NOT_IN_SCHEME", value=strange[0], name=name, level=what)
+            )
         elif not _is_of(scheme.labels, list(table.values(name)), release.file):
-            found.append(f"The labels of column '{name}' are not '{scheme.labels}'.")
+            found.append(make_finding("LABELS_FORM_DIFFERS", name=name, form=scheme.labels))
     for name, grid in certificate.noisy.items():
         off = [value for value in table.values(name) if not _on_grid(value, grid)]
         if off:
-            found.append(f"'{off[0]}' in column '{name}' is no multiple of its step {grid.step}.")
+            value = str(off[0])
+            found.append(make_finding("VALUE_OFF_GRID", value=value, name=name, step=grid.step))
     sizes, stars = _sizes(table, certificate)
     least, what = certificate.least, "r + k" if certificate.by_counts else "k"
     small = int((sizes < least).sum())
     if small:
         found.append(
-            f"{small} class(es) are smaller than {what} = {least}; the smallest has {sizes.min()} "
-            "row(s)."
-        )
+            make_finding(
+                "CLASSES_TOO_SMALL", classes=small, what=what, least=least,
+                smallest=int(sizes.min()),
+            )
+        )  # fmt: skip
     found += _broken_rules(table, certificate)
     found += _oddities(table, certificate)
     rows = sum(sizes.tolist()) + stars
     counted = (rows, len(sizes), int(sizes.min()) if len(sizes) else 0)
     if counted != (release.rows, release.classes, release.smallest_class):
-        certified = f"{release.rows}, {release.classes} and {release.smallest_class}"
+        certified = f"{release.rows:,}, {release.classes:,} and {release.smallest_class:,}"
         found.append(
-            f"The data have {counted[0]} rows in {counted[1]} classes, the smallest of "
-            f"{counted[2]}; the certificate says {certified}."
-        )
+            make_finding(
+                "COUNTS_DIFFER", rows=counted[0], classes=counted[1], smallest=counted[2],
+                certified=certified,
+            )
+        )  # fmt: skip
     return found
 
 
-def _oddities(table: ReleasedTable, certificate: Certificate) -> list[str]:
+def _oddities(table: ReleasedTable, certificate: Certificate) -> list[Finding]:
     """What a release does not have, and a reader would not notice."""
     found = []
     weighted = certificate.table.release.form == "weighted"
     names = [name for name in table.columns if not (weighted and name == COUNT)]
     if not _is_ordered(table, names):
-        found.append("The rows are not in the order of what they show.")
+        found.append(make_finding("ROWS_UNORDERED"))
     for name in certificate.noisy:
         odd = [value for value in table.values(name) if not _is_plain(value)]
         if odd:
-            found.append(f"'{odd[0]}' in column '{name}' is not written as a release writes it.")
+            found.append(make_finding("VALUE_WRITTEN_ODDLY", value=str(odd[0]), name=name))
     if certificate.parameters.get("suppressed") == "starred" and table.rows():
         quasi = tuple(certificate.table.scheme)
         shown = read_shown(table, (*quasi, *certificate.kept), weighted=weighted)
@@ -250,7 +254,7 @@ def _oddities(table: ReleasedTable, certificate: Certificate) -> list[str]:
         starred = shown.frequencies.codes[np.all(marks, axis=0)]
         for at, name in enumerate(certificate.kept, len(quasi)):
             if any(shown.labels[at][code] is not None for code in np.unique(starred[:, at])):
-                found.append(f"Rows that stand for suppressed ones show something in '{name}'.")
+                found.append(make_finding("SUPPRESSED_ROWS_SHOW_VALUES", name=name))
     return found
 
 
@@ -298,7 +302,7 @@ def _sizes(table: Table, certificate: Certificate) -> tuple[Counts, int]:
     return sizes[~stars], int(sizes[stars].sum())
 
 
-def _broken_rules(table: Table, certificate: Certificate) -> list[str]:
+def _broken_rules(table: Table, certificate: Certificate) -> list[Finding]:
     """Rules on sensitive columns that do not hold in some class. Distances cannot be checked."""
     found = []
     names = list(certificate.table.scheme)
@@ -323,7 +327,7 @@ def _broken_rules(table: Table, certificate: Certificate) -> list[str]:
         protected = Protected(codes[:, -1], np.ones(values, dtype=np.int64), (rule,))
         spread = protected.spread(at_, shown.frequencies.counts, classes=int(at_.max()) + 1)
         if not rule.holds(spread, protected.overall).all():
-            found.append(f"A class does not have what is promised of '{column}': {kind} {value!r}.")
+            found.append(make_finding("RULE_BROKEN", name=column, rule=kind, value=repr(value)))
     return found
 
 

@@ -300,7 +300,7 @@ def _published(theirs: Connection, subject: Subject, output: str) -> None:
         )  # fmt: skip
         release = make_release(run)
         theirs.send(("done", {
-            "booked": release.booked, "warnings": list(release.warnings), "empty": release.empty,
+            "booked": release.booked, "findings": list(release.findings), "empty": release.empty,
             "lines": published(release), "examples": release.examples,
         }))  # fmt: skip
     except KeyboardInterrupt as error:

@@ -28,6 +28,7 @@ from incrowd.evaluation.report.figures import (
 )
 from incrowd.evaluation.report.origin import Origin
 from incrowd.evaluation.report.summary import summary, whom
+from incrowd.findings import Finding
 from incrowd.measure.estimate import Attacked
 from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.subgroups import Subgroup, burden
@@ -45,7 +46,7 @@ def report(
     certificate: Certificate,
     found: Evaluation,
     reasons: Sequence[str] = (),
-    warnings_: Sequence[str] = (),
+    findings: Sequence[Finding] = (),
     examples: Examples | None = None,
     attacked: Attacked | None = None,
     origin: Origin | None = None,
@@ -54,11 +55,11 @@ def report(
     standing = None if origin is None else origin.standing
     unused = 0 if origin is None else origin.unused
     said = summary(
-        certificate, found, attacked=attacked, warnings=warnings_, standing=standing, unused=unused
+        certificate, found, attacked=attacked, findings=findings, standing=standing, unused=unused
     )
     return render(
         "incrowd.evaluation.report", "report.html",
-        certificate=certificate, found=found, reasons=reasons, warnings=warnings_,
+        certificate=certificate, found=found, reasons=reasons, findings=findings,
         examples=examples, attacked=attacked, origin=origin, summary=said,
         crowd=_crowd(certificate), chances=success_rates(certificate),
         strength=describe_strength(certificate), people=protected_people(certificate),

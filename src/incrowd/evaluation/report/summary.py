@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from incrowd.evaluation.report.origin import Standing
+from incrowd.findings import Finding
 from incrowd.measure.estimate import Attacked, Estimate
 from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.subgroups import Burden, Subgroup, burden
@@ -35,7 +36,7 @@ def summary(
     found: Evaluation,
     *,
     attacked: Attacked | None = None,
-    warnings: Sequence[str] = (),
+    findings: Sequence[Finding] = (),
     standing: Standing | None = None,
     unused: int = 0,
 ) -> Summary:
@@ -44,7 +45,7 @@ def summary(
         _went_out(certificate, found, unused),
         _promised(certificate),
         _lost(certificate, found),
-        _watch(certificate, found, attacked, warnings, standing),
+        _watch(certificate, found, attacked, findings, standing),
     )
 
 
@@ -137,7 +138,7 @@ def _lost(certificate: Certificate, found: Evaluation) -> list[str]:
         gone = found.suppressed / max(found.rows_original, 1)
         drawn = certificate.method == "safe" and not certificate.by_counts
         words.append(f"{_pct(gone)} of the rows are {'not drawn or ' if drawn else ''}not shown.")
-    words += found.lost.lines()
+    words += [finding.message for finding in found.lost.findings()]
     if found.utility is not None:
         words.append(
             f"Shares of rows in random ranges are off by {_pct(found.utility.query_error)} "
@@ -152,7 +153,7 @@ def _watch(
     certificate: Certificate,
     found: Evaluation,
     attacked: Attacked | None,
-    warnings: Sequence[str],
+    findings: Sequence[Finding],
     standing: Standing | None,
 ) -> list[str]:
     words = []
@@ -175,10 +176,10 @@ def _watch(
             f"Budget: (ε, δ) = {write_pair(standing.total)} is booked, "
             f"{write_left(standing.left)} is left."
         )
-    few = list(warnings)[:_MOST_WARNINGS]
-    words += [_first(text) for text in few]
-    if len(warnings) > len(few):
-        words.append(f"{len(warnings) - len(few)} more warnings are below.")
+    few = list(findings)[:_MOST_WARNINGS]
+    words += [_shorten(finding.message) for finding in few]
+    if len(findings) > len(few):
+        words.append(f"{len(findings) - len(few)} more warnings are below.")
     return words
 
 
@@ -242,7 +243,6 @@ def _some(names: Sequence[str], most: int = 8) -> str:
     return ", ".join(shown) + (f" and {rest} more" if rest > 1 else "")
 
 
-def _first(text: str) -> str:
-    """A warning, or as much of it as fits a summary."""
-    sentence = text.partition(". ")[0].rstrip(".") + "."
-    return sentence if len(sentence) <= 240 else f"{sentence[:239]}…"
+def _shorten(text: str) -> str:
+    """Return as much of a message as fits a summary."""
+    return text if len(text) <= 240 else f"{text[:239]}…"

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from incrowd.anonymize.lattice import MOST_NODES
 from incrowd.errors import IncrowdError
+from incrowd.findings import Finding, make_finding
 from incrowd.methods.base import Settled, published
 from incrowd.release.parameters import RULES
 from incrowd.spec.build import Declared
@@ -61,21 +62,15 @@ class Columns:
                 known[f"rule {name}: {kind}"] = float(value)
         return known
 
-    def warnings(self, kept: Mapping[str, Sequence[object]], total: int) -> tuple[str, ...]:
-        """What the curator should know: kept columns that name people, baselines."""
+    def findings(self, kept: Mapping[str, Sequence[object]], total: int) -> tuple[Finding, ...]:
+        """Return what the curator should know: kept columns that name people, baselines."""
         found = []
         for name in self.kept:
             values = len(kept[name])
             if values > _NEARLY_ALL * total and total >= _FEW_ROWS:
-                found.append(
-                    f"The column '{name}' is kept as it is and has {values:,} values in {total:,} "
-                    "rows: it may name people. Make it an identifier, or quasi."
-                )
+                found.append(make_finding("COLUMN_NAMES_PEOPLE", name, values=values, rows=total))
         if self.release.algorithm == "duplicate":
-            found.append(
-                "k-Duplication publishes people's rows unchanged, and its loss does not count that "
-                "most rows show somebody else. It is a baseline, not for use."
-            )
+            found.append(make_finding("ROWS_DUPLICATED"))
         return tuple(found)
 
 

@@ -94,7 +94,7 @@ class KAnonymity:
             stars=stars,
             kept=tuple(columns.kept),
             search=found.search,
-            warnings=columns.warnings(kept, rows.frequencies.total),
+            findings=columns.findings(kept, rows.frequencies.total),
             beside=None
             if isinstance(counted, ApartRows)
             else KeptRows(kept, rows.frequencies, shown),

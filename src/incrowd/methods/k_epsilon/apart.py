@@ -16,12 +16,12 @@ from incrowd.measure.linkage import Mean
 from incrowd.measure.noise import FRESH, NoiseLoss, Noisiness, Simulated
 from incrowd.methods.k_epsilon.loss import (
     LINKED_ROWS,
-    Findings,
+    RowFacts,
     exactly,
-    findings,
+    examine_rows,
+    find_large_errors,
+    list_findings,
     noisiness,
-    warn_of_errors,
-    words,
 )
 from incrowd.methods.k_epsilon.rows import NoisyRows, noisy_columns
 from incrowd.privacy.randomness import Randomness
@@ -41,7 +41,7 @@ class Part:
     noise: Noisiness
     held: Mapping[str, int]
     grids: Mapping[str, Grid]
-    findings: Findings
+    facts: RowFacts
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class NoisyWork:
         data = NoisyRows(np.arange(len(members)), members, number, columns)
         released = data.released(bits)
         kept = data.kept(released, k=self.k, confidence=self.release.confidence)
-        found = findings(data)
+        found = examine_rows(data)
         most = math.ceil(LINKED_ROWS * len(members) / self.rows)
         part = Part(
             rows=len(members),
@@ -76,7 +76,7 @@ class NoisyWork:
             noise=noisiness(data, released, kept, bits, found=found, most=most),
             held={column.name: int((~column.null).sum()) for column in columns},
             grids={column.name: column.grid for column in columns},
-            findings=found,
+            facts=found,
         )
         pairs = zip(columns, released, strict=True)
         return Worked(kept, {column.name: (noisy, column.null) for column, noisy in pairs}, part)
@@ -105,7 +105,7 @@ def together(parts: Sequence[Part]) -> Noisiness:
     noises = [part.noise for part in parts]
     shown = [part.kept for part in parts]
     fresh = [noise.simulated for noise in noises if noise.simulated is not None]
-    said = sum((part.findings for part in parts[1:]), parts[0].findings)
+    said = sum((part.facts for part in parts[1:]), parts[0].facts)
     columns = {name: _column(name, parts) for name in noises[0].columns}
     return Noisiness(
         columns=columns,
@@ -114,7 +114,7 @@ def together(parts: Sequence[Part]) -> Noisiness:
             _mean([(n.linking_shared.mean if n.linking_shared else 0.0) for n in noises], shown)
         ),
         suppressed_by_confidence=sum(noise.suppressed_by_confidence or 0 for noise in noises),
-        warnings=(*words(said), *warn_of_errors(columns)),
+        findings=(*list_findings(said), *find_large_errors(columns)),
         simulated=Simulated(
             _runs([one.linking for one in fresh], [part.rows for part in parts]),
             _runs([one.linking_shared for one in fresh], [part.rows for part in parts]),

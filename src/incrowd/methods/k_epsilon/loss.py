@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from incrowd.arrays import Bools, Floats, Members, Places, Steps
+from incrowd.findings import Finding, make_finding
 from incrowd.measure.linkage import Linking, Mean, linking_risk, links, mean_of, predicted
 from incrowd.measure.noise import FRESH, NoiseLoss, Noisiness, Simulated
 from incrowd.methods.k_epsilon.rows import NoisyRows, NoisyValues
@@ -26,13 +27,13 @@ def noisiness(
     kept: Bools,
     bits: Randomness,
     *,
-    found: Findings | None = None,
+    found: RowFacts | None = None,
     most: int = LINKED_ROWS,
 ) -> Noisiness:
     """Errors and linking risk of noisy rows as they are released, and with fresh noise.
 
-    Of more than ``most`` rows those of random classes are linked. ``found`` are the findings,
-    where they are known.
+    Of more than ``most`` rows those of random classes are linked. ``found`` is what
+    :func:`examine_rows` returns, where it is known.
     """
     losses = {
         column.name: noise_loss(column, data, noisy, kept)
@@ -44,26 +45,23 @@ def noisiness(
         linking=exactly(itself.risk),
         linking_shared=exactly(itself.shared),
         suppressed_by_confidence=int((~kept).sum()),
-        warnings=(*words(found or findings(data)), *warn_of_errors(losses)),
+        findings=(*list_findings(found or examine_rows(data)), *find_large_errors(losses)),
         simulated=Simulated(*linked(data, bits, most=most), note=FRESH),
     )
 
 
-def warn_of_errors(losses: Mapping[str, NoiseLoss]) -> tuple[str, ...]:
-    """Warn of noise that is as large as the values: a mean relative error above 100 %."""
+def find_large_errors(losses: Mapping[str, NoiseLoss]) -> tuple[Finding, ...]:
+    """Find noise that is as large as the values: a mean relative error above 100 %."""
     return tuple(
-        f"Column '{name}': {describe_error(loss.expected_error)}"
+        finding
         for name, loss in losses.items()
-        if (loss.expected_error or 0.0) > LARGE_ERROR
+        for finding in find_large_error(name, loss.expected_error or 0.0)
     )
 
 
-def describe_error(error: float | None) -> str:
-    """Return a large error in words, with the way out."""
-    return (
-        f"the expected relative error is {error or 0.0:,.0%} of a value, on average. Use a larger "
-        "epsilon or a smaller k, or drop the column."
-    )
+def find_large_error(name: str, error: float) -> tuple[Finding, ...]:
+    """Return a finding where the mean relative error of a column is above 100 %."""
+    return (make_finding("NOISE_TOO_LARGE", name, error=error),) if error > LARGE_ERROR else ()
 
 
 def noise_loss(column: NoisyValues, data: NoisyRows, released: Steps, kept: Bools) -> NoiseLoss:
@@ -171,7 +169,7 @@ def chances(column: NoisyValues, members: Members) -> Floats:
 
 
 @dataclass(frozen=True)
-class Findings:
+class RowFacts:
     """What the curator should know of noisy columns.
 
     For each the number of classes without noise and of exposed rows; and which two columns look
@@ -182,16 +180,16 @@ class Findings:
     exposed: dict[str, int]
     alike: frozenset[tuple[str, str]]
 
-    def __add__(self, other: Findings) -> Findings:
-        return Findings(
+    def __add__(self, other: RowFacts) -> RowFacts:
+        return RowFacts(
             {name: bare + other.bare[name] for name, bare in self.bare.items()},
             {name: rows + other.exposed[name] for name, rows in self.exposed.items()},
             self.alike & other.alike,
         )
 
 
-def findings(data: NoisyRows) -> Findings:
-    """Classes without noise, exposed rows, copied columns."""
+def examine_rows(data: NoisyRows) -> RowFacts:
+    """Return classes without noise, exposed rows, copied columns."""
     bare, exposed = {}, {}
     for column in data.columns:
         bare[column.name] = int((column.noise.scale == 0).sum())
@@ -206,30 +204,19 @@ def findings(data: NoisyRows) -> Findings:
             some = ~(first.null | second.null)
             if _alike(first.steps[some], second.steps[some]):
                 alike.add((first.name, second.name))
-    return Findings(bare, exposed, frozenset(alike))
+    return RowFacts(bare, exposed, frozenset(alike))
 
 
-def words(found: Findings) -> list[str]:
-    """What was found, in sentences."""
-    said = []
+def list_findings(found: RowFacts) -> list[Finding]:
+    """Return what was found, column by column."""
+    listed = []
     for name, bare in found.bare.items():
         if bare:
-            said.append(
-                f"{bare:,} class(es) have a single value of '{name}', shown without noise. Use "
-                "'bounds: declared', or a larger k."
-            )
+            listed.append(make_finding("VALUES_WITHOUT_NOISE", name, classes=bare))
         if found.exposed[name]:
-            said.append(
-                f"{found.exposed[name]:,} row(s) have a value of '{name}' so far from the others "
-                "of their class that noise does not hide it. Use a smaller epsilon, a larger k, or "
-                "'confidence'."
-            )
-    said += [
-        f"The columns '{first}' and '{second}' look like copies of each other. Both carry the same "
-        "information and share epsilon; drop one."
-        for first, second in sorted(found.alike)
-    ]
-    return said
+            listed.append(make_finding("VALUES_EXPOSED", name, rows=found.exposed[name]))
+    pairs = sorted(found.alike)
+    return [*listed, *(make_finding("COLUMNS_COPIED", one, other=other) for one, other in pairs)]
 
 
 def _alike(one: Steps, other: Steps) -> bool:

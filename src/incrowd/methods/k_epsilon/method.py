@@ -15,6 +15,7 @@ from incrowd.codes.grid import Grid
 from incrowd.engine.count import count_rows
 from incrowd.engine.table import Engine, Table
 from incrowd.errors import IncrowdError
+from incrowd.findings import Finding
 from incrowd.measure.lost_values import KeptRows
 from incrowd.measure.noise import Noisiness
 from incrowd.measure.searched import Searched
@@ -92,7 +93,7 @@ class KEpsilon:
             {column.name: column.grid for column in data.columns},
             partial(noisiness, data, released, kept, walk.bits),
             found.search,
-            self.columns.warnings(rows.kept, rows.frequencies.total),
+            self.columns.findings(rows.kept, rows.frequencies.total),
             self._beside(rows, found, data.tuples[kept]),
         )
 
@@ -132,7 +133,7 @@ class KEpsilon:
             known,
             partial(together, parts),
             found.search,
-            self.columns.warnings(
+            self.columns.findings(
                 {name: worked.kept[name][0] for name in through}, rows.frequencies.total
             ),
         )
@@ -145,7 +146,7 @@ class KEpsilon:
         known: Mapping[str, Grid],
         noise: Callable[[], Noisiness],
         search: Searched | None,
-        warnings: tuple[str, ...],
+        findings: tuple[Finding, ...],
         beside: KeptRows | None = None,
     ) -> Made:
         product = Product(
@@ -164,7 +165,7 @@ class KEpsilon:
             },
             noise=noise,
             search=search,
-            warnings=warnings,
+            findings=findings,
             beside=beside,
         )
         return Made((product,), self.promise, self.events, original, reasons=self.columns.reasons)

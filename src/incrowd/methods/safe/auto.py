@@ -137,10 +137,10 @@ def _hint(release: SafeSpec) -> tuple[str, ...]:
             "rows as possible; their detail counts one part in three."
         )
         return (words,)
-    how = "'objective: detail'" + ("" if release.draw == "counts" else " with 'keep: 0.25'")
+    keep = "" if release.draw == "counts" else " with keep 0.25"
     words = (
-        "What was aimed for is much detail in as many rows as possible. Fewer rows that say more, "
-        f"for models or small groups: {how}."
+        "The objective was much detail in as many rows as possible. For models or small groups, "
+        f"the objective 'detail'{keep} publishes fewer rows with more detail."
     )
     return (words,)
 

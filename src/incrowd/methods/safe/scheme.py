@@ -21,6 +21,7 @@ from incrowd.codes.counted import Counted, Shown
 from incrowd.codes.frequency import Frequencies, keys, merged
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
+from incrowd.findings import make_finding
 from incrowd.measure.loss import normalised
 from incrowd.methods.base import Walk, cells
 from incrowd.methods.safe.draw import Draw, draws
@@ -35,12 +36,6 @@ from incrowd.spec.release import SafeSpec, Slicing
 SEARCH_SHARE = 0.05
 SMALL = ((2_000, 0.2), (10_000, 0.1))  # below so many people, so much of epsilon
 ROUNDS = 2
-SIDE_BY_SIDE = (
-    "This release is cut locally: fine and coarse labels may stand side by side in a column, and "
-    "which rows are shown finely may follow their other columns. What holds among the rows of one "
-    "label need not hold in the table. Do not compare labels of different fineness, and train no "
-    "model on them; 'scheme: search' has one level for each column."
-)
 POWERS = {"rows": 1, "balanced": 2, "detail": 3}
 
 
@@ -272,7 +267,7 @@ class Cut(Searched):
             columns=self._declared.columns,
             axes=tuple(axes.get(at, axis) for at, axis in enumerate(whole.axes)),
             parameters=draw.parameters,
-            warnings=(SIDE_BY_SIDE,),
+            findings=(make_finding("LABELS_CUT_LOCALLY"),),
         )  # fmt: skip
 
     def _cut(

@@ -11,20 +11,22 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from incrowd.codes.values import canonical
-from incrowd.curate.check import Finding
 from incrowd.curate.confirm import FREE
 from incrowd.curate.describe import Described
 from incrowd.curate.draft.guess import Guess
 from incrowd.engine.table import TableError
 from incrowd.errors import IncrowdError
+from incrowd.findings import Finding, Severity, make_finding
 from incrowd.spec.model import PersonId
-from incrowd.studio import edits, words
+from incrowd.spec.written import Written
+from incrowd.studio import edits
 from incrowd.studio.hands import CRASHED, Subject
 from incrowd.studio.server import Form, Studio, edit_route
 from incrowd.studio.work import Work
 
 T = TypeVar("T")
 _FIRST = 6  # rows that are shown
+_POINTS = {",": "a decimal comma", ".": "a decimal point"}
 _MOMENT = 0.08  # seconds that a page waits for what may be there at once
 
 
@@ -91,7 +93,7 @@ def show_page(studio: Studio, request: Request) -> Response:
         unit=unit.id if isinstance(unit, PersonId) else "",
         unit_guessed=bool(work.file.spec.confirm),
         without_id=isinstance(unit, PersonId) and unit.without_id is not None,
-        whole=[one for one in words.shown(found) if one.column is None],
+        whole=[one for one in list_findings(found) if one.column is None],
         size=next((one.rows for one in described.values() if one is not None), None),
         notes=work.table.origin.notes,
         personal=work.guessed.personal(), first=_first(work), waiting=waiting or found is None,
@@ -131,10 +133,40 @@ def _rows(
             at=at, name=name, role=column.role, known=described.get(name),
             reason=guess.reason if guess and guess.role == column.role else "",
             hipaa=guess.hipaa if guess else None, confirm=column.confirm,
-            written=words.read_as(column.written) if column.written else "",
-            findings=tuple(one for one in words.shown(found) if one.column == name),
+            written=describe_written(column.written) if column.written else "",
+            findings=tuple(one for one in list_findings(found) if one.column == name),
         ))  # fmt: skip
     return rows, any(one is None for one in described.values())
+
+
+def list_findings(found: list[Finding] | None) -> list[Finding]:
+    """Return what a page lists: without what has a button of its own, and without forecasts.
+
+    What to expect has its place on the Privacy page; a warning of it is listed elsewhere, too.
+    """
+    return [
+        one
+        for one in found or ()
+        if one.topic != "confirmation"
+        and not (one.topic == "forecast" and one.severity is Severity.NOTE)
+    ]
+
+
+def describe_written(written: Written) -> str:
+    """Return in a line how values are written."""
+    parts = []
+    if written.dates is not None:
+        parts.append(f"dates by {written.dates.replace('-', ', ')}")
+    if written.decimal is not None:
+        parts.append(f"numbers with {_POINTS[written.decimal]}")
+    if written.thousands is not None:
+        parts.append(f"thousands apart by '{written.thousands}'")
+    if written.sign is not None:
+        parts.append(f"amounts in '{written.sign}'")
+    if written.nulls:
+        listed = ", ".join(f"'{text}'" for text in written.nulls)
+        parts.append(f"{listed} for no value")
+    return "; ".join(parts)
 
 
 def subject(work: Work) -> Subject:
@@ -195,4 +227,4 @@ def _checked(asked: Subject) -> list[Finding]:
     try:
         return check(table, file)
     except IncrowdError as error:
-        return [Finding("wrong", None, str(error))]
+        return [make_finding("TABLE_NOT_READ", problem=str(error))]

@@ -28,7 +28,6 @@ from incrowd.studio.answers import Refused, answers_of
 from incrowd.studio.hands import Subject
 from incrowd.studio.rooms.data import subject
 from incrowd.studio.server import Form, Studio, edit_route
-from incrowd.studio.words import plain
 from incrowd.studio.work import Work
 
 _BLUE, _GREY, _PICKED = "#3c78b4", "#9aa5b1", "#c2571a"
@@ -340,5 +339,5 @@ def _rehearsed(asked: Subject, size: int) -> Rehearsed:
         columns=first.columns,
         most=tuple(looks.most_common(_ROWS)),
         files=len(release.tables),
-        reasons=tuple(plain(reason) for reason in release.reasons),
+        reasons=release.reasons,
     )

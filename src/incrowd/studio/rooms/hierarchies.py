@@ -19,15 +19,16 @@ from incrowd.curate.confirm import Question
 from incrowd.curate.draft.kinds import MOST_LISTED
 from incrowd.curate.tree import Tree
 from incrowd.errors import IncrowdError
+from incrowd.findings import Severity
 from incrowd.spec.arx import ArxRows, read_rows
 from incrowd.spec.build import build, is_open
 from incrowd.spec.file import SpecError
 from incrowd.spec.hierarchies import Groups, Intervals
 from incrowd.spec.model import Column
-from incrowd.studio import groups, ladder, ladder_edits, words
+from incrowd.studio import groups, ladder, ladder_edits
 from incrowd.studio.hands import Subject
 from incrowd.studio.private import create_private
-from incrowd.studio.rooms.data import answer, findings, subject
+from incrowd.studio.rooms.data import answer, findings, list_findings, subject
 from incrowd.studio.ruler import ruler
 from incrowd.studio.server import Form, MissingError, Studio, edit_route
 from incrowd.studio.work import Work
@@ -211,7 +212,7 @@ def _view(
         "editor": _editor(request, work, column) if isinstance(declared, Groups) else None,
         "safe": safe, "counted": counted, "open": bool(column.hierarchy) and is_open(column),
         "tree": tree, "wrong": wrong, "questions": told, "untold": untold, "asked": asked,
-        "findings": [one for one in words.shown(found) if one.column == name],
+        "findings": [one for one in list_findings(found) if one.column == name],
         "left": [one for one in _items(work, names, found) if one.confirm and one.name != name],
         "found": found is not None, "waiting": waiting and said is None,
         "said": said.problem if said else "",
@@ -231,7 +232,7 @@ def _items(work: Work, names: tuple[str, ...], found: list[Any] | None) -> list[
         items.append(Item(
             name, column.role, ladder.KINDS[kind].partition(":")[0] if kind else "As it is",
             bool({"hierarchy", "other"} & set(column.confirm)),
-            any(one.column == name and one.kind == "wrong" for one in found or ()),
+            any(one.column == name and one.severity is Severity.ERROR for one in found or ()),
             _address(work, name),
         ))  # fmt: skip
     return items

@@ -16,6 +16,7 @@ from starlette.routing import BaseRoute, Route
 
 from incrowd.curate.promise import Promised
 from incrowd.errors import IncrowdError
+from incrowd.findings import Finding
 from incrowd.methods.expect import Expectation
 from incrowd.methods.outlay import Outlay, ledger_of, ledgers, outlay_of
 from incrowd.privacy.protection import Strength, classify_guarantee
@@ -78,12 +79,10 @@ class Draw:
     waiting: bool
 
     @property
-    def lines(self) -> list[str]:
-        """What is to be said; where no size is known, without the hint for files."""
-        if self.known is None:
-            return []
-        lines = list(self.known.lines())
-        return lines if self.known.each[0].size is not None else lines[:-1]
+    def findings(self) -> list[Finding]:
+        """The forecast, but for the crowd size, which the page shows itself."""
+        found = [] if self.known is None else self.known.findings()
+        return [one for one in found if one.code != "CROWD_SIZE"]
 
 
 def routes(studio: Studio) -> list[BaseRoute]:

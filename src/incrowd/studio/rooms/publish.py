@@ -14,21 +14,26 @@ from starlette.routing import BaseRoute, Route
 
 from incrowd.cli.guarantee import is_reassuring, promise, strength_text
 from incrowd.cli.terminal import DOING
-from incrowd.curate.check import Finding, foreseen
+from incrowd.curate.check import foreseen
 from incrowd.errors import IncrowdError
+from incrowd.findings import Finding, Severity
 from incrowd.privacy.events import from_dict, words
 from incrowd.release.verify import read_certificate
 from incrowd.spec.model import Confirmable, PersonId
 from incrowd.studio.archive import pack_release
 from incrowd.studio.desk import Desk
 from incrowd.studio.hands import Job
-from incrowd.studio.rooms.data import findings, subject
+from incrowd.studio.rooms.data import findings, list_findings, subject
 from incrowd.studio.server import Form, MissingError, Studio, edit_route, form_route
-from incrowd.studio.words import ENTRIES, plain, shown
 from incrowd.studio.work import StaleError, Work
 
 STEPS = ("open", "count", "book", "search", "draw", "write", "measure", "attack", "report")
 WORDS = {**DOING, "begin": "starting", "open": "opening the table"}
+ENTRIES = {  # what can be unconfirmed, and the page where it is confirmed
+    "role": ("role", "data"), "written": ("how it is written", "data"),
+    "hierarchy": ("hierarchy", "hierarchies"), "other": ("label of other values", "hierarchies"),
+    "precision": ("precision", "privacy"), "bounds": ("bounds", "privacy"),
+}  # fmt: skip
 # A report is one page with its own style, and runs nothing.
 REPORT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; "
@@ -54,7 +59,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
             "publish.html", room="publish", work=work, waiting=found is None,
             wrong=wrong, asked=asked, entries=ENTRIES, ledger=work.file.spec.ledger,
             proposed=_proposed(studio.desk(request), work), summary=_summary(work),
-            doubtful=[one for one in shown(found) if one.kind == "doubtful"],
+            warnings=[one for one in list_findings(found) if one.severity is Severity.WARNING],
         )  # fmt: skip
 
     def begin(request: Request, form: Form) -> Response:
@@ -122,10 +127,10 @@ def _in_the_way(
     work: Work, found: list[Finding] | None
 ) -> tuple[list[Finding], dict[str, tuple[Confirmable, ...]]]:
     """What must be put right, and what must be confirmed, before anything can be published."""
-    wrong = [one for one in shown(found) if one.kind == "wrong"]
+    wrong = [one for one in list_findings(found) if one.severity is Severity.ERROR]
     asked = work.file.spec.unconfirmed
     if not asked:
-        wrong += [one for one in foreseen(work.file) if one.kind == "wrong"]
+        wrong += [one for one in foreseen(work.file) if one.severity is Severity.ERROR]
     return wrong, asked
 
 
@@ -187,8 +192,7 @@ def _result(job: Job) -> dict[str, Any]:
     return {
         "certificate": certificate, "promise": promise(certificate),
         "reassuring": is_reassuring(certificate), "strength": strength_text(certificate),
-        "lines": [plain(line) for line in job.result["lines"][2:]],
-        "warnings": [plain(line) for line in job.result["warnings"]],
+        "lines": job.result["lines"][2:], "findings": job.result["findings"],
         "entries": [words(from_dict(event)) for event in certificate.events] if job.booked else [],
     }  # fmt: skip
 

@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute, Route
 
 from incrowd.cli.guarantee import is_reassuring, promise, strength_text
 from incrowd.errors import IncrowdError
+from incrowd.findings import Finding
 from incrowd.release.certificate import FILE
 from incrowd.release.verify import read_certificate, verify
 from incrowd.studio.archive import place_below, unpack_release
@@ -26,7 +27,7 @@ from incrowd.studio.server import Form, MissingError, Studio, form_route, land
 class Verdict:
     """What is wrong with a release; if nothing is, what it promises and who signed it."""
 
-    problems: tuple[str, ...]
+    findings: tuple[Finding, ...]
     promise: str = ""
     statement: tuple[str, ...] = ()
     signed: str | None = None
@@ -124,9 +125,9 @@ def _remove(folders: list[Path]) -> None:
 
 def judged(folder: str, key: str | None) -> Verdict:
     """What `incrowd verify` says of a folder."""
-    problems = verify(folder, key=key)
-    if problems:
-        return Verdict(tuple(problems))
+    found = verify(folder, key=key)
+    if found:
+        return Verdict(tuple(found))
     certificate = read_certificate(Path(folder))
     signed = certificate.signature
     return Verdict(

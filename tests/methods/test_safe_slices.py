@@ -1,4 +1,4 @@
-"""What slices spend: their events, and the joint distribution of two of them."""
+"""What slices spend: how many there are, their events, and the joint law of two of them."""
 
 from __future__ import annotations
 
@@ -8,32 +8,25 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from support.cli import run
 from support.releases import pairs_of
-from support.sliced import (
-    BASE,
-    CHOSEN,
-    COLUMNS,
-    COVERING,
-    DECLARED,
-    made_people,
-    released,
-)
+from support.sliced import BASE, CHOSEN, COLUMNS, COVERING, DECLARED, made_people, released
 
 from incrowd.arrays import Words
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
 from incrowd.methods.base import Walk
 from incrowd.methods.safe.method import Safe
+from incrowd.methods.safe.slices import Slicer
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import (
     Composition,
     Event,
-    Mechanism,
     OneOf,
     SafeRelease,
     Sampled,
@@ -45,14 +38,40 @@ from incrowd.privacy.randomness import realised
 from incrowd.privacy.selection import payable
 from incrowd.privacy.split import Split, paired
 from incrowd.release.ledger import Ledger
-from incrowd.release.parameters import EventParameters, Parameters, parameters_from_events
 from incrowd.release.verify import verify
 from incrowd.spec.file import parse
+from incrowd.spec.release import Slicing
+
+pytestmark = pytest.mark.usefixtures("settled_once")
 
 
 @pytest.fixture(scope="module")
 def people() -> pl.DataFrame:
     return made_people()
+
+
+@pytest.mark.parametrize(
+    ("columns", "asked", "tables", "choices"),
+    [
+        (6, Slicing(columns=2, tables=4), 4, 3),
+        (6, Slicing(columns=2, tables=14), 14, 13),
+        (6, Slicing(columns=2, tables=15), 15, 0),  # all pairs
+        (6, Slicing(columns=2, tables=400), 15, 0),
+        (6, Slicing(columns=2), 15, 0),
+        (6, Slicing(columns=2, tables="all"), 15, 0),
+        (7, Slicing(columns=2), 16, 15),  # of 21 pairs, 16 by default
+        (7, Slicing(columns=2, tables="all"), 21, 0),
+        (40, Slicing(columns=2), 20, 19),  # 16 would not place every column
+        (40, Slicing(columns=2, tables=20), 20, 19),
+        (7, Slicing(columns=3, tables=4), 4, 2 + 1 + 2),  # 3, 2 and 2, then one of 3
+        (4, Slicing(columns=3, tables=2), 2, 1),
+        (6, (("a", "b"), ("b", "c", "d", "e", "f")), 2, 0),
+        (6, (), 1, 0),
+    ],
+)
+def test_how_many_slices_and_choices(columns: int, asked: Any, tables: int, choices: int) -> None:
+    made = Slicer(asked, tuple("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN"[:columns]))
+    assert (made.tables, made.choices) == (tables, choices)
 
 
 # Budgets and events.
@@ -210,80 +229,6 @@ def test_slices_of_a_sample_are_amplified_together(
     whole = leaves(settled(more.replace(", already_sampled: 0.3", "")).events[-1])[-1]
     assert isinstance(whole, SafeRelease)
     assert made.certificate.k < whole.k
-
-
-ONE, TWO = SafeRelease(9, 0.25), SafeRelease(12, 0.5)
-FOUND = Composition([Selection(0.1), Selection(0.2), OneOf([ONE, TWO])])
-PLAIN: Parameters = {"k": 9.0, "beta": 0.25}
-EITHER: list[Parameters] = [
-    {"k": 9.0, "beta": 0.25, "search_epsilon": 0.3}, {"k": 12.0, "beta": 0.5, "search_epsilon": 0.3}
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("events", "expected"),
-    [
-        ([ONE], EventParameters({}, [[PLAIN]])),
-        ([ONE, TWO], EventParameters({}, [[PLAIN], [{"k": 12.0, "beta": 0.5}]])),
-        ([*FOUND.events], EventParameters({}, [EITHER])),
-        ([FOUND, FOUND, ONE], EventParameters({}, [EITHER, EITHER, [PLAIN]])),
-        (
-            [Selection(0.1), Selection(0.000001), ONE, ONE],
-            EventParameters({"slices_epsilon": 0.100001}, [[PLAIN], [PLAIN]]),
-        ),
-        (
-            [Selection(0.1), FOUND, FOUND],
-            EventParameters({"slices_epsilon": 0.1}, [EITHER, EITHER]),
-        ),
-        ([Sampled(ONE, 0.4)], EventParameters({}, [[{**PLAIN, "already_sampled": 0.4}]])),
-        (
-            [Sampled(FOUND, 0.4)],
-            EventParameters({}, [[{**known, "already_sampled": 0.4} for known in EITHER]]),
-        ),
-        (
-            [Sampled(Composition([Selection(0.1), ONE, ONE]), 0.4)],
-            EventParameters({"slices_epsilon": 0.1, "already_sampled": 0.4}, [[PLAIN], [PLAIN]]),
-        ),
-    ],
-)
-def test_events_tell_the_parameters_of_every_slice(
-    events: list[Event], expected: EventParameters
-) -> None:
-    assert parameters_from_events(events) == expected
-
-
-@pytest.mark.parametrize(
-    "events",
-    [
-        [],
-        [FOUND],  # one table is not wrapped
-        [Selection(0.1), ONE],  # nothing was put together
-        [Selection(0.1), Selection(0.1)],
-        [ONE, Selection(0.1), ONE],  # chosen after it was released
-        [ONE, ONE, Selection(0.1)],
-        [Selection(0.0), ONE, ONE],
-        [Selection(0.1), Selection(0.0), ONE, ONE],
-        [Mechanism(0.1), ONE, ONE],
-        [ONE, Mechanism(0.1, 1e-9)],
-        [ONE, Composition([])],
-        [ONE, Composition([ONE, ONE])],
-        [ONE, OneOf([ONE, TWO])],  # chosen by nothing
-        [ONE, Composition([Selection(0.0), OneOf([ONE, TWO])])],
-        [ONE, Composition([Selection(0.1), OneOf([ONE, Selection(0.1)])])],
-        [ONE, Composition([Mechanism(0.1), OneOf([ONE, TWO])])],
-        [ONE, Composition([Selection(0.1), Mechanism(0.1), OneOf([ONE, TWO])])],
-        [Selection(0.1), Mechanism(0.1), OneOf([ONE, TWO])],
-        [ONE, Sampled(ONE, 0.5)],
-        [Sampled(ONE, 0.5), Sampled(ONE, 0.5)],  # a sample of its own for each: not one table
-        [Sampled(Sampled(ONE, 0.5), 0.5)],
-        [Sampled(Composition([Sampled(ONE, 0.5)]), 0.5)],
-        [Sampled(Composition([ONE, Sampled(ONE, 0.5)]), 0.5)],
-        [Sampled(Composition([Selection(0.1), ONE]), 0.5)],
-        [Sampled(ONE, 0.5), ONE],
-    ],
-)
-def test_other_events_are_not_those_of_slices(events: list[Event]) -> None:
-    assert parameters_from_events(events) is None
 
 
 def test_the_largest_rate_for_a_k_is_within_the_budget() -> None:

@@ -1,7 +1,8 @@
-"""Lies about slices in certificates whose seal fits, and how verify finds them."""
+"""Releases that were changed or lie, though hashes and seal fit, and how verify finds it."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Callable, Sequence
@@ -10,22 +11,168 @@ from typing import Any
 
 import polars as pl
 import pytest
+from support.findings import verify
+from support.patients import COLUMNS, QUASI
+from support.patients import released as released_classes
+from support.releases import forge, in_order
 from support.sliced import (
     CHOSEN,
     certificate_of,
     made_people,
     recertified,
-    released,
 )
+from support.sliced import released as released_slices
 
-from incrowd.privacy.events import (
-    SafeRelease,
-    as_dict,
-)
+from incrowd.privacy.events import SafeRelease, as_dict
 from incrowd.release.certificate import Certificate, Promise, Slice, sha256_of
 from incrowd.release.parameters import Parameters
-from incrowd.release.statement import Facts, write_statement
-from incrowd.release.verify import verify
+from incrowd.release.statement import Facts, Sentence, write_statement
+
+# Classes of k-anonymity.
+
+
+@pytest.fixture(scope="module")
+def classes(patients: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("classes") / "out"
+    columns = COLUMNS.replace(
+        "diagnosis: {role: sensitive}", "diagnosis: {role: sensitive, diversity: {distinct: 2}}"
+    ).replace("weight: {role: sensitive}", "weight: {role: drop}")
+    columns = columns.replace("zip: {role: quasi", "zip: {weight: 0.1, role: quasi")
+    released_classes(patients, folder, "k: 5, algorithm: mondrian, format: csv", columns)
+    return folder
+
+
+def resealed(
+    classes: Path,
+    copy: Path,
+    data: Callable[[pl.DataFrame], pl.DataFrame] = lambda frame: frame,
+    parameters: dict[str, float | str] | None = None,
+    **changes: Any,
+) -> Path:
+    """A release changed by somebody who knows the code: hashes, counts, words and seal fit."""
+    shutil.copytree(classes, copy)
+    frame = in_order(data(pl.read_csv(copy / "data.csv", infer_schema=False)))
+    frame.write_csv(copy / "data.csv")
+    known = certificate_of(classes)
+    sizes = frame.group_by(QUASI).len()["len"]
+    release = known.table.release.model_copy(
+        update={
+            "sha256": hashlib.sha256((copy / "data.csv").read_bytes()).hexdigest(),
+            "rows": len(frame),
+            "classes": len(sizes),
+            "smallest_class": sizes.min(),
+        }
+    )
+    values = {**known.parameters, **(parameters or {})}
+    update = {"release": release, "parameters": values}
+    changed = known.model_copy(update=update).stated().model_copy(update=changes).sealed()
+    forge(copy, changed)
+    return copy
+
+
+def test_an_honest_copy_verifies(classes: Path, tmp_path: Path) -> None:
+    assert verify(classes) == []
+    assert verify(resealed(classes, tmp_path / "copy")) == []
+
+
+def test_a_changed_value_is_found(classes: Path, tmp_path: Path) -> None:
+    shutil.copytree(classes, tmp_path / "copy")
+    text = (classes / "data.csv").read_text()
+    (tmp_path / "copy" / "data.csv").write_text(text.replace("female", "Person", 1))
+    assert verify(tmp_path / "copy") == ["The file 'data.csv' was changed: its hash does not fit."]
+
+
+def smaller(frame: pl.DataFrame) -> pl.DataFrame:
+    """One class cut down to four rows."""
+    first = frame.select(QUASI).row(0)
+    own = pl.all_horizontal(
+        pl.col(name).eq_missing(value) for name, value in zip(QUASI, first, strict=True)
+    )
+    return pl.concat([frame.filter(~own), frame.filter(own).head(4)])
+
+
+def test_a_class_smaller_than_k_is_found(classes: Path, tmp_path: Path) -> None:
+    (found,) = verify(resealed(classes, tmp_path / "copy", smaller))
+    assert found == "1 class(es) are smaller than k = 5; the smallest has 4 row(s)."
+
+
+@pytest.mark.parametrize("label", ["1800-1850", "1950-1940", "1950-", "nineteen", "**"])
+def test_labels_outside_the_hierarchy_are_found(classes: Path, tmp_path: Path, label: str) -> None:
+    def changed(frame: pl.DataFrame) -> pl.DataFrame:
+        return frame.with_columns(birth_year=pl.lit(label))
+
+    found = verify(resealed(classes, tmp_path / "copy", changed))
+    assert found == [f"'{label}' in column 'birth_year' is no value of its hierarchy."]
+
+
+def test_a_raised_k_is_found(classes: Path, tmp_path: Path) -> None:
+    found = verify(resealed(classes, tmp_path / "copy", parameters={"k": 50.0}))
+    assert len(found) == 1
+    assert "smaller than k = 50" in found[0]
+
+
+LIES: list[dict[str, Any]] = [
+    {"method": "safe"},
+    {"kept": []},
+    {"kept": ["diagnosis", "name"]},
+    {"events": [{"kind": "safe release", "k": 5, "beta": 0.1}]},
+]
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_lies_in_the_certificate_are_found(
+    classes: Path, tmp_path: Path, lie: dict[str, Any]
+) -> None:
+    assert verify(resealed(classes, tmp_path / "copy", **lie)) != []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"statement": [Sentence(key="k_anonymity", text="This is differential privacy.")]},
+        {"epsilon": 1.0, "delta": 1e-6},
+        {"kind": "differential privacy"},
+        {"unit": "one person"},
+    ],
+)
+def test_a_changed_guarantee_is_found(
+    classes: Path, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    guarantee = certificate_of(classes).guarantee.model_copy(update=change)
+    assert verify(resealed(classes, tmp_path / "copy", guarantee=guarantee)) != []
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"epsilon": 0.1},
+        {"note": "differentially private"},
+        {"rule of thumb. This file is differentially private with epsilon": 0.1},
+        {"rule diagnosis, distinct values, at least": "many"},
+        {"suppressed": "never"},
+        {"algorithm": "magic"},
+    ],
+)
+def test_parameters_that_no_release_has_are_found(
+    classes: Path, tmp_path: Path, parameters: dict[str, float | str]
+) -> None:
+    """They are read by people, and some become part of the statement."""
+    try:
+        copy = resealed(classes, tmp_path / "copy", parameters=parameters)
+    except (LookupError, ValueError):  # no statement can be made of them
+        return
+    assert verify(copy) != []
+
+
+def test_a_rule_that_does_not_hold_is_found(classes: Path, tmp_path: Path) -> None:
+    """The statement says that it holds inside every class, and the file tells whether it does."""
+    (rule,) = [name for name in certificate_of(classes).parameters if name.startswith("rule ")]
+    assert verify(resealed(classes, tmp_path / "raised", parameters={rule: 6.0})) != []
+
+    def alike(frame: pl.DataFrame) -> pl.DataFrame:
+        return frame.with_columns(diagnosis=pl.lit("cancer"))
+
+    assert verify(resealed(classes, tmp_path / "alike", alike)) != []
 
 
 @pytest.fixture(scope="module")
@@ -33,14 +180,14 @@ def people() -> pl.DataFrame:
     return made_people()
 
 
-# Lies whose seal fits.
+# Slices.
 
 
 @pytest.fixture(scope="module")
-def good(people: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sliced(people: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four chosen slices, with searched schemes."""
     folder = tmp_path_factory.mktemp("sliced") / "out"
-    released(people, folder, f"{CHOSEN}, scheme: search, format: csv, beta: 0.25")
+    released_slices(people, folder, f"{CHOSEN}, scheme: search, format: csv, beta: 0.25")
     return folder
 
 
@@ -52,7 +199,7 @@ def plain(people: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Pat
     """
     folder = tmp_path_factory.mktemp("sliced") / "out"
     more = "slices: [[a, b], [c, e], [d, z]], levels: {a: 1, b: 1, c: 1, d: 1, e: 3, z: 5}"
-    released(people, folder, f"{more}, scheme: fixed, format: csv, beta: 0.25")
+    released_slices(people, folder, f"{more}, scheme: fixed, format: csv, beta: 0.25")
     certificate = certificate_of(folder)
     larger = certificate.k + 5
     events = [*certificate.events]
@@ -287,10 +434,10 @@ NOT_TRUE, STATEMENT = "The guarantee is not true", "statement does not say"
     ],
 )
 def test_a_lie_about_slices_is_found_though_its_seal_fits(
-    good: Path, tmp_path: Path, lie: Callable[[Certificate, Path], dict[str, Any]], named: str
+    sliced: Path, tmp_path: Path, lie: Callable[[Certificate, Path], dict[str, Any]], named: str
 ) -> None:
     copy = tmp_path / "copy"
-    shutil.copytree(good, copy)
+    shutil.copytree(sliced, copy)
     recertified(copy, **lie(certificate_of(copy), copy))
     assert any(named in problem for problem in verify(copy)), verify(copy)
 
@@ -315,19 +462,19 @@ def test_each_slice_has_its_own_k(plain: Path, tmp_path: Path) -> None:
         assert ["smaller than k" in problem for problem in problems] == [True] * beyond
 
 
-def test_the_truth_told_again_is_no_lie(good: Path, tmp_path: Path) -> None:
+def test_the_truth_told_again_is_no_lie(sliced: Path, tmp_path: Path) -> None:
     """Or every lie above would be found, whatever it says."""
-    shutil.copytree(good, tmp_path / "copy")
-    known = certificate_of(good)
+    shutil.copytree(sliced, tmp_path / "copy")
+    known = certificate_of(sliced)
     recertified(tmp_path / "copy", **told_by(known, NO_CHANGE), events=known.events)
     assert certificate_of(tmp_path / "copy") == known
     assert verify(tmp_path / "copy") == []
 
 
-def test_a_file_that_was_changed_or_taken_is_named(good: Path, tmp_path: Path) -> None:
+def test_a_file_that_was_changed_or_taken_is_named(sliced: Path, tmp_path: Path) -> None:
     for name in ("data-3.csv", "scheme/c.csv"):
         copy = tmp_path / name.replace("/", "-")
-        shutil.copytree(good, copy)
+        shutil.copytree(sliced, copy)
         (copy / name).write_text((copy / name).read_text() + "x;x\n")
         assert any(f"'{name}' was changed" in problem for problem in verify(copy))
         (copy / name).unlink()
@@ -335,9 +482,9 @@ def test_a_file_that_was_changed_or_taken_is_named(good: Path, tmp_path: Path) -
 
 
 def test_slices_are_not_k_anonymous_because_a_certificate_says_so(
-    good: Path, tmp_path: Path
+    sliced: Path, tmp_path: Path
 ) -> None:
-    shutil.copytree(good, tmp_path / "copy")
+    shutil.copytree(sliced, tmp_path / "copy")
     said: Parameters = {"k": 5000.0, "algorithm": "ola", "suppressed": "dropped"}
     words = write_statement(Facts("k-anonymity", [said], unit="one row"))
     promise = Promise(kind="k-anonymity", statement=words, unit="one row")

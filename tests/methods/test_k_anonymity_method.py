@@ -18,8 +18,6 @@ from support.patients import SMALL, read, released, shown_rows
 from incrowd.errors import IncrowdError
 from incrowd.release.verify import verify
 
-pytestmark = pytest.mark.usefixtures("quick")
-
 KINDS: dict[str, pl.Series] = {
     "ints": pl.Series([3, None, -7, 2**53 + 1], dtype=pl.Int64),
     "large ints": pl.Series([2**63 + 5, 1, 2, None], dtype=pl.UInt64),

@@ -1,0 +1,187 @@
+"""Findings: what a check, a release, an evaluation or a verification has to say, each with a code.
+
+``findings.toml`` lists every code once, with its severity and its sentences. A program that finds
+something calls :func:`make_finding` with a code and values; the terminal, the studio, the report
+and JSON render that same finding. Nothing is recognized by its text.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from string import Formatter
+from typing import Any, TypeAlias
+
+Value: TypeAlias = str | int | float | list[str] | None
+_FILE = Path(__file__).with_suffix(".toml")
+_HIDDEN_AS = "$"  # stands for the value within an optional part of a sentence
+
+
+class Severity(StrEnum):
+    """An ``error`` must be put right, a ``warning`` must be looked at, a ``note`` informs."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True)
+class CatalogEntry:
+    """All that is known of a code without values.
+
+    ``message``, ``remedy`` and ``studio_remedy`` are templates; without a ``studio_remedy`` the
+    studio shows the remedy. ``topic`` groups the codes, and ``explanation`` is for the reference.
+    """
+
+    code: str
+    topic: str
+    severity: Severity
+    message: str
+    remedy: str
+    explanation: str
+    studio_remedy: str | None = None
+
+    def fields(self) -> set[str]:
+        """Return the names of the values that the templates ask for."""
+        texts = (self.message, self.remedy, self.studio_remedy or "")
+        return {name for text in texts for _, name, _, _ in Formatter().parse(text) if name}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something a curator or a recipient should know, of one column or of the whole."""
+
+    code: str
+    severity: Severity
+    column: str | None = None
+    values: Mapping[str, Value] = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        return hash((self.code, self.severity, self.column))
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.message, self.remedy)))
+
+    @property
+    def entry(self) -> CatalogEntry:
+        """The entry of the catalog."""
+        return catalog()[self.code]
+
+    @property
+    def topic(self) -> str:
+        """The group of codes that this one belongs to."""
+        return self.entry.topic
+
+    @property
+    def text(self) -> str:
+        """The problem, without the name of the column."""
+        return fill_template(self.entry.message, self.values)
+
+    @property
+    def message(self) -> str:
+        """The place and the problem."""
+        return f"Column '{self.column}': {self.text}" if self.column else self.text
+
+    @property
+    def remedy(self) -> str:
+        """The way out, for a spec or a command line; empty where there is nothing to do."""
+        return fill_template(self.entry.remedy, self.values)
+
+    @property
+    def studio_remedy(self) -> str:
+        """The way out in the studio."""
+        given = self.entry.studio_remedy
+        return self.remedy if given is None else fill_template(given, self.values)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the finding as plain values, for JSON."""
+        return {
+            "code": self.code, "severity": self.severity.value, "column": self.column,
+            "values": dict(self.values), "message": self.message, "remedy": self.remedy,
+        }  # fmt: skip
+
+
+def make_finding(code: str, column: str | None = None, /, **values: Value) -> Finding:
+    """Return a finding with the severity of its code."""
+    return Finding(code, catalog()[code].severity, column, values)
+
+
+def sort_findings(found: Iterable[Finding]) -> list[Finding]:
+    """Return errors first, then warnings, then notes; each in the order given."""
+    order = list(Severity)
+    return sorted(found, key=lambda finding: order.index(finding.severity))
+
+
+def count_findings(found: Iterable[Finding]) -> str:
+    """Say how many errors and warnings there are.
+
+    >>> count_findings([])
+    'No errors, no warnings.'
+    """
+    listed = [finding.severity for finding in found]
+    errors, warnings = (
+        f"{number or 'no'} {word}{'' if number == 1 else 's'}"
+        for word in ("error", "warning")
+        for number in [listed.count(Severity(word))]
+    )
+    return f"{errors[0].upper()}{errors[1:]}, {warnings}."
+
+
+@cache
+def catalog() -> Mapping[str, CatalogEntry]:
+    """Return every code with its entry, in the order of the file."""
+    with _FILE.open("rb") as file:
+        topics = tomllib.load(file)
+    return {
+        code: CatalogEntry(
+            code=code, topic=topic, severity=Severity(entry["severity"]),
+            message=entry["message"], remedy=entry.get("remedy", ""),
+            studio_remedy=entry.get("studio_remedy"), explanation=entry["explanation"],
+        )
+        for topic, entries in topics.items()
+        for code, entry in entries.items()
+    }  # fmt: skip
+
+
+class _Sentences(Formatter):
+    """Templates whose fields say how a value is written.
+
+    ``{rows}`` separates thousands, ``{rows:row|rows}`` adds the noun, ``{share:%}`` is a
+    percentage, ``{near:? Did you mean '$'?}`` appears only where there is a value.
+    """
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if format_spec.startswith("?"):
+            shown = self.format_field(value, "")
+            return format_spec[1:].replace(_HIDDEN_AS, shown) if value else ""
+        if value is None:
+            return ""
+        if "|" in format_spec:
+            one, several = format_spec.split("|")
+            return f"{value:,} {one if value == 1 else several}"
+        if format_spec == "%":
+            return format_percent(value)
+        if isinstance(value, list):
+            return ", ".join(value)
+        if isinstance(value, str):
+            return value
+        return format(value, format_spec or ("," if isinstance(value, int) else ".4g"))
+
+
+def format_percent(share: float) -> str:
+    """Return a share as a percentage of at most one decimal.
+
+    >>> format_percent(0.5), format_percent(0.1234), format_percent(12.5)
+    ('50 %', '12.3 %', '1,250 %')
+    """
+    text = f"{100 * share:,.1f}"
+    return f"{text.removesuffix('.0')} %"
+
+
+def fill_template(template: str, values: Mapping[str, Value]) -> str:
+    """Return a sentence of the catalog with its values."""
+    return _Sentences().vformat(template, (), values)
