@@ -38,7 +38,7 @@ def tree(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show a hierarchy as a tree, with the groups of each level; large ones are folded."""
-    from incrowd.curate.tree import tree as look
+    from incrowd.curate.preview import tree as look
     from incrowd.spec.file import load
 
     shown = look(load(spec), column, counted=counts, most=most)

@@ -11,8 +11,7 @@ from incrowd.release.parameters import noise_event
 
 if TYPE_CHECKING:
     from incrowd.curate.confirm import Question
-    from incrowd.curate.preview import Preview
-    from incrowd.curate.tree import Node, Tree
+    from incrowd.curate.preview import Node, Preview, Tree
     from incrowd.measure.estimate import Attacked, Rate
     from incrowd.measure.evaluation import ByLabels, Evaluation
     from incrowd.measure.noise import NoiseLoss, Noisiness, Simulated

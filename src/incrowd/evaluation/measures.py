@@ -25,9 +25,9 @@ from incrowd.measure.slices import together
 from incrowd.methods.people import draw_rows, read_key
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.certificate import FILE, Certificate, Slice, sha256_of
-from incrowd.release.formulas import unescaped
 from incrowd.release.parameters import count_noise
 from incrowd.release.release import Release, curator_folder
+from incrowd.release.write import unescaped
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecSource, taken
 from incrowd.spec.model import KEPT, Column, PersonId, Spec

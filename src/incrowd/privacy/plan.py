@@ -17,11 +17,10 @@ from incrowd.errors import (
     check_whole,
     single,
 )
-from incrowd.privacy.answer import Answer
 from incrowd.privacy.binomial import Definition
 from incrowd.privacy.events import LARGEST_K
 from incrowd.privacy.plan_counts import CountsPlan, plan_counts
-from incrowd.privacy.rounded import people_alike, rounded
+from incrowd.privacy.rounded import Answer, people_alike, rounded
 from incrowd.privacy.solver import solver_for
 
 

@@ -15,12 +15,10 @@ from incrowd.errors import (
     check_whole,
     single,
 )
-from incrowd.privacy.answer import Answer
 from incrowd.privacy.counts import Law, law_of
 from incrowd.privacy.events import Coin
-from incrowd.privacy.rounded import rounded
-from incrowd.privacy.split import CountsEvent, Split, parameters_of
-from incrowd.privacy.split_counts import counted
+from incrowd.privacy.rounded import Answer, rounded
+from incrowd.privacy.split import CountsEvent, Split, counted, parameters_of
 
 USUAL_K = 5
 SHARE = 0.95  # of cells, of which an error is said

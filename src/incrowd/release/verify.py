@@ -39,10 +39,10 @@ from incrowd.release.certificate import (
     SchemeColumn,
     sha256_of,
 )
-from incrowd.release.formulas import unescaped
 from incrowd.release.keys import public_key
 from incrowd.release.pages import make_pages
 from incrowd.release.parameters import RULES, rules_of
+from incrowd.release.write import unescaped
 from incrowd.spec.arx import read_rows, write_rows
 from incrowd.spec.hierarchies import Hierarchies, Mask
 

@@ -25,7 +25,7 @@ from incrowd.arrays import Bools, Codes, Floats, Places
 from incrowd.errors import ParameterError
 from incrowd.evaluation.attacks.view import People, Seen
 from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
-from incrowd.measure.threads import one_thread
+from incrowd.measure.prediction import one_thread
 
 ATTACK = "join"
 _CELLS = 10_000_000  # pairs of a person and a class that are held at once

@@ -42,7 +42,7 @@ from incrowd.evaluation.audit.bound import (
 )
 from incrowd.evaluation.audit.pairs import Outcome, Pair, pairs
 from incrowd.measure.estimate import CONFIDENCE, Rate
-from incrowd.methods.base import Method, Walk
+from incrowd.methods.base import MakeContext, Method
 from incrowd.methods.registry import method_of
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.randomness import Randomness, SystemRandomness
@@ -159,7 +159,7 @@ class _Bench:
 
     method: Method
     pairs: list[Pair]
-    walk: Walk
+    context: MakeContext
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class _Job:
         """The method and its pairs; made anew in each process."""
         method = method_of(self.file)
         made = pairs(self.file, method, delta=self.delta, seed=self.seed)
-        return _Bench(method, made, Walk(bits or SystemRandomness(), local_engine()))
+        return _Bench(method, made, MakeContext(bits or SystemRandomness(), local_engine()))
 
 
 def audit(
@@ -305,7 +305,7 @@ def _made_runs(job: _Job, bench: _Bench | None = None) -> list[Histogram]:
     bench = bench or job.bench(None)
     found = []
     for at in job.chosen:
-        run = partial(bench.pairs[at].outcomes, bench.method, bench.walk)
+        run = partial(bench.pairs[at].outcomes, bench.method, bench.context)
         found.append(alternated(run, over(job.seconds, job.runs, time.process_time)))
     return found
 
