@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -49,6 +51,36 @@ def _spelled(code: int) -> str:
 def say(*texts: object, end: str = "\n", file: TextIO | None = None) -> None:
     """Print texts with control characters spelled out; every plain line is said by this."""
     print(visible(" ".join(map(str, texts))), end=end, file=file)
+
+
+def print_facts(facts: Iterable[tuple[str, str]], *, indent: int = 2, least: int = 0) -> None:
+    """Print names and texts in two columns; a long text continues below its first word."""
+    listed = [(name, text) for name, text in facts if text]
+    width = max([least, *(len(name) for name, _ in listed)])
+    for name, text in listed:
+        print_wrapped(f"{name:<{width}}  {text}", indent=indent, hanging=width + 2)
+
+
+def print_wrapped(text: str, *, indent: int = 0, hanging: int = 0) -> None:
+    """Print a line, wrapped at the width of the terminal; in a pipe it stays one line."""
+    width = _line_width()
+    shown = visible(" " * indent + text)
+    if width is None or len(shown) <= width:
+        print(shown)
+        return
+    below = " " * (indent + hanging)
+    wrapped = textwrap.wrap(
+        shown, max(width, len(below) + 20), subsequent_indent=below, break_long_words=False,
+        break_on_hyphens=False, drop_whitespace=True,
+    )  # fmt: skip
+    print("\n".join(wrapped))
+
+
+def _line_width() -> int | None:
+    """Return the width of the terminal, or the one that COLUMNS asks for; None in a pipe."""
+    if not sys.stdout.isatty() and not os.environ.get("COLUMNS"):
+        return None
+    return shutil.get_terminal_size().columns
 
 
 def print_findings(found: Iterable[Finding], *, stderr: bool = False) -> None:

@@ -157,12 +157,10 @@ class Estimate:
     def verdict(self) -> str:
         """What the release adds for this attacker, in words."""
         if not self.succeeds:
-            return "nothing that shows"
+            return "none measurable"
         added = self.excess[0]
         share = f"{added:.0%}" if added >= 0.01 else f"{added:.1g}"
-        words = f"{share} of those who were safe"
-        if self.control is None:
-            words = f"more than guessing, for {share} of the others"
+        words = f"{share} over {'guessing' if self.control is None else 'the control group'}"
         allowed = self.bound is not None and self.success.low <= self.bound
         return f"{words}, within the theoretical bound" if allowed else words
 

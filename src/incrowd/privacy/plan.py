@@ -59,18 +59,15 @@ class Plan(Answer):
 
     def words(self) -> str:
         """What the plan means for the people and the rows, in two sentences."""
-        each = "Each release keeps" if self.releases > 1 else "The release keeps"
-        together = (
-            f"All {self.releases} releases together satisfy"
-            if self.releases > 1
-            else ("It satisfies")
-        )
+        many = f"All {self.releases} releases together satisfy" if self.releases > 1 else (
+            "The release satisfies"
+        )  # fmt: skip
+        crowd = people_alike(self.crowd)
         return (
-            f"{each} {self.beta:.1%} of the rows, drawn at random, and only where at least "
-            f"{self.k} of those drawn are alike: a crowd of {people_alike(self.crowd)} people "
-            f"survives as often as not, a larger one more often. {together} "
-            f"({rounded('epsilon', self.epsilon, 4)}, {rounded('delta', self.delta, 3)})"
-            "-differential privacy."
+            f"Groups of {crowd:,} or more people are published with probability 1/2 or more. "
+            f"{self.beta:.1%} of rows are drawn at random; groups with fewer than {self.k} sampled "
+            f"rows are suppressed. {many} ({rounded('epsilon', self.epsilon, 4)}, "
+            f"{rounded('delta', self.delta, 3)})-differential privacy."
         )
 
 
@@ -184,8 +181,8 @@ class PlanTable:
     def words(self) -> str:
         """The heading of the grid."""
         kind = {"k": "Smallest k", "beta": "Largest beta", "epsilon": "Smallest epsilon"}
-        many = f" for {self.releases} releases together" if self.releases > 1 else ""
-        return f"{kind[self.unknown]} with delta <= {self.delta:g}{many} ({self.definition})"
+        many = f", {self.releases} releases together" if self.releases > 1 else ""
+        return f"{kind[self.unknown]} with δ ≤ {self.delta:g}{many} ({self.definition} δ)"
 
     def as_dict(self) -> dict[str, object]:
         """The grid as plain values, for JSON; None where there is no answer."""

@@ -81,22 +81,15 @@ class CountsPlan(Answer):
 
     def words(self) -> str:
         """What the plan means for the people and the rows, in a few sentences."""
-        several = self.releases > 1
-        each = "Each release keeps" if several else "The release keeps"
-        together = f"All {self.releases} releases together satisfy" if several else "It satisfies"
-        coin = (
-            f" (A coin that sees no data takes {self.r - 1} in place of {self.r}, {self.chance:.1%}"
-            " of the time.)"
-            if self.chance
-            else ""
-        )
+        many = f"All {self.releases} releases together satisfy" if self.releases > 1 else (
+            "The release satisfies"
+        )  # fmt: skip
         return (
-            f"{each} all rows of the cells that are shown, and shows how many they are with noise "
-            f"of at most {self.r}, and of at most {self.error} with probability 0.95. A crowd of "
-            f"{self.crowd} people is shown more often than not, one of {self.always} always. "
-            f"Behind whatever is shown stand {self.k} or more rows of the table, for "
-            f"certain.{coin} {together} ({rounded('epsilon', self.epsilon, 4)}, "
-            f"{rounded('delta', self.delta, 3)})-differential privacy."
+            f"Groups of {self.crowd:,} or more people are published with probability above 1/2, "
+            f"groups of {self.always:,} or more always. 95 % of noise lies within ±{self.error}; "
+            f"every count lies within ±{self.r}. Each group has at least {self.k} original rows. "
+            f"{many} ({rounded('epsilon', self.epsilon, 4)}, {rounded('delta', self.delta, 3)})"
+            "-differential privacy."
         )
 
 

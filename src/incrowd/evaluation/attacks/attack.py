@@ -122,10 +122,10 @@ def _by_noise(
     return Estimate(
         attack="linkage",
         name=name,
-        knows="the class of each person and the true values of the noisy columns",
+        knows="the class of each person, and the true values of the noisy columns",
         success=Rate(round(linked.mean * rows), rows, linked.mean, linked.low, linked.high),
         guess=Rate.known(guess),
-        says=f"The nearest row of the class is the person's ({how}).",
+        says=f"The nearest row of the class belongs to the person ({how}).",
     )
 
 

@@ -87,9 +87,8 @@ def _searchable(release: ClassesSpec, declared: Declared) -> tuple[ClassesSpec, 
     if schemes <= MOST_NODES or release.levels or any(one is not None for one in named):
         return release, ()
     words = (
-        f"The columns have {schemes:.2g} schemes, more than can be searched to the end for sure, "
-        "so rows were put into classes by cuts ('algorithm: mondrian'). 'levels' would leave "
-        "fewer, and 'algorithm: ola' takes the best that it meets."
+        "Algorithm: mondrian, because there are too many schemes to search. Narrower `levels` "
+        "leave fewer; `algorithm: ola` uses the best scheme that it finds."
     )
     return release.model_copy(update={"algorithm": "mondrian"}), (words,)
 

@@ -67,16 +67,16 @@ class Slicer:
             self._known = [tuple(self._columns[at] for at in part) for part in every]
             self.tables = len(every)
             self.reason = (
-                f"{len(every)} tables are enough for every two columns to stand together in one, "
-                "so no budget went into choosing them."
+                f"Slices: {len(every)} tables cover every pair of columns, so choosing them costs no "
+                "budget."
             )
             return
         tables = int(limit)
         self._most, self.tables = most, tables
         self.choices = safe_slices.choices(columns, most, tables)
         self.reason = (
-            f"Which columns stand together in these {tables} tables was chosen privately, strong "
-            "associations in cells that are likely to survive first."
+            f"Slices: the columns of {tables} tables were chosen privately, pairs with a strong "
+            "association first."
         )
 
     def slices(
