@@ -79,4 +79,4 @@ def _print(found: Explored, limit: int) -> None:
         f"{len(good):,} schemes have k = {found.k} with at most {found.limit:,} of {found.rows:,} "
         "rows suppressed. To publish one, add its levels under `release` of the spec."
     )
-    print("Private: computed from the table.")
+    print("The result is private: it is computed from the table.")

@@ -36,7 +36,7 @@ def describe_unit(certificate: Certificate) -> str:
     """Return what is protected: a row, or a person."""
     of = " of the population from which the table was sampled" if certificate.sampled else ""
     if certificate.guarantee.unit == "one row":
-        return f"one row{of}; a person with several rows is not protected as a whole"
+        return f"one row{of}, not all rows of a person together"
     return f"one person{of}; one row of each person is used"
 
 

@@ -224,8 +224,8 @@ def print_choices(found: Choices) -> None:
             cells = [f"{figure(choice):.1%}" for choice in sorted(row, key=lambda c: c.epsilon)]
             table.add_row(str(k), *cells, f"{row[0].suppressed / max(found.rows, 1):.1%}")
         terminal.print(table)
-    how = "simulated" if found.simulated else "computed"
-    terminal.print(f"The share of linked rows is {how}. Private: computed from the table.")
+    how = "simulated" if found.simulated else "computed exactly"
+    terminal.print(f"Linked rows are {how}. The result is private: it is read from the table.")
 
 
 _COUNTS_MEANINGS = {

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from incrowd.measure.noise import NoiseLoss, Noisiness, Simulated
     from incrowd.release.certificate import Certificate
     from incrowd.release.entries import Booking
+    from incrowd.release.examples import Examples
     from incrowd.release.release import Release
 
 
@@ -91,9 +92,10 @@ def release_facts(release: Release) -> Facts:
         return facts
     facts += [*_accuracy_facts(certificate), *_slice_facts(release)]
     if certificate.slices is None and release.examples is not None:
-        facts.append(("Generalized", describe_generalization(release.examples.levels)))
-        unchanged = [*certificate.kept, *(f"{name} with noise" for name in certificate.noisy)]
-        facts.append(("Not generalized", ", ".join(unchanged)))
+        levels = _with_examples(release.examples)
+        levels |= dict.fromkeys(certificate.noisy, "noise added")
+        levels |= dict.fromkeys(certificate.kept, UNCHANGED)
+        facts.append(("Generalized", describe_generalization(levels)))
     return facts
 
 
@@ -108,7 +110,7 @@ def private_facts(release: Release) -> Facts:
     if release.unused:
         facts.append(("Not used", f"{release.unused:,} rows: one row per person is used"))
     if found.noise is not None:
-        facts += noise_facts(found.noise)
+        facts += noise_facts(found.noise, verbose=False)
     if not found.slices and found.risk is None:
         facts.append(("Advice", advice(found)))
     if release.booking is not None:
@@ -120,10 +122,13 @@ def private_facts(release: Release) -> Facts:
 def detail_facts(release: Release) -> Facts:
     """Return parameters and why they were chosen, for ``--verbose``."""
     certificate = release.certificate
+    noise = release.evaluation.noise
     facts = [("Meaning", describe_protection(certificate))]
     for number, one in enumerate(certificate.of_each_table(), 1):
         name = "Parameters" if certificate.slices is None else f"Parameters of {number}"
         facts.append((name, _describe_parameters(one)))
+    if noise is not None and noise.simulated is not None:
+        facts += _simulated_facts(noise.simulated)
     search = release.evaluation.search
     if search is not None and search.optimum:  # or else there is a finding
         facts.append(("Search", search.words))
@@ -171,6 +176,17 @@ def _slice_facts(release: Release) -> Facts:
         text = f"{data.rows:,} rows in {data.classes:,} groups; {describe_generalization(shown)}"
         facts.append((data.file, text))
     return facts
+
+
+def _with_examples(examples: Examples) -> dict[str, str]:
+    """Return what each column publishes, with a published label where none is named."""
+    rows = [row.after for row in examples.rows if row.after is not None]
+    found = {}
+    for name, words in examples.levels.items():
+        label = rows[0][examples.names.index(name)] if rows else None
+        bare = words not in _WHOLE and "(" not in words and label is not None
+        found[name] = f"{words} (such as {label})" if bare else words
+    return found
 
 
 def describe_generalization(levels: Mapping[str, str]) -> str:
@@ -399,7 +415,7 @@ def _rate(rate: Rate) -> str:
     return f"{rate.value:.1%} [{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
 
 
-def noise_facts(noise: Noisiness, *, verbose: bool = True) -> Facts:
+def noise_facts(noise: Noisiness, *, verbose: bool) -> Facts:
     """Return what noise did to each column, and how many rows can be linked in spite of it."""
     facts = [(f"Noise in {name}", _lost(loss)) for name, loss in noise.columns.items()]
     if noise.linking is not None and noise.linking_shared is not None:

@@ -63,34 +63,37 @@ def print_facts(facts: Iterable[tuple[str, str]], *, indent: int = 2, least: int
 
 def print_wrapped(text: str, *, indent: int = 0, hanging: int = 0) -> None:
     """Print a line, wrapped at the width of the terminal; in a pipe it stays one line."""
-    width = _line_width()
-    shown = visible(" " * indent + text)
-    if width is None or len(shown) <= width:
-        print(shown)
-        return
-    below = " " * (indent + hanging)
-    wrapped = textwrap.wrap(
-        shown, max(width, len(below) + 20), subsequent_indent=below, break_long_words=False,
-        break_on_hyphens=False, drop_whitespace=True,
+    print(_wrap(visible(" " * indent + text), indent + hanging, _line_width(sys.stdout)))
+
+
+def _wrap(text: str, hanging: int, width: int | None) -> str:
+    """Return a line in several, the later ones indented; unchanged where no width is known."""
+    if width is None or len(text) <= width:
+        return text
+    lines = textwrap.wrap(
+        text, max(width, hanging + 20), subsequent_indent=" " * hanging, break_long_words=False,
+        break_on_hyphens=False,
     )  # fmt: skip
-    print("\n".join(wrapped))
+    return "\n".join(lines)
 
 
-def _line_width() -> int | None:
+def _line_width(stream: TextIO) -> int | None:
     """Return the width of the terminal, or the one that COLUMNS asks for; None in a pipe."""
-    if not sys.stdout.isatty() and not os.environ.get("COLUMNS"):
+    if not stream.isatty() and not os.environ.get("COLUMNS"):
         return None
     return shutil.get_terminal_size().columns
 
 
 def print_findings(found: Iterable[Finding], *, stderr: bool = False) -> None:
     """Print one line for each finding: its severity, message, remedy and code."""
-    screen = None
+    screen, stream = None, sys.stderr if stderr else sys.stdout
     for finding in found:
         screen = screen or console(stderr=stderr)
-        screen.print(f"{finding.severity.value:>7}", style=_STYLES[finding.severity], end="  ")
-        line = "; ".join(str(finding).splitlines())
-        screen.print(f"{line} [{finding.code}]", markup=False, soft_wrap=True)
+        severity = f"{finding.severity.value:>7}"
+        line = f"{severity}  {'; '.join(str(finding).splitlines())} [{finding.code}]"
+        wrapped = _wrap(visible(line), len(severity) + 2, _line_width(stream))
+        screen.print(severity, style=_STYLES[finding.severity], end="")
+        screen.print(wrapped.removeprefix(severity), markup=False, soft_wrap=True)
 
 
 def hand_out(text: str) -> None:

@@ -90,7 +90,7 @@ class Expectation:
         """The shortest that can be said, in one sentence."""
         size, columns = self.each[0].size, self.each[0].columns
         if size is None:
-            return f"Forecast: groups of {self.people:,} or more rows are published."
+            return f"Forecast: crowd size {self.people:,} rows."
         if max(one.empty or 0.0 for one in self.each) > 0.5:
             return (
                 f"Forecast for {size:,} people: an empty release, because groups need about "

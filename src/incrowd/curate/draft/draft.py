@@ -44,8 +44,8 @@ class Draft:
         """The text of the spec."""
         lines = [
             "# Drafted by `incrowd init`. Entries under `confirm` were read from the data, or from",
-            "# files of unknown origin. Correct them, then confirm those that are public knowledge:",
-            "# `incrowd confirm SPEC`.",
+            "# files of unknown origin. Correct them, then confirm those that are public",
+            "# knowledge: `incrowd confirm SPEC`.",
             *([] if self.table is None else [f"table: {quoted(self.table)}"]),
             *([] if self.sheet is None else [f"sheet: {quoted(self.sheet)}"]),
             *([] if self.header is None else [f"header: {self.header}"]),

@@ -175,7 +175,7 @@ def by_classes(
         success=rate(inside, 1 / sizes),
         guess=rate(whole, weights),
         control=None if control is None else rate(others, 1 / sizes),
-        says="A condition met by one record in s, in a class of s rows, applies to one person only.",
+        says="A condition met by one record in s, in a class of s rows, applies to one person.",
         details={
             "size": float(sizes.mean()) if len(sizes) else 0.0,
             "weight": float(weights.mean()) if len(weights) else 0.0,

@@ -126,12 +126,12 @@ class Audit:
         """The audit in a few lines."""
         first, second = self.runs
         shown = f"ε ≥ {self.epsilon:.4g} at δ = {self.delta:g}"
-        found = [f"Audited     {shown} with {self.confidence:.0%} confidence: {self.verdict}"]
+        found = [f"Audited     {shown} with {100 * self.confidence:g} % confidence: {self.verdict}"]
         if self.claim is not None:
             found.append(f"Claimed     ε = {self.claim:g}, δ = {self.claim_delta:g}")
         if self.accounted is not None:
             some = 0 < self.accounted < math.inf
-            share = f" ({self.epsilon / self.accounted:.0%} of it audited)" if some else ""
+            share = f" ({100 * self.epsilon / self.accounted:.0f} % of it audited)" if some else ""
             found.append(f"Accounted   ε = {self.accounted:.4g} at δ = {self.delta:g}{share}")
         power = f"this number of runs can show at most ε = {self.most:.3g}"
         if self.expected is not None:

@@ -67,8 +67,7 @@ class Slicer:
             self._known = [tuple(self._columns[at] for at in part) for part in every]
             self.tables = len(every)
             self.reason = (
-                f"Slices: {len(every)} tables cover every pair of columns, so choosing them costs no "
-                "budget."
+                f"Slices: {len(every)} tables cover every pair of columns; choosing them is free."
             )
             return
         tables = int(limit)
