@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from incrowd.cli import results, terminal
+from incrowd.cli import evaluation_facts, terminal
 from incrowd.cli.options import (
     EngineName,
     Json,
@@ -101,4 +101,4 @@ def attack(
     if as_json:
         terminal.print_json(found.as_dict())
     else:
-        results.print_attacks(found, verbose=verbose)
+        evaluation_facts.print_attacks(found, verbose=verbose)

@@ -43,7 +43,9 @@ def engine_of(name: str | None, master: str | None, conf: Sequence[str] | None) 
     chosen = check_choice("engine", name or ("spark" if master or conf else "local"), _ENGINES)
     if chosen == "local":
         if master or conf:
-            raise IncrowdError("The options --master and --conf are for --engine spark.")
+            raise IncrowdError(
+                "--master and --conf apply to Spark only. Add --engine spark, or drop them."
+            )
         return None if name is None else local_engine()
     settings = {}
     for one in conf or ():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incrowd.cli import guarantee, results, terminal
+from incrowd.cli import evaluation_facts, guarantee, results, terminal
 from incrowd.cli.options import (
     EngineName,
     Json,
@@ -241,7 +241,7 @@ def evaluate(
         return
     if isinstance(load(spec).spec.unit, PersonId):
         print("Unit: one person. One row per person is compared, so rows are people.")
-    results.print_evaluation(found, verbose=verbose)
+    evaluation_facts.print_evaluation(found, verbose=verbose)
     terminal.print_findings(found.findings())
 
 

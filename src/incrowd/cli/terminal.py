@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from threading import Timer
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, Severity
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from incrowd.arrays import Progress, Step
+
+
+Facts: TypeAlias = list[tuple[str, str]]
 
 
 class StoppedError(IncrowdError):

@@ -68,7 +68,7 @@ def interval(hits: int, tries: int, confidence: float = CONFIDENCE) -> tuple[flo
     """The interval of Clopper and Pearson; from 0 to 1 where nothing was tried."""
     check_fraction("confidence", confidence)
     if not 0 <= hits <= tries:
-        raise ParameterError("hits", f"must be from 0 to the tries ({tries})", hits)
+        raise ParameterError("hits", f"be from 0 to the tries ({tries})", hits)
     error = (1 - confidence) / 2
     low = _share(hits, tries, error) if hits else 0.0
     high = 1 - _share(tries - hits, tries, error) if hits < tries else 1.0

@@ -121,7 +121,7 @@ def plan_counts(
         return _planned(rows, counted(epsilon=epsilon, delta=delta, tables=many))
     size = int(single("crowd", check_whole("crowd", crowd)))
     if size <= rows:
-        raise ParameterError("crowd", f"be above k = {rows}: it is r + k, r the noise", size)
+        raise ParameterError("crowd", f"be above k = {rows}, since it is r + k", size)
     return _planned(rows, _for_crowd(size - rows, epsilon, delta, many))
 
 
@@ -144,7 +144,8 @@ def _for_crowd(r: int, epsilon: float | None, delta: float | None, tables: int) 
         raise _wrong_unknowns(epsilon, delta, r)
     if found is None:
         raise UnsolvableError(
-            f"No counts whose noise is at most {r} do that. Use a larger crowd, or a smaller k."
+            f"No noisy counts with noise of at most {r} reach this. Use a larger crowd, or a "
+            "smaller k."
         )
     return found
 

@@ -70,8 +70,8 @@ def counted(
     found = [split for split in (geometric, gaussian) if split is not None]
     if not found:
         raise UnsolvableError(
-            f"No counts with noise of at most {LARGEST_R:,} reach epsilon = {epsilon:g}, delta = "
-            f"{delta:g} for {tables} table(s). Use a larger epsilon or delta, or fewer tables."
+            f"No noisy counts with noise of at most {LARGEST_R:,} reach ε = {epsilon:g}, δ = "
+            f"{delta:g} (tables: {tables}). Use a larger ε or δ, or fewer tables."
         )
     return min(found, key=lambda split: split.draws[-1].r)  # type: ignore[union-attr]
 

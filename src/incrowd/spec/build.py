@@ -47,7 +47,7 @@ def build(column: Column, *, folder: Path, values: Iterable[object] = ()) -> Hie
     ``folder`` is what the path of a CSV file is relative to.
     """
     if column.hierarchy is None:
-        raise HierarchyError("The column has no hierarchy.")
+        raise HierarchyError("No hierarchy is declared. Add one.")
     made = _built(column, column.hierarchy.declared, folder, values)
     return replace(made, ordered=_is_ordered(column.hierarchy.declared, made))
 
@@ -189,7 +189,7 @@ class Declared:
         try:
             return build(self.columns[name], folder=self._folder, values=met)
         except HierarchyError as error:
-            raise HierarchyError(f"The hierarchy of column '{name}': {error}") from error
+            raise HierarchyError(f"Column '{name}': {error}") from error
 
 
 @lru_cache(maxsize=_KEPT)
@@ -242,7 +242,7 @@ def _edges(declared: Intervals) -> list[list[Decimal]]:
     levels = []
     for cuts in declared.cuts:
         if sorted(set(cuts)) != list(cuts):
-            raise HierarchyError(f"The cuts {', '.join(map(str, cuts))} must rise.")
+            raise HierarchyError(f"The cuts {', '.join(map(str, cuts))} must increase. Sort them.")
         inside = [x for x in cuts if declared.low < x <= declared.high]
         levels.append([declared.low, *inside])
     return levels
@@ -305,11 +305,11 @@ def _paths(node: object, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     elif isinstance(node, list):
         for value in node:
             if value is None or isinstance(value, dict | list):
-                raise HierarchyError(f"The group '{above[-1]}' holds {value!r}, which is no value.")
+                raise HierarchyError(f"Group '{above[-1]}': {value!r} is not a value. Correct it.")
             yield (*above, canonical(value) or "")
     else:
         raise HierarchyError(
-            f"The group '{above[-1]}' must hold a list of values or further groups."
+            f"Group '{above[-1]}': expected a list of values or groups. Correct it."
         )
 
 

@@ -56,7 +56,7 @@ def ladder_of(kind: str, column: str, table: Table, guess: Guess | None = None) 
             country = postcodes.looks_like(texts) or "GB"
             return Ladder(f"{{postcodes: {{country: {country}}}}}", "a public list", read=False)
         case _:
-            raise IncrowdError("A hierarchy in a file needs the file: import it.")
+            raise IncrowdError("A CSV hierarchy needs a file. Import it.")
 
 
 def _texts(column: str, table: Table) -> list[str]:

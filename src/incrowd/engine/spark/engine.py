@@ -84,7 +84,9 @@ class SparkEngine:
         with told(f"Cannot read '{source}'"):
             if not empty and found.rows() == 0:  # which is asked for anyway, and remembered
                 name = Path(source).name
-                raise TableError(f"The file '{name}' has a header but no rows.")
+                raise TableError(
+                    f"File '{name}': it has a header but no rows. Name a file with rows."
+                )
         return found
 
     def _taken(self, source: Any, sheet: str | None, header: int | None) -> SparkTable:
@@ -93,11 +95,11 @@ class SparkEngine:
         if kind.startswith(("pandas.", "polars.", "pyarrow.")):
             return self.sent(LOCAL.open(source, sheet=sheet, header=header).frame())
         if sheet is not None or header is not None:
-            raise TableError("The table names its columns itself. Leave 'sheet' and 'header' out.")
+            raise TableError("The table stores its column names. Remove `sheet` and `header`.")
         if kind != "pyspark.DataFrame":
             raise TableError(
-                f"Cannot read a table from a {kind}. Give a data frame of Spark, a path, or the "
-                "name of a table."
+                f"Cannot read a table from a {kind}. Give a Spark data frame, a path, or the name "
+                "of a table."
             )
         return SparkTable(source, self)
 
@@ -117,9 +119,9 @@ class SparkEngine:
         if not address and here.is_file() and ending not in {*_TEXT, *_COLUMNAR}:
             return self.sent(LOCAL.open(here, sheet=sheet, header=header).frame())
         if sheet is not None:
-            raise TableError(f"'{here.name}' has no sheets; a sheet is for Excel files.")
+            raise TableError(f"File '{here.name}': it has no sheets. Remove `sheet`.")
         if header is not None and ending not in _TEXT:
-            raise TableError(f"'{here.name}' names its columns itself. Leave the header out.")
+            raise TableError(f"File '{here.name}': it stores its column names. Remove `header`.")
         reader = self.session.read
         with told(f"Cannot read '{source}'"):
             if named and not address:
@@ -165,7 +167,7 @@ class SparkEngine:
         with told(f"Cannot save a table as '{name}'"):
             if self.session.catalog.tableExists(name):
                 raise TableError(
-                    f"The catalogue has a table '{name}' already. Name another, or drop that one."
+                    f"Table '{name}': it exists in the catalog. Name another one, or drop it."
                 )
 
     def save(self, table: Table, name: str) -> None:

@@ -25,17 +25,17 @@ def read_text(session: Any, path: str, name: str, delimiter: str | None, header:
     they are met.
     """
     if header not in (None, 1):
-        raise TableError("On Spark the first row of a text file is its header. Leave it out.")
+        raise TableError("On Spark, the first row of a text file is its header. Remove `header`.")
     ours = delimiter is not None
     lines = session.read.text(path)
     first = lines.first()
     if first is None:
-        raise TableError(f"The file '{name}' is empty.")
+        raise TableError(f"File '{name}': it is empty. Name a file with a table.")
     quotes = F.length("value") - F.length(F.replace("value", F.lit('"'), F.lit("")))
     odd = F.max(quotes % 2), F.max(~F.is_valid_utf8("value") | F.contains("value", F.lit("\0")))
     several, foreign, blank = lines.select(*odd, F.max(F.trim("value") == "")).first()
     if foreign:
-        raise TableError(f"The file '{name}' is no text in UTF-8. Save it as UTF-8.")
+        raise TableError(f"File '{name}': not UTF-8 text. Save it as UTF-8.")
     head = first[0].removeprefix(_MARK)
     delimiter = delimiter or delimiter_of(head)
     whole = head.count('"') % 2 == 0  # else a name goes over several lines
@@ -53,8 +53,8 @@ def read_text(session: Any, path: str, name: str, delimiter: str | None, header:
         names = frame.columns
     if blank and len(names) == 1:
         raise TableError(
-            f"The file '{name}' has one column and blank lines, which Spark leaves out. Write "
-            'rows without a value as "".'
+            f"File '{name}': Spark skips the blank lines of its one column. Write rows without a "
+            'value as "".'
         )
     if not ours and names[:1] in ([""], ["_c0"]) and UNNAMED not in names:
         names = [UNNAMED, *names[1:]]
@@ -73,7 +73,7 @@ def _of_one_length(reader: Any, path: str, name: str, delimiter: str) -> Any:
     bad, *_ = odd.select(F.count(_ODD), F.count("c0")).first()
     if bad:
         raise TableError(
-            f"{bad:,} row(s) of '{name}' have more or fewer fields than the header. Is a delimiter "
-            f"unquoted, or '{delimiter}' the wrong one?"
+            f"File '{name}': {bad:,} rows differ from the header in their number of fields. Quote "
+            f"delimiters in values, or correct the delimiter '{delimiter}'."
         )
     return frame.drop(_ODD)

@@ -289,7 +289,7 @@ def _elsewhere(job: _Job) -> list[Histogram]:
     )
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise IncrowdError(f"A process of the audit failed: {said[-1] if said else 'no word'}")
+        raise IncrowdError(f"Audit: a process failed ({said[-1] if said else 'no message'}).")
     found: list[Histogram] = pickle.loads(done.stdout)  # noqa: S301 - from the process above
     return found
 

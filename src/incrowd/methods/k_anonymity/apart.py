@@ -65,8 +65,8 @@ def apart(table: Table, columns: Columns) -> ApartRows | None:
         return None
     if columns.release.algorithm == "duplicate":
         raise IncrowdError(
-            "'algorithm: duplicate' works on whole rows, and those of this table are on other "
-            "machines. Use 'ola' or 'mondrian'."
+            "Algorithm `duplicate` needs all rows, and those of this table are on other machines. "
+            "Use `ola` or `mondrian`."
         )
     ruled = tuple(
         name for name, column in columns.kept.items() if column.diversity or column.closeness

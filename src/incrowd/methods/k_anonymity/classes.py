@@ -70,10 +70,10 @@ def classes(
     """Put the rows into classes of at least k."""
     k = release.k
     if k is None:
-        raise IncrowdError("The spec must give 'k' under 'release'.")
+        raise IncrowdError("Spec: `k` is missing. Add it under `release`.")
     total = rows.frequencies.total
     if total < k:
-        raise IncrowdError(f"The table has {total} rows, fewer than k = {k}. Nothing was written.")
+        raise IncrowdError(f"Table: {total} rows, fewer than k = {k}. Nothing was written.")
     weights = np.array([columns[name].weight for name in rows.counted.names])
     protected = protected_of(rows, columns)
     _refuse_hopeless(protected)
@@ -82,8 +82,8 @@ def classes(
         found = _full_domain(rows, release, k, weights, protected, progress)
     elif protected and algorithm != "mondrian":
         raise IncrowdError(
-            f"'diversity' and 'closeness' do not go with the algorithm '{algorithm}'. Use 'ola' or "
-            "'mondrian'."
+            f"Algorithm '{algorithm}' does not support `diversity` and `closeness`. Use `ola` or "
+            "`mondrian`."
         )
     elif algorithm == "duplicate":
         found = _duplicated(rows, k, weights, bits, progress)
@@ -255,8 +255,8 @@ def _refuse_hopeless(protected: Sequence[Protected]) -> None:
         for rule in column.rules:
             if not rule.holds(column.overall[None, :], column.overall).all():
                 raise IncrowdError(
-                    f"The column '{column.name}' cannot satisfy {rule}: not even the whole table "
-                    f"as one class does. It has {column.values} values. Ask for less."
+                    f"Column '{column.name}': even the whole table as one class violates {rule} "
+                    f"({column.values} values). Weaken the rule."
                 )
 
 

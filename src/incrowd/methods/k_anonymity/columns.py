@@ -27,15 +27,15 @@ class Columns:
         self.declared = Declared(self.quasi, file.folder)
         self.release, self.reasons = _searchable(release, self.declared)
         if release.k is None:
-            raise IncrowdError("The spec must give 'k' under 'release'.")
+            raise IncrowdError("Spec: `k` is missing. Add it under `release`.")
         self.k = release.k
         if not self.quasi:
-            raise IncrowdError("The spec publishes no quasi column: give some the role 'quasi'.")
+            raise IncrowdError("Spec: no quasi-identifier. Give a column the role `quasi`.")
         for name in release.levels:
             if name not in self.quasi:
                 raise IncrowdError(
-                    f"'levels' names the column '{name}', which is not generalised: it would be "
-                    "shown as it is. Make it quasi, or drop it."
+                    f"Column '{name}': `levels` names it, but it is not generalized. Give it the "
+                    "role `quasi`, or remove it from `levels`."
                 )
 
     @property

@@ -39,8 +39,8 @@ class KAnonymity:
         noisy = published(file.spec, "noisy")
         if noisy:
             raise IncrowdError(
-                f"The column '{next(iter(noisy))}' is noisy, which belongs to the method "
-                "'k-epsilon'. Make it quasi or sensitive, or drop it."
+                f"Column '{next(iter(noisy))}': the role `noisy` is for `method: k-epsilon`. Use "
+                "`quasi`, `sensitive` or `drop`."
             )
 
     @property
