@@ -301,15 +301,18 @@ def _refuse_unfit(spec: Spec, table: Table) -> None:
     """Refuse a table whose columns are not those of the spec, or whose people cannot be told."""
     for name in table.columns:
         if name not in spec.columns:
-            raise TableError(f"The column '{name}' of the table has no role in the spec.")
+            raise TableError(
+                f"Column '{name}': in the table, but not in the spec. Declare it under `columns`."
+            )
     for name, column in spec.columns.items():
         if name not in table.columns and column.role != "drop":
-            raise TableError(f"The column '{name}' of the spec is not in the table.")
+            raise TableError(
+                f"Column '{name}': in the spec, but not in the table. Correct or remove it."
+            )
     if isinstance(spec.unit, PersonId) and not spec.unit.without_id:
         missing = table.missing(spec.unit.id)
         if missing:
             raise TableError(
-                f"{missing:,} rows have no id in the column '{spec.unit.id}', so nobody can say "
-                "whose they are. Give them one, or leave them out: unit: {id: "
-                f"{spec.unit.id}, without_id: drop}}."
+                f"Column '{spec.unit.id}': {missing:,} rows have no id. Add the ids, or drop these "
+                f"rows: `unit: {{id: {spec.unit.id}, without_id: drop}}`."
             )

@@ -159,8 +159,8 @@ class Looks:
             raise NoSchemeError(
                 nothing(self._k, self._limit)
                 if least == np.inf
-                else "No scheme that satisfies what is asked was found in the time given, and none "
-                "is excluded. Give more 'search_seconds', or limit the levels with 'levels'."
+                else "Search: no scheme that satisfies the spec was found in time. Increase "
+                "`search_seconds`, or narrow `levels`."
             )
         loss, node, suppressed = self._finest(lattice, *self.best)
         return Optimum(node, loss, suppressed, self.evaluated, min(least, loss))

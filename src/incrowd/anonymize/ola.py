@@ -248,7 +248,7 @@ def minimal(
             "candidates",
             "be 'all' with entropy-diversity or closeness and suppression",
             "minimal",
-            "Or set 'suppression: 0'.",
+            "Or use `suppression: 0`.",
         )
     lattice.refuse_large()
     weights = np.ones(len(rollups.hierarchies)) if weights is None else weights

@@ -238,10 +238,8 @@ def hierarchy_of(
     column = column_of(file, name)
     if is_open(column) and not values_are_public:
         raise IncrowdError(
-            f"The hierarchy of '{name}' lists no values: they would be read from the table. From a "
-            "file they count as public knowledge and are published beside the certificate, those "
-            "too that only a few people have. Keep the rule of the spec, or take the values from a "
-            "public list; if everything that the column holds is public, say --values-are-public."
+            f"Column '{name}': the hierarchy lists no values, and values of a file are published, "
+            "rare ones included. Keep the rule, or add --values-are-public if all are public."
         )
     values = open_for(file, table).values(name) if is_open(column) else ()
     return build(column, folder=file.folder, values=values)
@@ -284,5 +282,7 @@ def column_of(file: SpecFile, name: str) -> Column:
     if column is None or column.hierarchy is None:
         have = [key for key, entry in file.spec.columns.items() if entry.hierarchy]
         listed = ", ".join(have) or "none"
-        raise IncrowdError(f"No hierarchy for a column '{name}' in the spec. There are: {listed}.")
+        raise IncrowdError(
+            f"Column '{name}': no hierarchy in the spec. Columns with one: {listed}."
+        )
     return column

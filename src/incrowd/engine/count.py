@@ -140,5 +140,5 @@ def _counted(
 def _whole(value: object) -> int:
     text = canonical(value) or ""
     if not text.isdecimal() or not 0 < int(text) < 2**53:
-        raise TableError(f"'{value}' in the column '{COUNT}' is no number of rows.")
+        raise TableError(f"Column '{COUNT}': '{value}' is not a number of rows. Correct it.")
     return int(text)

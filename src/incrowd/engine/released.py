@@ -60,7 +60,7 @@ def _read_metadata(path: Path) -> Any:
     try:
         return parquet.read_metadata(path)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise LayoutError(f"The file '{path.name}' is no Parquet file.") from error
+        raise LayoutError(f"File '{path.name}': not a Parquet file. Name another one.") from error
 
 
 def _refuse_broken(path: Path, metadata: Any) -> None:
@@ -75,7 +75,7 @@ def _refuse_broken(path: Path, metadata: Any) -> None:
                 batches = file.iter_batches(batch_size=1, row_groups=[group], use_threads=False)
                 next(batches, None)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise LayoutError(f"The file '{path.name}' is no Parquet file.") from error
+        raise LayoutError(f"File '{path.name}': not a Parquet file. Name another one.") from error
 
 
 def _refuse_heavy(path: Path, metadata: Any) -> None:
@@ -83,13 +83,15 @@ def _refuse_heavy(path: Path, metadata: Any) -> None:
     size, chunks = path.stat().st_size, [*_chunks(metadata)]
     if metadata.num_rows > _ROWS_PER_BYTE * size:
         raise LayoutError(
-            f"The file '{path.name}' claims more rows than a file of its size can be trusted with."
+            f"File '{path.name}': it states more rows than its size allows. Get it again."
         )
     memory = sum(max(chunk.total_uncompressed_size, 0) for chunk in chunks)
     # Numbers are held as they are, eight bytes for each row, nulls as well.
     numbers = sum(8 * chunk.num_values for chunk in chunks if chunk.physical_type != "BYTE_ARRAY")
     if max(memory, numbers) > max(_LARGEST, _RATIO * size):
-        raise LayoutError(f"The file '{path.name}' would take far more memory than its size tells.")
+        raise LayoutError(
+            f"File '{path.name}': it needs far more memory than its size suggests. Get it again."
+        )
 
 
 def _chunks(metadata: Any) -> Iterator[Any]:

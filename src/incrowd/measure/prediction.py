@@ -146,7 +146,7 @@ def _learnt(
         )
     except ImportError as error:
         raise IncrowdError(
-            "Classification needs scikit-learn: pip install 'incrowd[utility]'."
+            "Prediction needs scikit-learn. Install it: pip install 'incrowd[utility]'."
         ) from error
     most = max(10_000, _CELLS // width)
     codes, bins, weights = _examples(table, shares[at], at, most, seed)

@@ -91,8 +91,8 @@ def counted(
     found = [split for split in (geometric, gaussian) if split is not None]
     if not found:
         raise UnsolvableError(
-            f"No counts with noise of at most {LARGEST_R:,} reach epsilon = {epsilon:g}, delta = "
-            f"{delta:g} for {tables} table(s). Use a larger epsilon or delta, or fewer tables."
+            f"No noisy counts with noise of at most {LARGEST_R:,} reach ε = {epsilon:g}, δ = "
+            f"{delta:g} (tables: {tables}). Use a larger ε or δ, or fewer tables."
         )
     return min(found, key=lambda split: split.draws[-1].r)  # type: ignore[union-attr]
 
@@ -302,7 +302,7 @@ def paired(
         if found * (1 + LAST_DIGITS) <= delta:
             return split
         target *= 0.98 * delta / found
-    raise UnsolvableError(f"No pairs of k and beta fit epsilon = {epsilon:g}, delta = {delta:g}.")
+    raise UnsolvableError(f"No k and β fit ε = {epsilon:g}, δ = {delta:g}. Use a larger ε or δ.")
 
 
 def refuse_if_spent(
@@ -312,8 +312,8 @@ def refuse_if_spent(
     spent = math.fsum(chosen)
     if spent >= epsilon and _alone(chosen, delta, population) > 0.999 * epsilon:
         raise IncrowdError(
-            f"The search would spend epsilon = {spent:g} of {epsilon:g}, which leaves nothing for "
-            "the release. Use a smaller 'search_epsilon'."
+            f"The search would use ε = {spent:g} of {epsilon:g}, and leave none for the release. "
+            "Use a smaller `search_epsilon`."
         )
 
 
@@ -333,8 +333,8 @@ def _smallest(rate: float, split: Split, delta: float, sums: tuple[Floats, Float
         low, high = high, 2 * high
         if high > LARGEST_K:
             raise UnsolvableError(
-                f"No k reaches delta = {delta:.3g} at epsilon = {split.epsilon:g} and beta = "
-                f"{rate:g}."
+                f"No k reaches δ = {delta:.3g} at ε = {split.epsilon:g} and β = {rate:g}. Use a "
+                "larger ε or δ, or a smaller β."
             )
     while high - low > 1:
         middle = (low + high) // 2

@@ -59,7 +59,7 @@ def verify(folder: Path | str, *, key: str | None = None) -> list[Finding]:
     folder = Path(folder)
     signer = None if key is None else public_key(key)
     if not folder.is_dir():
-        raise IncrowdError(f"'{folder}' is no folder. Name the folder of a release.")
+        raise IncrowdError(f"'{folder}' is not a folder. Name the folder of a release.")
     try:
         certificate = read_certificate(folder)
     except FindingError as error:
@@ -346,14 +346,14 @@ def _on_grid(value: object, grid: NoisyColumn) -> bool:
 def _refuse_bad_counts(table: Table, names: list[str]) -> None:
     for value in table.values(COUNT):
         if not re.fullmatch(r"[1-9]\d{0,14}", str(value)):
-            raise IncrowdError("a count is no whole number from 1")
+            raise IncrowdError("a count is not a whole number of at least 1")
     labels = {name: {x: at for at, x in enumerate(table.values(name))} for name in names}
 
     def coder(name: str) -> Coder:
         return lambda values: np.array([labels[name].get(value, 0) for value in values], np.int32)
 
     if (table.count(names, {name: coder(name) for name in names}).counts > 1).any():
-        raise IncrowdError("a class stands in several rows of a weighted release")
+        raise IncrowdError("a class has several rows with counts")
 
 
 def _allowed(folder: Path, name: str, column: SchemeColumn) -> Callable[[object], bool]:
@@ -365,7 +365,7 @@ def _allowed(folder: Path, name: str, column: SchemeColumn) -> Callable[[object]
         rows = read_rows(folder / column.file, ";", ours=True)
         hierarchy = from_rows(rows, other=column.other, exact=True)
         if write_rows(hierarchy).encode() != (folder / column.file).read_bytes():
-            raise IncrowdError(f"the scheme of '{name}' is not written as a release writes it")
+            raise IncrowdError(f"the scheme of '{name}' is not in the form that a release has")
         if column.level is None:
             axis = Axis(hierarchy, bool(column.ordered))
             _refuse_form(name, column, form_on(axis))

@@ -117,15 +117,14 @@ class LocalEngine:
             return LocalTable(read_postgres(source).lazy())
         if isinstance(source, str) and (other := re.match(r"([\w.+:-]{2,})://", source)):
             raise TableError(
-                f"Cannot read a table from an address that begins with '{other[1]}://'. Give a "
-                "path, or postgresql://user@host/database#schema.table; addresses that Spark "
-                "reads need its engine (--engine spark)."
+                f"Cannot read addresses that begin with '{other[1]}://'. Name a path or "
+                "postgresql://user@host/database#schema.table, or use --engine spark."
             )
         if isinstance(source, str | os.PathLike):
             if _is_name(source) and not (folder / source).exists():
                 raise TableError(
-                    f"There is no file '{source}'. If it is a table of Spark's catalogue, Spark "
-                    "reads it (--engine spark)."
+                    f"File '{source}': not found. Correct the path, or use --engine spark for a "
+                    "table in Spark's catalog."
                 )
             return _open_path(folder / source, empty, delimiter, sheet, header)
         kind = f"{type(source).__module__.split('.')[0]}.{type(source).__name__}"
@@ -190,11 +189,10 @@ def _converted(convert: Callable[[], Any], kind: str, origin: Origin) -> LocalTa
 
 def _refuse_unfit(what: str, ending: str, sheet: str | None, header: int | None) -> None:
     if sheet is not None and ending not in _EXCEL:
-        raise TableError(f"{what} has no sheets; a sheet is for Excel files. Leave it out.")
+        raise TableError(f"{what} has no sheets. Remove `sheet`.")
     if header is not None and ending not in {*_TEXT, *_COMPRESSED, *_EXCEL}:
         raise TableError(
-            f"{what} names its columns itself; the row of the header is for text and Excel files. "
-            "Leave it out."
+            f"{what} stores its column names. Remove `header`, which is for text and Excel files."
         )
 
 
@@ -214,8 +212,8 @@ def _open_path(
 ) -> LocalTable:
     if path.is_dir():
         raise TableError(
-            f"'{path}' is a folder. Name the file that holds the table; a folder of Parquet files "
-            "is read by Spark (--engine spark)."
+            f"'{path}' is a folder. Name a file, or read a folder of Parquet files with --engine "
+            "spark."
         )
     try:
         with path.open("rb") as file:
@@ -226,7 +224,7 @@ def _open_path(
         hides = None if named != str(path) else error
         raise TableError(f"Cannot read '{named}': {reason}.") from hides
     if nothing:
-        raise TableError(f"The file '{path.name}' is empty.")
+        raise TableError(f"File '{path.name}': it is empty. Name a file with a table.")
     ending, origin = _ending(path), Origin()
     _refuse_unfit(f"'{path.name}'", ending, sheet, header)
     try:
@@ -244,7 +242,7 @@ def _open_path(
             frame, origin = open_statistics(path)
         else:
             known = ", ".join(sorted(_KNOWN))
-            raise TableError(f"Cannot tell what '{path.name}' is; the name must end in {known}.")
+            raise TableError(f"File '{path.name}': unknown format. Its name must end in {known}.")
         if ending == ".parquet" or ending in _ARROW:
             origin = Origin(orders={**orders_of_frame(frame), **orders_of_file(path)})
         table = LocalTable(frame, path, origin)
@@ -252,5 +250,5 @@ def _open_path(
         reason = str(error).splitlines()[0]
         raise TableError(f"Cannot read '{path.name}' as {ending[1:]}: {reason}") from error
     if not empty and not table.head(1).rows():
-        raise TableError(f"The file '{path.name}' has a header but no rows.")
+        raise TableError(f"File '{path.name}': it has a header but no rows. Name a file with rows.")
     return table

@@ -69,7 +69,9 @@ def open_excel(path: Path, sheet: str | None, header: int | None) -> tuple[pl.La
     rows = dict(enumerate(texts.head(LOOKED_AT).rows(), start=1))
     row = header or next((at for at, cells in rows.items() if any(cells)), 1)
     if row > texts.height:
-        raise TableError(f"{what} has no row {row} for a header: it has {texts.height}.")
+        raise TableError(
+            f"{what} has {texts.height} rows, so row {row} cannot be the header. Correct `header`."
+        )
     if header is None and (found := under_title(rows)):
         row = header = found.header
         notes.append(found.note)
@@ -82,9 +84,11 @@ def open_excel(path: Path, sheet: str | None, header: int | None) -> tuple[pl.La
 def _chosen(path: Path, names: list[str], sheet: str | None) -> tuple[str, str]:
     """The name of the sheet to be read, and those of the others."""
     if not names:
-        raise TableError(f"The workbook '{path.name}' has no sheet.")
+        raise TableError(f"Workbook '{path.name}': it has no sheet. Name another file.")
     if sheet is not None and sheet not in names:
-        raise TableError(f"'{path.name}' has no sheet '{sheet}'. It has: {', '.join(names)}.")
+        raise TableError(
+            f"Workbook '{path.name}': no sheet '{sheet}'. Its sheets are: {', '.join(names)}."
+        )
     chosen = names[0] if sheet is None else sheet
     return chosen, ", ".join(name for name in names if name != chosen)
 
@@ -98,8 +102,8 @@ def _names(frame: pl.DataFrame, cells: Cells, what: str, row: int) -> dict[str, 
         names = {at: UNNAMED if at == first else name for at, name in names.items()}
     if bare := [number for number, at in enumerate(known, start=1) if names.get(at) == ""]:
         raise TableError(
-            f"{what} has a column without a name, number {bare[0]}: row {row} was read as the "
-            "header. Name the column, or the row of the header with --header."
+            f"{what}: column {bare[0]} has no name in row {row}, which was read as the header. "
+            "Name the column, or set the header row with --header."
         )
     refuse_duplicates(list(names.values()), what)
     return names

@@ -33,7 +33,7 @@ def open_statistics(path: Path) -> tuple[pl.LazyFrame, Origin]:
         import pyreadstat
     except ImportError as error:
         raise TableError(
-            f"Reading {path.suffix} needs: pip install 'incrowd[statistics]'."
+            f"{path.suffix} files need an extra. Install it: pip install 'incrowd[statistics]'."
         ) from error
     read = getattr(pyreadstat, _READERS[path.suffix.lower()])
     try:

@@ -209,7 +209,8 @@ def _refuse_short(path: Path, encoding: str, above: int) -> None:
         lines = sum(1 for _ in islice(file, above + 1))
     if lines <= above:
         raise TableError(
-            f"The file '{path.name}' has no row {above + 1} for a header: it has {lines}."
+            f"File '{path.name}': it has {lines} lines, so row {above + 1} cannot be the header. "
+            "Correct `header`."
         )
 
 
@@ -320,8 +321,8 @@ class _Batches:
             text = str(error)
             if "straddling" in text:
                 raise TableError(
-                    f"A row of '{self._name}' is longer than {_BLOCK_BYTES >> 20} MB. Is a quote "
-                    "left open?"
+                    f"File '{self._name}': a row is longer than {_BLOCK_BYTES >> 20} MB. Close the "
+                    "open quote."
                 ) from error
             raise TableError(f"Cannot read '{self._name}': {text.splitlines()[0]}") from error
 
@@ -349,7 +350,7 @@ def _encoding(path: Path) -> str:
         _refuse_mixed(path)
         return "cp1252"
     raise TableError(
-        f"The file '{path.name}' is no text in UTF-8, UTF-16 or Windows-1252. Save it as UTF-8."
+        f"File '{path.name}': not text in UTF-8, UTF-16 or Windows-1252. Save it as UTF-8."
     )
 
 
@@ -368,8 +369,8 @@ def _refuse_mixed(path: Path) -> None:
                     known = known or number
             if strange and known:
                 raise TableError(
-                    f"The file '{path.name}' mixes encodings: line {known} is in UTF-8, line "
-                    f"{strange} is not. Correct that line, or save the file as UTF-8."
+                    f"File '{path.name}': line {known} is UTF-8, line {strange} is not. Correct "
+                    "that line, or save the file as UTF-8."
                 )
 
 
@@ -399,7 +400,9 @@ def delimiter_of(head: str) -> str:
 def refuse_duplicates(names: list[str], what: str) -> None:
     """Refuse a table two of whose columns have one name, or one of which has none."""
     if "" in names:
-        raise TableError(f"{what} has a column without a name, number {names.index('') + 1}.")
+        raise TableError(
+            f"{what}: column {names.index('') + 1} has no name. Name it in the header."
+        )
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise TableError(f"{what} has the column '{twice[0]}' twice. Rename one of them.")
+        raise TableError(f"{what}: column '{twice[0]}' occurs twice. Rename one of them.")

@@ -39,17 +39,17 @@ def read_text(session: Any, path: str, name: str, delimiter: str | None, header:
     they are met.
     """
     if header not in (None, 1):
-        raise TableError("On Spark the first row of a text file is its header. Leave it out.")
+        raise TableError("On Spark, the first row of a text file is its header. Remove `header`.")
     ours = delimiter is not None
     lines = session.read.text(path)
     first = lines.first()
     if first is None:
-        raise TableError(f"The file '{name}' is empty.")
+        raise TableError(f"File '{name}': it is empty. Name a file with a table.")
     quotes = F.length("value") - F.length(F.replace("value", F.lit('"'), F.lit("")))
     odd = F.max(quotes % 2), F.max(~F.is_valid_utf8("value") | F.contains("value", F.lit("\0")))
     several, foreign, blank = lines.select(*odd, F.max(F.trim("value") == "")).first()
     if foreign:
-        raise TableError(f"The file '{name}' is no text in UTF-8. Save it as UTF-8.")
+        raise TableError(f"File '{name}': not UTF-8 text. Save it as UTF-8.")
     head = first[0].removeprefix(_MARK)
     delimiter = delimiter or delimiter_of(head)
     whole = head.count('"') % 2 == 0  # else a name goes over several lines
@@ -67,8 +67,8 @@ def read_text(session: Any, path: str, name: str, delimiter: str | None, header:
         names = frame.columns
     if blank and len(names) == 1:
         raise TableError(
-            f"The file '{name}' has one column and blank lines, which Spark leaves out. Write "
-            'rows without a value as "".'
+            f"File '{name}': Spark skips the blank lines of its one column. Write rows without a "
+            'value as "".'
         )
     if not ours and names[:1] in ([""], ["_c0"]) and UNNAMED not in names:
         names = [UNNAMED, *names[1:]]
@@ -87,8 +87,8 @@ def _of_one_length(reader: Any, path: str, name: str, delimiter: str) -> Any:
     bad, *_ = odd.select(F.count(_ODD), F.count("c0")).first()
     if bad:
         raise TableError(
-            f"{bad:,} row(s) of '{name}' have more or fewer fields than the header. Is a delimiter "
-            f"unquoted, or '{delimiter}' the wrong one?"
+            f"File '{name}': {bad:,} rows differ from the header in their number of fields. Quote "
+            f"delimiters in values, or correct the delimiter '{delimiter}'."
         )
     return frame.drop(_ODD)
 
@@ -205,7 +205,9 @@ class SparkEngine:
         with told(f"Cannot read '{source}'"):
             if not empty and found.rows() == 0:  # which is asked for anyway, and remembered
                 name = Path(source).name
-                raise TableError(f"The file '{name}' has a header but no rows.")
+                raise TableError(
+                    f"File '{name}': it has a header but no rows. Name a file with rows."
+                )
         return found
 
     def _taken(self, source: Any, sheet: str | None, header: int | None) -> SparkTable:
@@ -214,11 +216,11 @@ class SparkEngine:
         if kind.startswith(("pandas.", "polars.", "pyarrow.")):
             return self.sent(LOCAL.open(source, sheet=sheet, header=header).frame())
         if sheet is not None or header is not None:
-            raise TableError("The table names its columns itself. Leave 'sheet' and 'header' out.")
+            raise TableError("The table stores its column names. Remove `sheet` and `header`.")
         if kind != "pyspark.DataFrame":
             raise TableError(
-                f"Cannot read a table from a {kind}. Give a data frame of Spark, a path, or the "
-                "name of a table."
+                f"Cannot read a table from a {kind}. Give a Spark data frame, a path, or the name "
+                "of a table."
             )
         return SparkTable(source, self)
 
@@ -238,9 +240,9 @@ class SparkEngine:
         if not address and here.is_file() and ending not in {*_TEXT, *_COLUMNAR}:
             return self.sent(LOCAL.open(here, sheet=sheet, header=header).frame())
         if sheet is not None:
-            raise TableError(f"'{here.name}' has no sheets; a sheet is for Excel files.")
+            raise TableError(f"File '{here.name}': it has no sheets. Remove `sheet`.")
         if header is not None and ending not in _TEXT:
-            raise TableError(f"'{here.name}' names its columns itself. Leave the header out.")
+            raise TableError(f"File '{here.name}': it stores its column names. Remove `header`.")
         reader = self.session.read
         with told(f"Cannot read '{source}'"):
             if named and not address:
@@ -286,7 +288,7 @@ class SparkEngine:
         with told(f"Cannot save a table as '{name}'"):
             if self.session.catalog.tableExists(name):
                 raise TableError(
-                    f"The catalogue has a table '{name}' already. Name another, or drop that one."
+                    f"Table '{name}': it exists in the catalog. Name another one, or drop it."
                 )
 
     def save(self, table: Table, name: str) -> None:

@@ -126,8 +126,8 @@ class Cells:
         """What differs."""
         number = len(self.counted.frequencies)
         return (
-            f"a cell of {self.n} rows against the same cell of {self.n - 1} ({number:,} such cells "
-            "in each run)" + _drawn(self.rate)
+            f"a cell of {self.n} rows and the same cell of {self.n - 1} ({number:,} such cells per "
+            "run)" + _drawn(self.rate)
         )
 
     def outcomes(self, method: Method, context: MakeContext, *, first: bool) -> Counter[Outcome]:
@@ -175,7 +175,7 @@ class Cells:
 
     def tell(self, outcomes: Sequence[Outcome]) -> str:
         """By how many rows are shown of the cell."""
-        return f"of the cell, {_numbers(outcomes)} are shown"
+        return f"{_numbers(outcomes)} of the cell are published"
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +192,7 @@ class Alike:
     @property
     def words(self) -> str:
         """What differs."""
-        return f"{self.n} rows that are all alike against {self.n - 1}" + _drawn(self.rate)
+        return f"{self.n} equal rows, and {self.n - 1}" + _drawn(self.rate)
 
     def outcomes(self, method: Method, context: MakeContext, *, first: bool) -> Counter[Outcome]:
         """How many rows are shown, and the scheme that was chosen."""
@@ -211,7 +211,7 @@ class Alike:
     def tell(self, outcomes: Sequence[Outcome]) -> str:
         """By what was looked at."""
         if all(len(outcome) == 1 and isinstance(outcome[0], int) for outcome in outcomes):
-            return f"{_numbers(outcomes)} are shown"
+            return f"{_numbers(outcomes)} are published"
         return _some(outcomes)
 
 
@@ -227,7 +227,7 @@ class Less:
     @property
     def words(self) -> str:
         """What differs."""
-        return f"a made-up table of {self.rows} rows against the same without its last row"
+        return f"a fictional table of {self.rows} rows, and the same without its last row"
 
     def outcomes(self, method: Method, context: MakeContext, *, first: bool) -> Counter[Outcome]:
         """A digest of what is shown, and the number of rows."""

@@ -49,15 +49,15 @@ class Columns:
         self.declared = Declared(self.quasi, file.folder)
         self.release, self.reasons = _searchable(release, self.declared)
         if release.k is None:
-            raise IncrowdError("The spec must give 'k' under 'release'.")
+            raise IncrowdError("Spec: `k` is missing. Add it under `release`.")
         self.k = release.k
         if not self.quasi:
-            raise IncrowdError("The spec publishes no quasi column: give some the role 'quasi'.")
+            raise IncrowdError("Spec: no quasi-identifier. Give a column the role `quasi`.")
         for name in release.levels:
             if name not in self.quasi:
                 raise IncrowdError(
-                    f"'levels' names the column '{name}', which is not generalised: it would be "
-                    "shown as it is. Make it quasi, or drop it."
+                    f"Column '{name}': `levels` names it, but it is not generalized. Give it the "
+                    "role `quasi`, or remove it from `levels`."
                 )
 
     @property
@@ -109,9 +109,8 @@ def _searchable(release: ClassesSpec, declared: Declared) -> tuple[ClassesSpec, 
     if schemes <= MOST_NODES or release.levels or any(one is not None for one in named):
         return release, ()
     words = (
-        f"The columns have {schemes:.2g} schemes, more than can be searched to the end for sure, "
-        "so rows were put into classes by cuts ('algorithm: mondrian'). 'levels' would leave "
-        "fewer, and 'algorithm: ola' takes the best that it meets."
+        "Algorithm: mondrian, because there are too many schemes to search. Narrower `levels` "
+        "leave fewer; `algorithm: ola` uses the best scheme that it finds."
     )
     return release.model_copy(update={"algorithm": "mondrian"}), (words,)
 
@@ -161,10 +160,10 @@ def classes(
     """Put the rows into classes of at least k."""
     k = release.k
     if k is None:
-        raise IncrowdError("The spec must give 'k' under 'release'.")
+        raise IncrowdError("Spec: `k` is missing. Add it under `release`.")
     total = rows.frequencies.total
     if total < k:
-        raise IncrowdError(f"The table has {total} rows, fewer than k = {k}. Nothing was written.")
+        raise IncrowdError(f"Table: {total} rows, fewer than k = {k}. Nothing was written.")
     weights = np.array([columns[name].weight for name in rows.counted.names])
     protected = protected_of(rows, columns)
     _refuse_hopeless(protected)
@@ -173,8 +172,8 @@ def classes(
         found = _full_domain(rows, release, k, weights, protected, progress)
     elif protected and algorithm != "mondrian":
         raise IncrowdError(
-            f"'diversity' and 'closeness' do not go with the algorithm '{algorithm}'. Use 'ola' or "
-            "'mondrian'."
+            f"Algorithm '{algorithm}' does not support `diversity` and `closeness`. Use `ola` or "
+            "`mondrian`."
         )
     elif algorithm == "duplicate":
         found = _duplicated(rows, k, weights, bits, progress)
@@ -346,8 +345,8 @@ def _refuse_hopeless(protected: Sequence[Protected]) -> None:
         for rule in column.rules:
             if not rule.holds(column.overall[None, :], column.overall).all():
                 raise IncrowdError(
-                    f"The column '{column.name}' cannot satisfy {rule}: not even the whole table "
-                    f"as one class does. It has {column.values} values. Ask for less."
+                    f"Column '{column.name}': even the whole table as one class violates {rule} "
+                    f"({column.values} values). Weaken the rule."
                 )
 
 

@@ -87,8 +87,8 @@ def apart(table: Table, columns: Columns) -> ApartRows | None:
         return None
     if columns.release.algorithm == "duplicate":
         raise IncrowdError(
-            "'algorithm: duplicate' works on whole rows, and those of this table are on other "
-            "machines. Use 'ola' or 'mondrian'."
+            "Algorithm `duplicate` needs all rows, and those of this table are on other machines. "
+            "Use `ola` or `mondrian`."
         )
     ruled = tuple(
         name for name, column in columns.kept.items() if column.diversity or column.closeness
@@ -143,8 +143,8 @@ class KAnonymity:
         noisy = published(file.spec, "noisy")
         if noisy:
             raise IncrowdError(
-                f"The column '{next(iter(noisy))}' is noisy, which belongs to the method "
-                "'k-epsilon'. Make it quasi or sensitive, or drop it."
+                f"Column '{next(iter(noisy))}': the role `noisy` is for `method: k-epsilon`. Use "
+                "`quasi`, `sensitive` or `drop`."
             )
 
     @property

@@ -259,27 +259,29 @@ def _places(steps: Steps, null: Bools) -> Steps:
 def _refuse(release: KEpsilonSpec, noisy: Mapping[str, Column]) -> None:
     """Refuse what does not go together, whatever the table."""
     if release.epsilon is None or release.epsilon <= 0:
-        raise IncrowdError("The method 'k-epsilon' needs an 'epsilon' above 0.")
+        raise IncrowdError("Method `k-epsilon` needs ε above 0. Add `epsilon` under `release`.")
     if release.noise == "gaussian" and release.delta is None:
-        raise IncrowdError("Gaussian noise needs a 'delta', such as 1e-6.")
+        raise IncrowdError("Gaussian noise needs δ. Add `delta` under `release`, such as 1e-6.")
     if release.noise != "gaussian" and release.delta is not None:
-        raise IncrowdError("'delta' belongs to 'noise: gaussian'.")
+        raise IncrowdError("`delta` is for `noise: gaussian`. Remove it.")
     if release.rows == "weighted":
-        raise IncrowdError("Rows with noise are all different: 'rows: weighted' has no use.")
+        raise IncrowdError("Method `k-epsilon` does not support `rows: weighted`. Remove it.")
     if release.suppressed == "starred":
-        raise IncrowdError("'suppressed: starred' does not go with the method 'k-epsilon'.")
+        raise IncrowdError("Method `k-epsilon` does not support `suppressed: starred`. Remove it.")
     if not noisy:
-        raise IncrowdError("The method 'k-epsilon' needs a column with the role 'noisy'.")
+        raise IncrowdError(
+            "Method `k-epsilon` needs a noisy column. Give a column the role `noisy`."
+        )
     if release.bounds == "declared" and release.confidence is not None:
         raise IncrowdError(
-            "'bounds: declared' does not go with 'confidence': which rows are suppressed "
-            "depends on other people's values, and the local guarantee would not hold."
+            "`bounds: declared` and `confidence` exclude each other: suppression would break the "
+            "local guarantee. Remove one."
         )
     for name, column in noisy.items():
         if column.bounds is None and release.bounds == "declared":
             raise IncrowdError(
-                f"'bounds: declared' needs the bounds of the noisy column '{name}', such as "
-                "'bounds: [50, 250]'."
+                f"Column '{name}': `bounds: declared` needs its bounds. Add them, such as "
+                "`bounds: [50, 250]`."
             )
         if column.bounds is None and release.clamp:
-            raise IncrowdError(f"'clamp' needs the bounds of the noisy column '{name}'.")
+            raise IncrowdError(f"Column '{name}': `clamp` needs its bounds. Add `bounds`.")

@@ -217,8 +217,8 @@ class Cut(Searched):
         super().__init__(release, declared, limits, size=size)
         if not any(self.cuts(name) for name in declared.names):
             raise IncrowdError(
-                "'scheme: mondrian' cuts columns whose values are listed, and there is none: all "
-                "have a mask, are flat without values, or have 'levels'. Use 'scheme: search'."
+                "`scheme: mondrian` needs a column with listed values and without `levels`. Use "
+                "`scheme: search`."
             )
 
     def cuts(self, name: str) -> bool:
@@ -242,8 +242,8 @@ class Cut(Searched):
         """
         if isinstance(found, SpreadCounted):
             raise IncrowdError(
-                "The table has more distinct tuples than one machine is to hold, and 'scheme: "
-                "mondrian' cuts them here. Use 'scheme: search', or fewer or coarser columns."
+                "Table: too many distinct tuples for `scheme: mondrian` on one machine. Use "
+                "`scheme: search`, or fewer or coarser columns."
             )
         return found
 
@@ -400,11 +400,12 @@ def _levels(release: SafeSpec, declared: Declared) -> dict[str, int]:
         level = given.get(name, (height - 1) // 2)
         if not isinstance(level, int):
             raise IncrowdError(
-                f"A fixed scheme takes one level of column '{name}', not a lowest and a highest."
+                f"Column '{name}': a fixed scheme needs one level, not a range. Set one level."
             )
         if level >= height:
             raise IncrowdError(
-                f"Level {level} is asked for column '{name}', but its highest is {height - 1}."
+                f"Column '{name}': level {level} does not exist, the highest is {height - 1}. "
+                "Lower it under `levels`."
             )
         levels[name] = level
     return levels
