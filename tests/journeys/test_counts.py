@@ -108,14 +108,14 @@ def test_a_coin_between_two_bounds_is_tossed_and_told(voters: pl.DataFrame) -> N
     assert tossed[13.0] > 25
 
 
-@pytest.mark.parametrize("form", ["weighted", "expanded"])
+@pytest.mark.parametrize("form", ["counted", "expanded"])
 def test_rows_are_repeated_or_counted(voters: pl.DataFrame, form: str, tmp_path: Path) -> None:
     release = FIXED.replace("draw", f"rows: {form}, format: csv, draw")
     made = released(voters, tmp_path / "out", release)
     assert verify(made.folder) == []
     least = made.certificate.least
     rows = pl.read_csv(made.folder / "data.csv")
-    if form == "weighted":
+    if form == "counted":
         assert rows["count"].min() >= least  # type: ignore[operator]
         assert not rows.select(CELLS).is_duplicated().any()
     else:
@@ -178,7 +178,7 @@ def test_a_ledger_books_counts_like_anything_else(voters: pl.DataFrame, tmp_path
 @pytest.fixture(scope="module")
 def good(voters: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("counts") / "out"
-    release = SEARCHED.replace("draw", "rows: weighted, format: csv, draw")
+    release = SEARCHED.replace("draw", "rows: counted, format: csv, draw")
     make(voters, spec(release), output=folder)
     return folder
 

@@ -258,7 +258,7 @@ def test_gaussian_noise(tmp_path: Path) -> None:
         ("epsilon: 1", HEIGHT, "must give 'k'"),
         ("k: 5, epsilon: 1, noise: gaussian", HEIGHT, "needs a 'delta'"),
         ("k: 5, epsilon: 1, delta: 0.1", HEIGHT, "'delta' belongs to 'noise: gaussian'"),
-        ("k: 5, epsilon: 1, rows: weighted", HEIGHT, "'rows: weighted' has no use"),
+        ("k: 5, epsilon: 1, rows: counted", HEIGHT, "'rows: counted' has no use"),
         ("k: 5, epsilon: 1, bounds: declared", "{role: noisy, precision: 0.1}", "needs the bounds"),
         ("k: 5, epsilon: 1, bounds: declared, confidence: 0.9", HEIGHT, "does not go with"),
         ("k: 5, epsilon: 1, clamp: true", "{role: noisy, precision: 0.1}", "'clamp' needs"),

@@ -386,7 +386,7 @@ def test_cells_that_a_spreadsheet_would_run(tmp_path: Path) -> None:
     plain = publish(table, spec, output=tmp_path / "plain")  # the default writes what is there
     assert "=cmd" in (tmp_path / "plain" / "data.csv").read_text()
     assert plain.certificate.table.release.formulas is None
-    for rows in ("expanded", "weighted"):
+    for rows in ("expanded", "counted"):
         asked = {**spec["release"], "formulas": "escape", "rows": rows}
         release = publish(table, {**spec, "release": asked}, output=tmp_path / rows)
         assert verify(tmp_path / rows) == []

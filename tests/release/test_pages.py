@@ -105,7 +105,7 @@ def test_a_missing_page_and_one_that_is_no_file_are_refused(folder: Path, tmp_pa
 def made_up(name: str, **more: Any) -> Certificate:
     column = {"level": 0, "labels": "text", "rule": {"flat": {}}, "other": name}
     release = {
-        "file": "data.csv", "form": "weighted", "sha256": "0" * 64,
+        "file": "data.csv", "form": "counted", "sha256": "0" * 64,
         "rows": 9, "classes": 1, "smallest_class": 9,
     }  # fmt: skip
     noisy = {f"{name}!": {"kind": "number", "step": "0.1", "bounds": ("0", "9")}}

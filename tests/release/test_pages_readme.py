@@ -66,7 +66,7 @@ def _says_the_rows(certificate: Certificate, page: str) -> None:
             f"- `{known.file}`: {known.rows:,} rows in {known.classes:,} groups; the smallest "
             f"group has {known.smallest_class:,} rows."
         ) in said.splitlines()
-    assert ("The column `count`" in said) == (certificate.tables[0].release.form == "weighted")
+    assert ("The column `count`" in said) == (certificate.tables[0].release.form == "counted")
     assert ("do not join them" in said) == (len(certificate.tables) > 1)
     assert ("not copies of individual records" in said) == certificate.by_counts
     assert ("stand for suppressed rows" in said) == (
@@ -287,7 +287,7 @@ def test_a_hostile_name_of_a_noisy_column_stays_a_name(tmp_path: Path, name: str
 def test_any_name_keeps_to_its_cell_and_its_quotes(name: str) -> None:
     column = {"level": 0, "labels": "numbers", "file": "scheme/x.csv", "sha256": "0" * 64}
     release = {
-        "file": "data.csv", "form": "weighted", "sha256": "0" * 64,
+        "file": "data.csv", "form": "counted", "sha256": "0" * 64,
         "rows": 9, "classes": 1, "smallest_class": 9,
     }  # fmt: skip
     certificate = Certificate.model_validate(

@@ -56,15 +56,15 @@ METHODS = {
 }
 WRITINGS = {
     "parquet": "format: parquet",
-    "weighted parquet": "format: parquet, rows: weighted",
+    "counted parquet": "format: parquet, rows: counted",
     "csv": "format: csv, formulas: escape",
-    "weighted csv": "format: csv, rows: weighted",
+    "counted csv": "format: csv, rows: counted",
 }
 CASES = [
     (method, writing)
     for method in METHODS
     for writing in WRITINGS
-    if not (method == "k-epsilon" and "weighted" in writing)  # noise is of single rows
+    if not (method == "k-epsilon" and "counted" in writing)  # noise is of single rows
 ]
 
 

@@ -154,8 +154,8 @@ def published(spec: Spec, *roles: str) -> dict[str, Column]:
             f"The role of '{guessed[0]}' was guessed and nobody has confirmed it. Check every "
             "role: incrowd confirm SPEC."
         )
-    if spec.release is not None and spec.release.rows == "weighted" and COUNT in columns:
-        raise IncrowdError(f"A weighted release has a column '{COUNT}'; rename yours.")
+    if spec.release is not None and spec.release.rows == "counted" and COUNT in columns:
+        raise IncrowdError(f"With 'rows: counted' a release has a column '{COUNT}'; rename yours.")
     return columns
 
 

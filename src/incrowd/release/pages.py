@@ -104,7 +104,7 @@ def _model(certificate: Certificate) -> dict[str, Any]:
         "first": {**certificate.parameters, **first.parameters},
         "algorithm": first.parameters.get("algorithm"),
         "starred": first.parameters.get("suppressed") == "starred",
-        "weighted": first.release.form == "weighted",
+        "counted": first.release.form == "counted",
         "by_person": certificate.guarantee.unit == "one person",
         "strength": describe_strength(certificate),
         "success": describe_success(certificate),
@@ -244,7 +244,7 @@ def _numeric_columns(certificate: Certificate, table: Slice) -> list[str]:
     """Return the columns that contain nothing but numbers."""
     names = [name for name, column in table.scheme.items() if column.labels == "numbers"]
     names += [name for name, grid in certificate.noisy.items() if grid.kind == "number"]
-    return names + ([COUNT] if table.release.form == "weighted" else [])
+    return names + ([COUNT] if table.release.form == "counted" else [])
 
 
 def _from_parquet(file: str) -> Iterator[tuple[str, str, str]]:

@@ -261,8 +261,8 @@ def _refuse(release: KEpsilonSpec, noisy: Mapping[str, Column]) -> None:
         raise IncrowdError("Gaussian noise needs a 'delta', such as 1e-6.")
     if release.noise != "gaussian" and release.delta is not None:
         raise IncrowdError("'delta' belongs to 'noise: gaussian'.")
-    if release.rows == "weighted":
-        raise IncrowdError("Rows with noise are all different: 'rows: weighted' has no use.")
+    if release.rows == "counted":
+        raise IncrowdError("Rows with noise are all different: 'rows: counted' has no use.")
     if release.suppressed == "starred":
         raise IncrowdError("'suppressed: starred' does not go with the method 'k-epsilon'.")
     if not noisy:

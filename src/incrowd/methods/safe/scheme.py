@@ -260,7 +260,7 @@ class Cut(Searched):
         return Product(
             data=cells(
                 dict(zip(whole.names, labels, strict=True)), drawn,
-                weighted=self._release.rows == "weighted", engine=walk.engine,
+                weighted=self._release.rows == "counted", engine=walk.engine,
             ),
             original=whole,
             shown=Shown(labels, drawn, tuple(levels), draw.noise),
@@ -329,7 +329,7 @@ def _by_levels(
     ]
     looks = dict(zip(here.names, labels, strict=True))
     return Product(
-        data=cells(looks, drawn, weighted=release.rows == "weighted", engine=walk.engine),
+        data=cells(looks, drawn, weighted=release.rows == "counted", engine=walk.engine),
         original=here,
         shown=Shown(tuple(labels), drawn, here.levels, draw.noise),
         columns=declared.columns,
