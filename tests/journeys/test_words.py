@@ -63,9 +63,8 @@ def test_a_row_of_a_population_is_not_called_a_person(tmp_path: Path) -> None:
     publish(tmp_path / "row", already_sampled=0.01)
     publish(tmp_path / "person", unit="who", already_sampled=0.01)
     sampled = "the population from which the table was sampled"
-    words = f"the people who are in {sampled}"
-    assert f"{words} with one row." in page(tmp_path / "row")
-    assert f"{words}." in page(tmp_path / "person")
+    assert f"the people who have one row in {sampled}." in page(tmp_path / "row")
+    assert f"the people who are in {sampled}." in page(tmp_path / "person")
     for name in ("row", "person"):
         assert (
             f"Protected: one {name} of {sampled}" in command("verify", str(tmp_path / name)).stdout

@@ -134,8 +134,10 @@ def patterns(form: str) -> list[re.Pattern[str]]:
             },
         }
     )  # fmt: skip
-    (line,) = [x for x in readme(certificate).splitlines() if x.startswith(f"- **{form}**: ")]
-    found = re.findall(r"`(\^[^`]*\$)`", line)
+    page = readme(certificate).splitlines()
+    (line,) = [x for x in page if x.startswith(f"- **{form}**: ")]
+    given = "".join(x for x in page if x.startswith(f"- `{form}`: "))
+    found = re.findall(r"`(\^[^`]*\$)`", given)
     dates = [re.sub("[YMDn]", r"\\d", x) for x in re.findall("`(YYYY[^`]*)`", line)]
     return [re.compile(pattern) for pattern in (*found, *dates)]
 
