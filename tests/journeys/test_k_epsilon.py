@@ -92,7 +92,7 @@ def test_the_certificate_says_what_it_is_and_is_not(tmp_path: Path) -> None:
     assert said.kind == "(k,epsilon)-anonymity"
     sentences = stated(made.certificate)
     assert "NOT differential privacy" in sentences["not_differential_privacy"]
-    assert "k = 5 and ε = 2.0" in sentences["k_epsilon_anonymity"]
+    assert "k = 5 and ε = 2:" in sentences["k_epsilon_anonymity"]
     assert "local differential privacy" not in said.text
     made = publish(heights(), spec("k: 5, epsilon: 2, bounds: declared"), output=tmp_path / "range")
     assert "local differential privacy" in stated(made.certificate)["noise_scale"]
