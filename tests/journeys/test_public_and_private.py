@@ -246,7 +246,7 @@ def test_an_empty_release_is_said_to_be_one(tmp_path: Path) -> None:
     assert verify(tmp_path / "out") == []
     assert len(book.spends()) == 1
     report = (tmp_path / "out.curator" / "report.html").read_text()
-    assert "Nothing survived" in report
+    assert "Nothing was published" in report
     assert json.loads((tmp_path / "out.curator" / "evaluation.json").read_text())[
         "detail_by_column"
     ] == {"x": 0.0}

@@ -379,7 +379,7 @@ def test_nothing_survives_is_said_and_verifies(tmp_path: Path, more: str) -> Non
         result = make(table, file.changed(("release", "format"), ending), output=tmp_path / ending)
         assert result.certificate.table.release.rows == 0
         assert verify(tmp_path / ending) == []
-    assert "Nothing survived" in (tmp_path / "csv.curator/report.html").read_text()
+    assert "Nothing was published" in (tmp_path / "csv.curator/report.html").read_text()
 
 
 def test_the_same_table_without_a_ledger_warns(voters: pl.DataFrame, tmp_path: Path) -> None:

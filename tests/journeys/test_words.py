@@ -76,9 +76,9 @@ def test_a_bound_on_members_of_a_sample_is_not_called_the_guarantee(tmp_path: Pa
     """The certified epsilon protects members of the population, not of the table."""
     sampled = publish(tmp_path / "sampled", already_sampled=0.01)
     text = outline(sampled.report().html).text
-    assert "their bounds leave the sampling out" in text
+    assert "their bounds do not include the sampling" in text
     assert "within the guarantee" not in text
-    assert "leave the sampling out" not in outline(publish(tmp_path / "plain").report().html).text
+    assert "do not include the sampling" not in outline(publish(tmp_path / "plain").report().html).text
 
 
 # People and rows -------------------------------------------------------------------------------

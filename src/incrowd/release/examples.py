@@ -119,14 +119,16 @@ def in_words(recoded: Recoded) -> str:
     """What a column shows, in words."""
     hierarchy, level = recoded.hierarchy, recoded.level
     if level is None:
-        return "intervals or groups, class by class"
+        return "intervals or groups, by class"
     if (level == hierarchy.height - 1 and hierarchy.rooted) or shows_nothing(
         hierarchy, hierarchy.labels[level][:-2], level
     ):
-        return "nothing"
+        return "suppressed"
+    declared = recoded.column.hierarchy
     if level == 0:
-        return "each value"
-    mask = recoded.column.hierarchy.mask if recoded.column.hierarchy is not None else None
+        dates = None if declared is None else declared.dates
+        return "unchanged" if dates is None else f"each {dates.levels[0]}"
+    mask = None if declared is None else declared.mask
     if mask is not None:
         return f"{mask.length - level} of {mask.length} characters"
     labels = [label for label in hierarchy.labels[level][:-2] if label is not None]

@@ -42,12 +42,12 @@ def quick_attacks(made: Made, counted: object) -> Attacked:
     said.
     """
     if not any(product.rows for product in made.products):
-        return Attacked((), 0, 0, ("Nothing is shown, so nothing was attacked.",))
+        return Attacked((), 0, 0, ("No attack was run: nothing is published.",))
     try:
         return _attacked(made, counted)
     except Exception as error:  # noqa: BLE001 - whatever a table can do to an attack
         reason = (str(error).splitlines() or [""])[0]
-        words = f"The attacks could not be made ({type(error).__name__}: {reason[:200]})."
+        words = f"The attacks could not be run ({type(error).__name__}: {reason[:200]})."
         return Attacked((), 0, 0, (words,))
 
 
@@ -80,7 +80,7 @@ def _quick(product: Product, counted: object, made: Made, confidence: float) -> 
     found = tried(
         scene, only=only, tries=TRIES, confidence=confidence, rng=np.random.default_rng(0)
     )
-    notes = [f"Nothing is shown of '{name}', so that nothing is inferred of it." for name in silent]
+    notes = [f"Inference of '{name}' was not run: the column is suppressed." for name in silent]
     return replace(found, notes=(*found.notes, *notes))
 
 
