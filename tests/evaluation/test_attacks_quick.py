@@ -51,7 +51,7 @@ def test_levels_above_the_values_are_attacked_by_one_value_of_each_group(
     """Ends of intervals apart: they would be those of the values that stand for groups."""
     release = {"method": "safe", "epsilon": 2.0, "delta": 1e-4, "scheme": "fixed", "levels": levels}
     _, page = released(**release)
-    assert "linkage: all that identifies" in page
+    assert "linkage: all quasi-identifiers" in page
     assert "ends of intervals" not in page
 
 
@@ -60,7 +60,7 @@ def test_of_a_large_table_some_rows_stand_for_all(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(own, "_SOME", 40)
     _, page = released(method="k-anonymity", algorithm="mondrian", k=5)
     assert "a random sample of 40 rows" in page
-    assert "linkage: all that identifies" in page
+    assert "linkage: all quasi-identifiers" in page
     assert "ends of intervals" not in page
 
 

@@ -89,7 +89,7 @@ def test_rows_are_shuffled_and_people_stay_whole(tmp_path: Path) -> None:
 def test_the_certificate_says_what_it_is_and_is_not(tmp_path: Path) -> None:
     made = publish(heights(), spec("k: 5, epsilon: 2"), output=tmp_path / "class")
     said = made.certificate.guarantee
-    assert said.kind == "(k,epsilon)-anonymity"
+    assert said.kind == "(k, ε)-anonymity"
     sentences = stated(made.certificate)
     assert "NOT differential privacy" in sentences["not_differential_privacy"]
     assert "k = 5 and ε = 2:" in sentences["k_epsilon_anonymity"]

@@ -60,11 +60,11 @@ def at_ends(
     return Estimate(
         attack="extreme",
         name="ends of intervals",
-        knows="nothing of anybody",
+        knows="nothing",
         success=Rate.of(hits[0], len(some), confidence),
         guess=Rate.of(guessed, len(some), confidence),
         control=None if control is None else Rate.of(hits[1], len(some), confidence),
-        says="Somebody of the class has exactly the value at which its interval ends.",
+        says="A person of the class has exactly the value at which its interval ends.",
     )
 
 

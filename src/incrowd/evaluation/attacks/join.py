@@ -57,7 +57,7 @@ def by_nearest(
         control=None
         if control is None
         else Rate.drawn(chances(seen, halves, control.points), rng, confidence),
-        says="The same released row is taken for both halves of a person's record.",
+        says="Both halves of a person's record match the same published row.",
     )
 
 

@@ -71,7 +71,7 @@ def linkage(
         knowledge += f", each value wrong with probability {errors:g}"
     return Estimate(
         attack="linkage",
-        name="all that identifies" if len(known) == len(seen.names) else f"{len(known)} columns",
+        name="all quasi-identifiers" if len(known) == len(seen.names) else f"{len(known)} columns",
         knows=knowledge,
         success=Rate.drawn(chances, rng, confidence),
         guess=Rate.known(1 / max(seen.rows, 1)),

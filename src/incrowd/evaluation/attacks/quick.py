@@ -5,7 +5,7 @@ There is no control group, so success stands beside guessing alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -64,8 +64,17 @@ def _attacked(made: Made, counted: object) -> Attacked:
             known = best.get(one.attack)
             if known is None or one.excess > known.excess:
                 best[one.attack] = replace(one, name=f"{one.name} (slice {number})")
-    notes = dict.fromkeys(note for found in each for note in found.notes)
-    return replace(first, estimates=tuple(best.values()), notes=tuple(notes))
+    return replace(first, estimates=tuple(best.values()), notes=tuple(_notes(each)))
+
+
+def _notes(each: Sequence[Attacked]) -> Iterator[str]:
+    """Return the notes of all slices; one that does not hold for all names its slices."""
+    for note in dict.fromkeys(note for found in each for note in found.notes):
+        slices = [str(at) for at, found in enumerate(each, 1) if note in found.notes]
+        if len(slices) == len(each):
+            yield note
+        else:
+            yield f"Slice{'s' if len(slices) > 1 else ''} {', '.join(slices)}: {note}"
 
 
 def _quick(product: Product, counted: object, made: Made, confidence: float) -> Attacked:

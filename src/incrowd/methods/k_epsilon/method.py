@@ -48,7 +48,7 @@ class KEpsilon:
         self._order = tuple(file.spec.columns)
         self.events: list[Event] = []
         self.together: Guarantee | None = None
-        self.promise = Promise(kind="(k,epsilon)-anonymity", **protection(file.spec))
+        self.promise = Promise(kind="(k, ε)-anonymity", **protection(file.spec))
         _refuse(self.release, self.noisy)
 
     @property
