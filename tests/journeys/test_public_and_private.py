@@ -246,7 +246,7 @@ def test_an_empty_release_is_said_to_be_one(tmp_path: Path) -> None:
     assert verify(tmp_path / "out") == []
     assert len(book.spends()) == 1
     report = (tmp_path / "out.curator" / "report.html").read_text()
-    assert "Nothing survived" in report
+    assert "Nothing was published" in report
     assert json.loads((tmp_path / "out.curator" / "evaluation.json").read_text())[
         "detail_by_column"
     ] == {"x": 0.0}
@@ -386,7 +386,7 @@ def test_cells_that_a_spreadsheet_would_run(tmp_path: Path) -> None:
     plain = publish(table, spec, output=tmp_path / "plain")  # the default writes what is there
     assert "=cmd" in (tmp_path / "plain" / "data.csv").read_text()
     assert plain.certificate.table.release.formulas is None
-    for rows in ("expanded", "weighted"):
+    for rows in ("expanded", "counted"):
         asked = {**spec["release"], "formulas": "escape", "rows": rows}
         release = publish(table, {**spec, "release": asked}, output=tmp_path / rows)
         assert verify(tmp_path / rows) == []

@@ -157,10 +157,12 @@ class Estimate:
     def verdict(self) -> str:
         """What the release adds for this attacker, in words."""
         if not self.succeeds:
-            return "none measurable"
+            return "none detected"
         added = self.excess[0]
-        share = f"{added:.0%}" if added >= 0.01 else f"{added:.1g}"
-        words = f"{share} over {'guessing' if self.control is None else 'the control group'}"
+        share = f"{100 * added:.0f} %" if added >= 0.01 else f"{100 * added:.1g} %"
+        words = f"{share} of people who were safe without it"
+        if self.control is None:
+            words = f"{share} of people whom guessing misses"
         allowed = self.bound is not None and self.success.low <= self.bound
         return f"{words}, within the theoretical bound" if allowed else words
 

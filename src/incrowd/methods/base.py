@@ -153,8 +153,8 @@ def published(spec: Spec, *roles: str) -> dict[str, Column]:
         raise IncrowdError(
             f"Column '{guessed[0]}': its role is not confirmed. Confirm it: incrowd confirm SPEC."
         )
-    if spec.release is not None and spec.release.rows == "weighted" and COUNT in columns:
-        raise IncrowdError(f"A weighted release has a column '{COUNT}'; rename yours.")
+    if spec.release is not None and spec.release.rows == "counted" and COUNT in columns:
+        raise IncrowdError(f"With 'rows: counted' a release has a column '{COUNT}'; rename yours.")
     return columns
 
 

@@ -188,7 +188,7 @@ def _data(folder: Path, certificate: Certificate) -> list[Finding]:
         table = table.respelled(unescaped)
     names = list(certificate.table.scheme)
     expected = [*names, *certificate.kept, *certificate.noisy]
-    expected += [COUNT] if release.form == "weighted" else []
+    expected += [COUNT] if release.form == "counted" else []
     if sorted(table.columns) != sorted(expected):
         return [make_finding("DATA_COLUMNS_DIFFER", columns=list(table.columns))]
     for name in names:
@@ -238,7 +238,7 @@ def _data(folder: Path, certificate: Certificate) -> list[Finding]:
 def _oddities(table: ReleasedTable, certificate: Certificate) -> list[Finding]:
     """What a release does not have, and a reader would not notice."""
     found = []
-    weighted = certificate.table.release.form == "weighted"
+    weighted = certificate.table.release.form == "counted"
     names = [name for name in table.columns if not (weighted and name == COUNT)]
     if not _is_ordered(table, names):
         found.append(make_finding("ROWS_UNORDERED"))
@@ -282,13 +282,13 @@ def _is_ordered(table: ReleasedTable, names: list[str]) -> bool:
 def _sizes(table: Table, certificate: Certificate) -> tuple[Counts, int]:
     """How many rows each class has, and how many rows stand for suppressed ones.
 
-    A class is told by the generalised columns. A weighted table has one row for each class,
+    A class is told by the generalised columns. A table with counts has one row for each class,
     or, with columns that are kept as they are, for each of their values in it.
     """
     names = list(certificate.table.scheme)
     if not table.rows():
         return np.zeros(0, dtype=np.int64), 0
-    weighted = certificate.table.release.form == "weighted"
+    weighted = certificate.table.release.form == "counted"
     shown = read_shown(table, tuple(names), weighted=weighted)
     if weighted:
         _refuse_bad_counts(table, [*names, *certificate.kept])
@@ -311,7 +311,7 @@ def _broken_rules(table: Table, certificate: Certificate) -> list[Finding]:
         rule = checked.get(kind)
         if rule is None or not table.rows():
             continue
-        weighted = certificate.table.release.form == "weighted"
+        weighted = certificate.table.release.form == "counted"
         shown = read_shown(table, (*names, column), weighted=weighted)
         codes = shown.frequencies.codes
         if certificate.parameters.get("suppressed") == "starred":
@@ -353,7 +353,7 @@ def _refuse_bad_counts(table: Table, names: list[str]) -> None:
         return lambda values: np.array([labels[name].get(value, 0) for value in values], np.int32)
 
     if (table.count(names, {name: coder(name) for name in names}).counts > 1).any():
-        raise IncrowdError("a class has several rows with counts")
+        raise IncrowdError("a class occurs in several rows of a release with counts")
 
 
 def _allowed(folder: Path, name: str, column: SchemeColumn) -> Callable[[object], bool]:

@@ -90,7 +90,7 @@ class CommonSpec(Model):
     k: Annotated[int, Field(ge=1)] | None = None
     levels: dict[Text, Level | tuple[Level, Level]] = Field(default={})
     format: Literal["parquet", "csv"] = "parquet"
-    rows: Literal["expanded", "weighted"] = "expanded"
+    rows: Literal["expanded", "counted"] = "expanded"
     formulas: Literal["escape"] | None = None
 
     @model_validator(mode="after")

@@ -59,8 +59,8 @@ def at_ends(
     guessed = sum(_held(seen, tables[0], homes[0], some, np.array(inside)))
     return Estimate(
         attack="extreme",
-        name="interval endpoints",
-        knows="the release only",
+        name="ends of intervals",
+        knows="nothing",
         success=Rate.of(hits[0], len(some), confidence),
         guess=Rate.of(guessed, len(some), confidence),
         control=None if control is None else Rate.of(hits[1], len(some), confidence),

@@ -57,7 +57,7 @@ def by_nearest(
         control=None
         if control is None
         else Rate.drawn(chances(seen, halves, control.points), rng, confidence),
-        says="Both halves of a person's record are matched to the same released row.",
+        says="Both halves of a person's record match the same published row.",
     )
 
 

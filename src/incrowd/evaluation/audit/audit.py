@@ -269,7 +269,7 @@ def _light(file: SpecFile) -> SpecFile:
     asked = file.spec.release
     if not isinstance(asked, SafeSpec) or COUNT in file.spec.columns:
         return file
-    weighted = asked.model_copy(update={"rows": "weighted"})
+    weighted = asked.model_copy(update={"rows": "counted"})
     return replace(file, spec=file.spec.model_copy(update={"release": weighted}))
 
 

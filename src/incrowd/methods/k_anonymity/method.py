@@ -227,7 +227,7 @@ class KAnonymity:
                 row.append(labels[name].index(star))
             codes = np.vstack([shown.codes, np.array([row], dtype=np.int32)])
             shown = merged(codes, np.append(shown.counts, stars))
-        weighted = self._release.rows == "weighted"
+        weighted = self._release.rows == "counted"
         return cells(labels, shown, weighted=weighted, engine=engine)
 
 

@@ -47,7 +47,7 @@ class KEpsilon:
         self._order = tuple(file.spec.columns)
         self.events: list[Event] = []
         self.together: Guarantee | None = None
-        self.promise = Promise(kind="(k,epsilon)-anonymity", **protection(file.spec))
+        self.promise = Promise(kind="(k, ε)-anonymity", **protection(file.spec))
         _refuse(self.release, self.noisy)
 
     @property
@@ -264,8 +264,8 @@ def _refuse(release: KEpsilonSpec, noisy: Mapping[str, Column]) -> None:
         raise IncrowdError("Gaussian noise needs δ. Add `delta` under `release`, such as 1e-6.")
     if release.noise != "gaussian" and release.delta is not None:
         raise IncrowdError("`delta` is for `noise: gaussian`. Remove it.")
-    if release.rows == "weighted":
-        raise IncrowdError("Method `k-epsilon` does not support `rows: weighted`. Remove it.")
+    if release.rows == "counted":
+        raise IncrowdError("Method `k-epsilon` does not support `rows: counted`. Remove it.")
     if release.suppressed == "starred":
         raise IncrowdError("Method `k-epsilon` does not support `suppressed: starred`. Remove it.")
     if not noisy:

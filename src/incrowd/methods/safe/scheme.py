@@ -268,7 +268,7 @@ class Cut(Searched):
         return Product(
             data=cells(
                 dict(zip(whole.names, labels, strict=True)), drawn,
-                weighted=self._release.rows == "weighted", engine=context.engine,
+                weighted=self._release.rows == "counted", engine=context.engine,
             ),
             original=whole,
             shown=Shown(labels, drawn, tuple(levels), draw.noise),
@@ -337,7 +337,7 @@ def _by_levels(
     ]
     looks = dict(zip(here.names, labels, strict=True))
     return Product(
-        data=cells(looks, drawn, weighted=release.rows == "weighted", engine=context.engine),
+        data=cells(looks, drawn, weighted=release.rows == "counted", engine=context.engine),
         original=here,
         shown=Shown(tuple(labels), drawn, here.levels, draw.noise),
         columns=declared.columns,
