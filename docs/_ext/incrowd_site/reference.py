@@ -14,6 +14,7 @@ import inspect
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from string import Formatter
@@ -28,6 +29,8 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 logger = logging.getLogger(__name__)
+
+_ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
 
 
 class _Made(SphinxDirective):
@@ -217,6 +220,75 @@ class Errors(_Made):
         yield ""
 
 
+class Api(_Made):
+    """A table of public names with their summaries, then the entry of each, from its docstring.
+
+    Each line of the content is a full name. ``NAME()`` leaves out the signature of a class that
+    programs receive and do not make; ``NAME -`` leaves out its members, ``NAME +`` adds inherited
+    ones. ``NAME: summary`` describes a value, which has no docstring of its own.
+    """
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Make the table, then the entries."""
+        lines = [_ApiLine.of(line) for line in self.content if line.strip()]
+        return self.parsed(self._lines(lines))
+
+    def _lines(self, lines: list[_ApiLine]) -> Iterator[str]:
+        yield "| name | purpose |\n| --- | --- |"
+        for line in lines:
+            summary = line.summary or _first_sentence(line.value)
+            if not summary:
+                self.warn(f"'{line.name}' has no summary")
+            yield f"| {{py:obj}}`~{line.name}` | {_cell(_plain(summary))} |"
+        yield "\n```{eval-rst}\n.. currentmodule:: incrowd"
+        for line in lines:
+            yield from line.entry()
+        yield "```\n"
+
+
+@dataclass(frozen=True)
+class _ApiLine:
+    """One line of ``{api}``."""
+
+    name: str
+    called: bool
+    members: str
+    summary: str
+
+    @classmethod
+    def of(cls, line: str) -> _ApiLine:
+        found = re.fullmatch(r"([\w.]+)(\(\))?(?: ([+-]))?(?:: (.*))?", line.strip())
+        if found is None:
+            raise ValueError(f"'{line}' is no line of an API page")
+        return cls(found[1], bool(found[2]), found[3] or "", found[4] or "")
+
+    @property
+    def value(self) -> Any:
+        """Return the object itself."""
+        module, _, name = self.name.rpartition(".")
+        return getattr(import_module(module), name)
+
+    def entry(self) -> Iterator[str]:
+        """Yield the directive of autodoc that describes it."""
+        if self.summary:
+            yield f".. autodata:: {self.name}\n   :no-value:\n\n   {self.summary}\n"
+        elif not isinstance(self.value, type):
+            yield f".. autofunction:: {self.name}"
+        elif issubclass(self.value, Exception):
+            yield f".. autoexception:: {self.name}\n   :no-members:"
+        else:
+            yield f".. autoclass:: {self.name}{'()' if self.called else ''}"
+            yield "   :no-members:" if self.members == "-" else "   :members:"
+            if self.members == "+":
+                yield "   :inherited-members:"
+
+
+def _first_sentence(value: Any) -> str:
+    return (inspect.getdoc(value) or "").split("\n\n", maxsplit=1)[0]
+
+
 class Findings(_Made):
     """Every code of the catalog that ``module:function`` returns, by topic."""
 
@@ -331,9 +403,21 @@ def _named(
     """A kind that has a name, by its name: inside a union autodoc shows how it looked it up."""
     if signature is None:
         return None
-    alias = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
     given = signature.replace("<factory>", "...")  # which is no Python
-    return alias.sub(r"\1", given), alias.sub(r"\1", returns) if returns else None
+    return _ALIAS.sub(r"\1", given), _ALIAS.sub(r"\1", returns) if returns else None
+
+
+def _named_in_lines(
+    _app: Sphinx, _what: str, _name: str, _o: Any, _options: Any, lines: list[str]
+) -> None:
+    """Do the same in the list of attributes that napoleon has made."""
+    lines[:] = [_ALIAS.sub(r"\1", line) for line in lines]
+
+
+def _named_in_lists(app: Sphinx, _domain: str, _kind: str, _content: nodes.Element) -> None:
+    """Do the same for the types that autodoc is about to put into lists of parameters."""
+    for kinds in app.env.current_document.autodoc_annotations.values():
+        kinds.update({name: _ALIAS.sub(r"\1", kind) for name, kind in kinds.items()})
 
 
 def setup(app: Sphinx) -> None:
@@ -343,7 +427,10 @@ def setup(app: Sphinx) -> None:
     app.add_directive("commands", Commands)
     app.add_directive("errors", Errors)
     app.add_directive("findings", Findings)
+    app.add_directive("api", Api)
     app.connect("env-check-consistency", _everything_public)
     app.connect("missing-reference", _public_home)
-    app.connect("autodoc-process-docstring", _readable)
+    app.connect("autodoc-process-docstring", _readable, priority=400)  # before napoleon
+    app.connect("autodoc-process-docstring", _named_in_lines, priority=600)
+    app.connect("object-description-transform", _named_in_lists, priority=400)
     app.connect("autodoc-process-signature", _named)
