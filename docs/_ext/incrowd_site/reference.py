@@ -1,7 +1,7 @@
 """Pages of the reference that are made from the code, so that nothing can be missing in them.
 
 ``{models}`` describes the fields of pydantic models: kinds and defaults from the models, what each
-means from ``fields.toml`` beside the page. ``{commands}`` lists the commands with their options,
+means, and an example, from a TOML file. ``{commands}`` lists the commands with their options,
 ``{errors}`` the exceptions, ``{findings}`` the codes of findings. A field, a command, an option or
 a public name without a description makes the build fail, and so does a description of what is not
 there.
@@ -27,6 +27,8 @@ from sphinx.domains.python import PythonDomain
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
+
+from incrowd.spec.schema import find_undescribed, object_form
 
 logger = logging.getLogger(__name__)
 
@@ -56,31 +58,10 @@ class Models(_Made):
         self.env.note_dependency(str(file))
         texts = tomllib.loads(file.read_text(encoding="utf-8"))
         schema = getattr(import_module(module), name).model_json_schema(by_alias=True)
-        models = {name: schema} | {n: _whole(one) for n, one in schema.get("$defs", {}).items()}
-        for problem in differences(models, texts):
+        models = {name: schema} | {n: object_form(m) for n, m in schema.get("$defs", {}).items()}
+        for problem in find_undescribed(models, texts):
             self.warn(problem)
         return self.parsed(_sections(models, texts))
-
-
-def differences(models: Mapping[str, Any], texts: Mapping[str, Any]) -> list[str]:
-    """Models and fields without a description, and descriptions without a field."""
-    problems = [f"'{name}' is described, and is no model" for name in texts if name not in models]
-    for name, model in models.items():
-        told = texts.get(name, {}).get("fields", {})
-        fields = model.get("properties", {})
-        if name not in texts:
-            problems.append(f"the model '{name}' is not described")
-        problems += [f"'{name}.{one}' is not described" for one in fields if one not in told]
-        problems += [
-            f"'{name}.{one}' is described, and no field" for one in told if one not in fields
-        ]
-    return problems
-
-
-def _whole(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The form with all fields, of a model that may also be written shorter."""
-    forms = [one for one in schema.get("anyOf", []) if "properties" in one]
-    return forms[0] if forms and "properties" not in schema else schema
 
 
 def _sections(models: Mapping[str, Any], texts: Mapping[str, Any]) -> Iterator[str]:
@@ -93,11 +74,14 @@ def _sections(models: Mapping[str, Any], texts: Mapping[str, Any]) -> Iterator[s
         if not fields:
             continue
         required = models[name].get("required", [])
-        yield "| entry | is | without it | meaning |\n| --- | --- | --- | --- |"
+        examples = told.get("examples", {})
+        more = (" example |", " --- |") if examples else ("", "")
+        yield f"| key | type | default | meaning |{more[0]}\n| --- | --- | --- | --- |{more[1]}"
         for field, kind in fields.items():
-            default = "must be given" if field in required else _default(kind)
+            default = "required" if field in required else _default(kind)
             meaning = told.get("fields", {}).get(field, "")
-            yield f"| `{field}` | {_words(kind, texts)} | {default} | {meaning} |"
+            example = f" `{field}: {_code(examples[field])}` |" if field in examples else ""
+            yield f"| `{field}` | {_words(kind, texts)} | {default} | {meaning} |{example}"
         yield ""
 
 
@@ -113,11 +97,15 @@ def _default(kind: Mapping[str, Any]) -> str:
 def _code(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_code, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{name}: {_code(one)}' for name, one in value.items())}}}"
+    if value in (",", ";", "."):
+        return f'"{value}"'
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _words(kind: Mapping[str, Any], texts: Mapping[str, Any]) -> str:
-    """A kind of JSON Schema as somebody would say it."""
+    """Return a type of JSON Schema in words."""
     if "$ref" in kind:
         name = kind["$ref"].rsplit("/", 1)[-1]
         return f"[{texts.get(name, {}).get('title', name)}](#{_anchor(name)})"

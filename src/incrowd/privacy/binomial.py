@@ -105,8 +105,8 @@ def delta(
         definition: "tight" for the smallest valid delta, "paper" for Theorem 1 of the paper.
 
     Returns:
-        Delta, as a number for numbers and an array for arrays, which are broadcast. A delta too small for
-        a float is 2.2e-308, never 0.
+        Delta, as a number for numbers and an array for arrays, which are broadcast. A delta
+        that is too small for a float is 2.2e-308, never 0.
 
     Raises:
         ParameterError: A parameter is out of range.

@@ -64,7 +64,7 @@ def epsilon(
         definition: "tight" for the smallest valid delta, "paper" for Theorem 1 of the paper.
 
     Returns:
-        Epsilon, rounded up. Infinity where delta is below beta**k: a group of exactly k rows is
+        Epsilon, rounded up. Infinity where delta is below beta**k, as a group of exactly k rows is
         then sampled whole too often, which reveals each of them with certainty.
 
     Raises:

@@ -82,7 +82,7 @@ def attack(
         engine: The engine that opens the tables.
 
     Returns:
-        One estimate per attack, with success, guessing, control group and the bound of the guarantee.
+        One estimate per attack, with its success, guessing, control group and bound.
 
     Raises:
         IncrowdError: A table cannot be opened, a column is unknown, or the original has no rows.
