@@ -68,16 +68,47 @@ def publish(
     step: Step = lambda _: None,
     progress: Progress = lambda _done, _all: None,
 ) -> Release:
-    """Publish a table, into a folder that does not exist yet or is empty.
+    """Publish a table with a privacy guarantee, and return the release.
 
-    ``table`` is whatever :func:`incrowd.engine.source.open_table` takes, or None for the one
-    that the spec names; ``engine`` opens it, by default the one for tables of its kind. ``spec``
-    is a file, its path, its content, or a draft that is confirmed (:func:`incrowd.confirm`). What
-    only the curator may see goes into ``curator``, by default beside the release (NAME.curator).
-    ``step`` hears of each step before it is taken, ``progress`` how much of a long search is
-    decided. ``ledger`` is the one that the spec names; give it where the spec names none.
-    Everything that can be refused is refused before the ledger is touched, and the ledger is
-    booked before anything is drawn. Findings are warned of, and kept in ``Release.findings``.
+    Everything that can be refused is refused before the ledger is booked, and the ledger is booked
+    before anything is drawn.
+
+    Args:
+        table: A path, a PostgreSQL address, or a data frame of pandas, Polars, Arrow or Spark; None
+            for the table that the spec names.
+        spec: Path of a spec, its YAML text, a mapping, or a confirmed draft
+            (:func:`incrowd.confirm`).
+        output: Folder for the release; it must not exist, or be empty. None writes nothing;
+            ``release.save`` does so later.
+        curator: Folder for the private report; by default ``NAME.curator`` beside ``output``.
+        ledger: The ledger that books the release, if the spec names none.
+        key: Private key that signs the certificate.
+        bits: Source of random bits, for tests. A seeded release is not private, and says so.
+        engine: The engine that opens the table; by default the one for tables of its kind.
+        step: Called with the name of each step before it is taken.
+        progress: Called with the done and the total amount of work of a long search.
+
+    Returns:
+        The release, with data, certificate, findings, and the private evaluation and report.
+
+    Raises:
+        IncrowdError: The spec is invalid, or the table does not fit it.
+        BudgetError: The ledger does not allow the release.
+
+    Warns:
+        IncrowdWarning: Once per finding of the release; ``release.findings`` lists them, too.
+
+    Examples:
+        >>> import polars as pl
+        >>> import incrowd as ic
+        >>> people = pl.DataFrame({"sex": ["female", "male"] * 500})
+        >>> sex = {"role": "quasi", "hierarchy": {"flat": {"values": ["female", "male"]}}}
+        >>> asked = {"method": "safe", "epsilon": 1.0, "delta": 1e-6}
+        >>> release = ic.publish(people, {"columns": {"sex": sex}, "release": asked})
+        >>> release.certificate.guarantee.epsilon
+        1.0
+        >>> sorted(release.data["sex"].unique())
+        ['female', 'male']
     """
     file = taken(spec)
     ledger = ledger_of(file, ledger)

@@ -79,10 +79,31 @@ _NOISY_ROWS = 20_000  # that the error of noise is expected by
 
 
 def check(table: Any, spec: SpecSource, *, engine: Engine | None = None) -> list[Finding]:
-    """Return all findings, errors first. The table is read one column at a time.
+    """Return every finding about a table and its spec, errors first.
 
-    ``table`` is whatever :func:`incrowd.publish` takes, or None for the one that the spec names;
-    it is opened by ``engine``, if one is given.
+    The table is read one column at a time. Nothing is published and no budget is spent.
+
+    Args:
+        table: The table, in any form that :func:`incrowd.publish` takes; None for the table that
+            the spec names.
+        spec: Path of a spec, its YAML text, a mapping, or a draft.
+        engine: The engine that opens the table; by default the one for tables of its kind.
+
+    Returns:
+        The findings, errors first, then warnings, then notes. A spec can be published if none of
+        them is an error.
+
+    Raises:
+        IncrowdError: The spec is invalid, or the table cannot be opened.
+
+    Examples:
+        >>> import polars as pl
+        >>> import incrowd as ic
+        >>> people = pl.DataFrame({"sex": ["female", "male"], "age": [31, 40]})
+        >>> sex = {"role": "quasi", "hierarchy": {"flat": {"values": ["female", "male"]}}}
+        >>> spec = {"columns": {"sex": sex}, "release": {"method": "k-anonymity", "k": 2}}
+        >>> [(finding.code, finding.column) for finding in ic.check(people, spec)][0]
+        ('COLUMN_NOT_DECLARED', 'age')
     """
     file = taken(spec)
     table = open_for(file, table, engine=engine)

@@ -39,13 +39,15 @@ Covered: TypeAlias = tuple[list[Codes], list[Floats], list[Cover]]  # see :func:
 
 @dataclass(frozen=True)
 class Losses:
-    """Other losses, the less the better.
+    """Measures of information loss besides the normalised loss; smaller is better.
 
-    ``precision`` is the mean of paper B's over columns and all original rows, 1 for a
-    suppressed row; ``entropy`` is the share of bits lost (non-uniform entropy), all of them for
-    a suppressed row; ``discernibility`` is the sum of squared class sizes over the squared
-    number of rows, a suppressed row counting as if it were alike to all;
-    ``average_class_size`` leaves suppressed rows out.
+    Attributes:
+        precision: Mean of paper B's precision over columns and all original rows; 1 for a
+            suppressed row.
+        entropy: Share of bits lost (non-uniform entropy); all of them for a suppressed row.
+        discernibility: Sum of squared class sizes over the squared number of rows. A suppressed row
+            counts as equal to all others.
+        average_class_size: Mean class size, without suppressed rows.
     """
 
     precision: float

@@ -50,11 +50,25 @@ _LARGEST = 64 << 20
 
 
 def verify(folder: Path | str, *, key: str | None = None) -> list[Finding]:
-    """Return everything that is wrong with a release; an empty list says that it holds.
+    """Verify a release from its folder alone, and return everything that does not hold.
 
-    Nothing but the folder is needed. A certificate can be checked, but only a signature tells
-    who wrote it: ``key`` is the public key that must have signed, in hexadecimal or as the path
-    of a PEM file. Without it, nobody can notice that a signature was taken away.
+    Args:
+        folder: The folder of the release.
+        key: Public key of the publisher, as 64 hexadecimal digits or the path of a PEM file.
+            Without it, a removed signature goes unnoticed.
+
+    Returns:
+        The findings. An empty list means that the release holds.
+
+    Raises:
+        IncrowdError: The folder does not exist, or the key cannot be read.
+
+    Examples:
+        >>> import incrowd as ic
+        >>> ic.verify("release")  # doctest: +SKIP
+        []
+        >>> ic.verify("release", key="publisher.pem")  # doctest: +SKIP
+        []
     """
     folder = Path(folder)
     signer = None if key is None else public_key(key)

@@ -165,6 +165,8 @@ class Spec(Model):
 
 
 def json_schema() -> dict[str, Any]:
-    """A JSON Schema of the spec, for editors that complete and check while one types."""
-    schema = Spec.model_json_schema(by_alias=True)
+    """Return the JSON Schema of the spec, for editors that complete and check as you type."""
+    from incrowd.spec.schema import describe_schema  # which reads a file that nothing else needs
+
+    schema = describe_schema("Spec", Spec.model_json_schema(by_alias=True))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
