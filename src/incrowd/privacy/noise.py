@@ -9,7 +9,6 @@ samplers are those of Canonne, Kamath and Steinke, for whole arrays at a time.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -20,6 +19,7 @@ import numpy.typing as npt
 from incrowd.arrays import Counts, Floats
 from incrowd.errors import ParameterError, UnsolvableError
 from incrowd.privacy.binomial import SMALLEST
+from incrowd.privacy.large_coins import flip_large_exp
 from incrowd.privacy.randomness import Randomness, below
 
 _WIDEST = 1 << 52
@@ -108,27 +108,48 @@ def gaussian_of(variance: Fraction, count: int, bits: Randomness) -> Counts:
     its root, plus 1, and Y two-sided geometric of scale t, kept with probability
     exp(-(|Y| - a / (b t))^2 b / (2 a)). Then P[Y = y] is proportional to
     exp(-|y| / t) exp(-(|y| - a / (b t))^2 b / (2 a)), and all of the exponent but y^2 b / (2 a) is
-    constant. In whole numbers it is (|y| b t - a)^2 over 2 a b t^2: of any size, where 64 bits are
-    not enough.
+    constant. In whole numbers it is (|y| b t - a)^2 over 2 a b t^2: in 64 bits where they are
+    enough, else without bound.
     """
     a, b = variance.numerator, variance.denominator
     t = math.isqrt(a // b) + 1 if a > 0 else 0
     if not 0 < t <= _WIDEST:
         raise ParameterError("variance", f"be above 0 and at most {_WIDEST**2:,}", str(variance))
+    below_ = 2 * a * b * t * t
+    far = min(60 * t, (math.isqrt(2**63 - 1) - a) // (b * t))  # further out 64 bits are not enough
+    large = far < t or below_ >= 2**62
     drawn = np.zeros(count, dtype=np.int64)
     waiting = np.arange(count)
     scale = np.full(count, t, dtype=np.int64)
+    fixed = (0, 0, 0) if large else (a, below_, far)
+    minus, under, most = (np.full(count, value, dtype=np.int64) for value in fixed)
     while len(waiting):
-        y = laplace(scale[: len(waiting)], 1, bits)
-        away = np.abs(y)
-        # |Y| is hardly ever beyond 60 t; where 64 bits are not enough, whole numbers of any size
-        # are.
-        if (max(int(away.max()), 60 * t) * b * t + a) ** 2 >= 2**62:
-            away = away.astype(object)
-        good = flip_exp((away * (b * t) - a) ** 2, 2 * a * b * t * t, bits)
+        n = len(waiting)
+        y = laplace(scale[:n], 1, bits)
+        if large:
+            good = flip_exp((np.abs(y).astype(object) * (b * t) - a) ** 2, below_, bits)
+        else:
+            whole, rest = _square_over(y, b * t, minus[:n], under[:n], most[:n])
+            good = with_exp(rest, under[:n], bits)
+            good &= _all_exp(whole, bits)
         drawn[waiting[good]] = y[good]
         waiting = waiting[~good]
     return drawn
+
+
+def _square_over(
+    y: Counts, factor: int, minus: Counts, under: Counts, far: Counts
+) -> tuple[Counts, Counts]:
+    """Divide each (|y| factor - minus)^2 by what it is over: whole parts and rests, exactly.
+
+    Beyond ``far`` the square would not fit into 64 bits, so there it is computed without bound.
+    """
+    size = np.abs(y)
+    whole, rest = np.divmod((np.minimum(size, far) * factor - minus) ** 2, under)
+    for at in np.flatnonzero(size > far):
+        square = (int(size[at]) * factor - int(minus[at])) ** 2
+        whole[at], rest[at] = divmod(square, int(under[at]))
+    return whole, rest
 
 
 def flip_exp(over: npt.NDArray[Any], under: int, bits: Randomness) -> npt.NDArray[np.bool_]:
@@ -144,7 +165,7 @@ def flip_exp(over: npt.NDArray[Any], under: int, bits: Randomness) -> npt.NDArra
     else:
         parts = [divmod(int(number), under) for number in over]
         whole = np.array([min(part[0], 2**62) for part in parts], dtype=np.int64)
-        good = _with_exp_large([part[1] for part in parts], under, bits)
+        good = flip_large_exp([part[1] for part in parts], under, bits)
     return good & _all_exp(whole, bits)
 
 
@@ -165,37 +186,6 @@ def with_exp(u: Counts, t: Counts, bits: Randomness) -> npt.NDArray[np.bool_]:
         alive = alive[go_on]
         throw += 1
     return odd
-
-
-def _with_exp_large(u: Sequence[int], t: int, bits: Randomness) -> npt.NDArray[np.bool_]:
-    """:func:`with_exp` for 0 <= u < t of any size."""
-    odd = np.zeros(len(u), dtype=bool)
-    alive = np.arange(len(u))
-    throw = 1
-    while len(alive):
-        go_on = _flip_fractions([u[at] for at in alive.tolist()], t, bits)
-        if throw > 1:
-            go_on &= below(np.full(len(alive), throw, dtype=np.int64), bits) == 0
-        odd[alive[~go_on]] = throw % 2 == 1
-        alive = alive[go_on]
-        throw += 1
-    return odd
-
-
-def _flip_fractions(u: Sequence[int], t: int, bits: Randomness) -> npt.NDArray[np.bool_]:
-    """For each 0 <= u < t a coin that is true with probability u / t, for numbers of any size.
-
-    A uniform number of [0, 1) is compared with u / t digit by digit, a digit being a 64-bit
-    word; only where the digits agree, hardly ever, is the next one drawn.
-    """
-    parts = [divmod(number << 64, t) for number in u]
-    digits = np.array([part[0] for part in parts], dtype=np.uint64)
-    words = bits.words(len(parts))
-    true: npt.NDArray[np.bool_] = words < digits
-    equal = np.flatnonzero(words == digits)
-    if len(equal):
-        true[equal] = _flip_fractions([parts[at][1] for at in equal.tolist()], t, bits)
-    return true
 
 
 def _with_exp_one(count: int, bits: Randomness) -> npt.NDArray[np.bool_]:

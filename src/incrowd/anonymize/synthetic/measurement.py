@@ -17,7 +17,6 @@ columns. What centering takes away, sums along an axis, is in the one-way tables
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -32,7 +31,7 @@ from incrowd.privacy.gaussian import whole_variance
 from incrowd.privacy.information import InformationBudget
 from incrowd.privacy.randomness import Randomness
 
-CENTERED = int(os.environ.get("CEN", 16))
+CENTERED = 16
 
 
 @dataclass(frozen=True, eq=False)
