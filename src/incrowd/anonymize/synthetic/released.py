@@ -48,6 +48,11 @@ class Released:
         assert self._model is not None
         return self._model
 
+    @property
+    def aside(self) -> frozenset[Key]:
+        """The measured tables that the model does not hold."""
+        return frozenset(self._aside)
+
     def add(self, measurement: Measurement) -> None:
         """Take in a measurement of a table that the model holds, or that is never held."""
         self.measurements.append(measurement)

@@ -55,7 +55,8 @@ from incrowd.anonymize.synthetic.choice import (
 from incrowd.anonymize.synthetic.domain import Columns, Domain, RulesError
 from incrowd.anonymize.synthetic.measurement import Measurement
 from incrowd.anonymize.synthetic.model import Model, make_structure
-from incrowd.anonymize.synthetic.released import Released
+from incrowd.anonymize.synthetic.refit import fit_measurements
+from incrowd.anonymize.synthetic.released import Key, Released
 from incrowd.anonymize.synthetic.rows import draw_rows
 from incrowd.anonymize.synthetic.stage import ROUND_GAP, ROUND_STEPS, Bench, Stage
 from incrowd.arrays import Codes
@@ -69,8 +70,6 @@ TABLE_CELLS = 2**16
 COUNTED_CELLS = 2**26  # of all pairs together
 TRIPLE_CELLS = (2048, 256)
 MOST_TRIPLES = 3000
-FINAL_GAP = 0.9
-FINAL_STEPS = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,11 +77,13 @@ class Synthesis:
     """Synthetic rows and all that was released for them.
 
     ``rows`` are codes, one column for each of the domain's. ``measurements`` and ``model`` may be
-    published: ``events`` pay for them.
+    published: ``events`` pay for them. Tables ``aside`` were measured, and the model does not hold
+    them.
     """
 
     rows: Codes
     measurements: tuple[Measurement, ...]
+    aside: frozenset[Key]
     model: Model
     events: tuple[Event, ...]
 
@@ -154,10 +155,12 @@ def synthesize(
         )
         triples.run(batch=choices.batch, cells=MODEL_CELLS, grow=False)
     _top_up(bench, released)
-    model = released.fit_model(gap=FINAL_GAP, steps=FINAL_STEPS)
+    model = fit_measurements(domain, released.measurements, released.aside)
     rng = np.random.default_rng([int(word) for word in bits.words(4)])
     rows = draw_rows(model, max(round(model.rows), 1), rng)
-    return Synthesis(domain.decode(rows), tuple(released.measurements), model, plan.events)
+    return Synthesis(
+        domain.decode(rows), tuple(released.measurements), released.aside, model, plan.events
+    )
 
 
 def _check_rules(domain: Domain) -> None:
