@@ -19,8 +19,8 @@ from incrowd.anonymize.synthetic.domain import (
     make_column,
 )
 from incrowd.anonymize.synthetic.measurement import combine, make_query
+from incrowd.anonymize.synthetic.refit import FINAL_GAP
 from incrowd.anonymize.synthetic.synthesize import (
-    FINAL_GAP,
     Synthesis,
     plan_synthesis,
     synthesize,

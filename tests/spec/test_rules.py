@@ -11,7 +11,7 @@ from incrowd.errors import IncrowdError
 from incrowd.spec.build import build
 from incrowd.spec.file import parse
 from incrowd.spec.leaves import make_leaves
-from incrowd.spec.rules import Rule, RuleError, allow_cells
+from incrowd.spec.rules import Rule, RuleError, allow_cells, expand_orders
 
 COLUMNS = """
 columns:
@@ -106,3 +106,12 @@ def test_points_of_leaves() -> None:
         make_leaves("x", odd, build(column, folder=spec.folder))
     day = LEAVES["first"]
     assert (day.text(day.lows[1] or 0), day.text(day.highs[1] or 0)) == ("2020-02-01", "2020-02-29")
+
+
+def test_orders_that_follow_are_rules_too_and_circles_are_refused() -> None:
+    rules = [Rule(order=("a", "b")), Rule(order=("b", "c")), Rule(never={"sex": ("male",)})]
+    assert [rule.order for rule in expand_orders(rules)] == [
+        None, ("a", "b"), ("a", "c"), ("b", "c"),
+    ]  # fmt: skip
+    with pytest.raises(RuleError, match="before itself"):
+        expand_orders([*rules, Rule(order=("c", "a"))])

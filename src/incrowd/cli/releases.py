@@ -123,7 +123,7 @@ def verify(
 ) -> int:
     """Check a release from its folder alone; exit status 1 if anything does not hold."""
     from incrowd.release.verify import read_certificate
-    from incrowd.release.verify import verify as check_release
+    from incrowd.verification import verify as check_release
 
     findings = check_release(folder, key=key)
     if as_json:

@@ -20,6 +20,7 @@ from incrowd.spec.hierarchies import Dates, Intervals
 from incrowd.spec.model import Column
 
 Kind: TypeAlias = Literal["number", "date"]
+ISO_DAY = "%Y-%m-%d"
 
 
 class LeavesError(IncrowdError):
@@ -39,7 +40,7 @@ class Leaves:
     lows: Sequence[int | None] = ()
     highs: Sequence[int | None] = ()
     step: Decimal = Decimal(1)
-    format: str = "%Y-%m-%d"
+    format: str = ISO_DAY
 
     def __len__(self) -> int:
         return len(self.lows)

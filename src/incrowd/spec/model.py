@@ -146,9 +146,8 @@ class Spec(Model):
         slices = release.slices if isinstance(release, SafeSpec) else ()
         parts = () if isinstance(slices, Slicing) else slices
         target = (release.target,) if isinstance(release, SafeSpec) and release.target else ()
-        if isinstance(release, SyntheticSpec):
-            target = release.named_columns
-        for name in [*release.levels, *target, *(name for part in parts for name in part)]:
+        named = release.named_columns if isinstance(release, SyntheticSpec) else target
+        for name in [*release.levels, *named, *(name for part in parts for name in part)]:
             if name not in self.columns:
                 raise ValueError(f"'release' names the column '{name}', which has no entry")
         noisy = self.with_role("noisy")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from incrowd.arrays import Bools
+from incrowd.arrays import Bools, Floats
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.codes.values import canonical
 from incrowd.errors import IncrowdError
@@ -57,7 +57,7 @@ class Rule(Model):
     condition: Condition | None = Field(default=None, alias="if")
     then: Condition | None = None
     never: Condition | None = None
-    order: Annotated[tuple[Text, ...], Field(min_length=2, max_length=4)] | None = None
+    order: Annotated[tuple[Text, ...], Field(min_length=2)] | None = None
     sum: Annotated[tuple[Text, ...], Field(min_length=2, max_length=3)] | None = None
     total: Text | None = Field(default=None, alias="is")
 
@@ -86,11 +86,41 @@ class Rule(Model):
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
+def expand_orders(rules: Sequence[Rule]) -> tuple[Rule, ...]:
+    """Return the rules with every order as orders of two columns, those that follow among them.
+
+    From a before b and b before c follows a before c: values of a and c that leave no room for b
+    are forbidden as well, so that points can be drawn in every row.
+
+    Raises:
+        RuleError: if orders go round in a circle.
+
+    """
+    after: dict[str, set[str]] = {}
+    for rule in rules:
+        for at, name in enumerate(rule.order or ()):
+            after.setdefault(name, set()).update((rule.order or ())[at + 1 :])
+    for middle in after:
+        for later in after.values():
+            later |= after[middle] if middle in later else set()
+    for name, later in after.items():
+        if name in later:
+            raise RuleError(
+                f"The rules put the column '{name}' before itself. Remove one of the orders of "
+                f"{_listed(sorted(later))}."
+            )
+    pairs = [
+        Rule(order=(first, second)) for first in sorted(after) for second in sorted(after[first])
+    ]
+    return (*(rule for rule in rules if rule.order is None), *pairs)
+
+
 def allow_cells(
     rule: Rule, hierarchies: Mapping[str, Hierarchy], leaves: Mapping[str, Leaves]
 ) -> Bools:
     """Return where a rule allows a row: an axis for each of its columns, along the codes.
 
+    An order is one of two columns (:func:`expand_orders`).
     Codes are those of level 0: the values, then null, then what is outside the domain.
 
     Raises:
@@ -104,7 +134,9 @@ def allow_cells(
             f"values, more than {MOST_CELLS:,}. Declare coarser values for one of the columns."
         )
     if rule.order is not None:
-        allowed = _allow_order([_spans(name, leaves[name]) for name in rule.order])
+        first, second = rule.order
+        _refuse_grids(rule.order, leaves)
+        allowed = _allow_order(_ends(first, leaves[first]), _ends(second, leaves[second]))
     elif rule.sum is not None:
         allowed = _allow_sum([_single_numbers(name, leaves[name]) for name in rule.names])
     elif rule.never is not None:
@@ -157,32 +189,34 @@ def find_codes(name: str, hierarchy: Hierarchy, label: str | None) -> Bools:
     return found
 
 
-def _spans(name: str, leaves: Leaves) -> np.ndarray[Any, Any]:
+def _refuse_grids(names: Sequence[str], leaves: Mapping[str, Leaves]) -> None:
+    """Refuse an order of columns whose points cannot be compared one by one."""
+    grids = {(leaves[name].kind, leaves[name].step) for name in names if leaves[name].kind}
+    if len(grids) > 1:
+        raise RuleError(
+            f"A rule orders {_listed(names)}, whose values do not lie on one grid. Declare both as "
+            "dates, or as intervals with the same 'precision'."
+        )
+
+
+def _ends(name: str, leaves: Leaves) -> tuple[Floats, Floats]:
     """Return the lowest and highest point of each value of a column that has an order."""
     if leaves.kind is None:
         raise RuleError(
             f"A rule orders the column '{name}', whose values are neither numbers nor dates. Use "
             "`never` for combinations that cannot occur."
         )
-    return np.array([[leaves.lows[at], leaves.highs[at]] for at in range(len(leaves))])
+    step = 1.0 if leaves.kind == "date" else float(leaves.step)
+    lows = [-np.inf if low is None else low * step for low in leaves.lows]
+    highs = [np.inf if high is None else high * step for high in leaves.highs]
+    return np.array(lows), np.array(highs)
 
 
-def _allow_order(spans: Sequence[np.ndarray[Any, Any]]) -> Bools:
-    """Return where points can be drawn, one from each column, that do not fall.
-
-    They can if no column's lowest point lies above the highest point of a later column: the first
-    takes its lowest, and each further one the largest of the lowest points so far.
-    """
-    number = len(spans)
-    allowed = np.ones([len(span) + 2 for span in spans], dtype=bool)
-    for first in range(number):
-        for second in range(first + 1, number):
-            lows, highs = spans[first][:, 0], spans[second][:, 1]
-            pair = np.ones((len(lows) + 2, len(highs) + 2), dtype=bool)
-            pair[:-2, :-2] = lows[:, None] <= highs[None, :]
-            shape = [1] * number
-            shape[first], shape[second] = pair.shape
-            allowed &= pair.reshape(shape)
+def _allow_order(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> Bools:
+    """Return where a point of the one can be drawn that is not above some point of the other."""
+    lows, highs = first[0], second[1]
+    allowed = np.ones((len(lows) + 2, len(highs) + 2), dtype=bool)
+    allowed[:-2, :-2] = lows[:, None] <= highs[None, :]
     return allowed
 
 

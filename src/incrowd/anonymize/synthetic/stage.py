@@ -72,7 +72,9 @@ class Stage:
         self._left = information
         rows, columns = released.model.rows, len(released.domain)
         self._choices = limit_choices(choices, information, rows, columns)
-        self._candidates = list(candidates) if self._choices else []
+        measured = {(one.columns, one.levels) for one in released.measurements}
+        fresh = [one for one in candidates if (one.columns, one.levels) not in measured]
+        self._candidates = fresh if self._choices else []
         self._scores = Scores(released.domain, bench.tables, self._candidates)
         finest: dict[Columns, float] = {}
         for one in self._candidates:

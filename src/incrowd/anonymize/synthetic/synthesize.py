@@ -163,6 +163,20 @@ def synthesize(
     )
 
 
+def check_request(domain: Domain, tables: Sequence[Columns], target: int | None) -> None:
+    """Refuse, before anything is spent, what :func:`synthesize` would refuse.
+
+    Raises:
+        ParameterError: if a table cannot be held.
+        RulesError: if the rules contradict each other, or are too large.
+
+    """
+    asked = [tuple(sorted(set(columns))) for columns in tables]
+    _check_rules(domain)
+    _check_tables(domain, asked, target)
+    _hold_required(Released(domain), asked)
+
+
 def _check_rules(domain: Domain) -> None:
     """Refuse, before anything is spent, rules that no row obeys or no model can hold."""
     released = Released(domain)
