@@ -56,7 +56,7 @@ def test_what_the_release_adds_is_held_beside_the_better_of_guess_and_control() 
     assert high.verdict == "80% of those who were safe"
     low = estimate(Rate.of(500, 1000), Rate.of(600, 1000), Rate.of(100, 1000))
     assert low.rest is low.guess
-    assert (low.excess[0], low.succeeds, low.verdict) == (0.0, False, "nothing that shows")
+    assert (low.excess[0], low.succeeds, low.verdict) == (0.0, False, "none measurable")
     near = estimate(Rate.of(520, 1000), Rate.of(100, 1000), Rate.of(500, 1000))
     assert not near.succeeds  # the intervals overlap
 
