@@ -37,7 +37,11 @@ class Refusal(IncrowdError):  # noqa: N818 - it is an answer, not an error
 
 
 class IncrowdWarning(UserWarning):
-    """A finding of a release that stops nothing; ``finding`` has its code and values."""
+    """A finding that does not stop a release.
+
+    Attributes:
+        finding: The finding, with its code and values.
+    """
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding)
@@ -48,7 +52,11 @@ class IncrowdWarning(UserWarning):
 
 
 class ParameterError(IncrowdError, ValueError):
-    """A parameter has a value it cannot have."""
+    """A parameter has a value that it cannot have.
+
+    Attributes:
+        name: The name of the parameter.
+    """
 
     def __init__(self, name: str, requirement: str, value: object, way_out: str = "") -> None:
         hint = f" {way_out}" if way_out else ""
@@ -61,7 +69,7 @@ class OutsideDefinitionError(ParameterError):
 
 
 class UnsolvableError(IncrowdError, ValueError):
-    """No value of the unknown satisfies what was asked."""
+    """No value of the unknown satisfies the request."""
 
 
 def check_fraction(name: str, value: npt.ArrayLike) -> Floats:

@@ -102,8 +102,8 @@ def test_a_secret_can_be_named_and_is_then_not_known() -> None:
 def test_without_a_secret_or_a_control_it_is_said() -> None:
     file = spec(method="k-anonymity", k=5)
     found = ic.attack(TABLE, ic.publish(TABLE, file), file, secrets=[], seed=1)
-    assert any("no secret" in note for note in found.notes)
-    assert any("no control group" in note for note in found.notes)
+    assert any("no column is sensitive" in note for note in found.notes)
+    assert any("control group" in note for note in found.notes)
     assert all(one.control is None for one in found.estimates)
 
 
@@ -148,7 +148,7 @@ def test_the_report_tells_who_was_tried(tmp_path: Path) -> None:
     release = ic.publish(TABLE, spec(method="safe", epsilon=1.0, delta=1e-6), output=tmp_path / "o")
     page = str(release.report())
     assert '<h2 id="attacks">Attacks</h2>' in page
-    assert "1,000 people of the table" in page
+    assert "1,000 random people of the table" in page
     assert not list((tmp_path / "o").glob("*attack*"))  # for the curator alone
 
 

@@ -41,7 +41,7 @@ def named(here: Scene, name: str, **more: Any) -> Estimate:
     return next(one for one in attacked(here, **more).estimates if name in one.name)
 
 
-@pytest.mark.parametrize("name", ["all quasi-identifiers", "homogeneous classes", "matching row"])
+@pytest.mark.parametrize("name", ["all quasi-identifiers", "homogeneous classes", "a matching row"])
 def test_rows_that_show_secrets_alone_hide_nobody(name: str) -> None:
     """Suppressed rows as some tools write them: nothing but the secret."""
     stars: list[Row] = [["*", "*", "no"]] * 5

@@ -1,7 +1,7 @@
 """Pages of the reference that are made from the code, so that nothing can be missing in them.
 
 ``{models}`` describes the fields of pydantic models: kinds and defaults from the models, what each
-means from ``fields.toml`` beside the page. ``{commands}`` lists the commands with their options,
+means, and an example, from a TOML file. ``{commands}`` lists the commands with their options,
 ``{errors}`` the exceptions, ``{findings}`` the codes of findings. A field, a command, an option or
 a public name without a description makes the build fail, and so does a description of what is not
 there.
@@ -14,6 +14,7 @@ import inspect
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from string import Formatter
@@ -27,7 +28,11 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
+from incrowd.spec.schema import find_undescribed, object_form
+
 logger = logging.getLogger(__name__)
+
+_ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
 
 
 class _Made(SphinxDirective):
@@ -53,31 +58,10 @@ class Models(_Made):
         self.env.note_dependency(str(file))
         texts = tomllib.loads(file.read_text(encoding="utf-8"))
         schema = getattr(import_module(module), name).model_json_schema(by_alias=True)
-        models = {name: schema} | {n: _whole(one) for n, one in schema.get("$defs", {}).items()}
-        for problem in differences(models, texts):
+        models = {name: schema} | {n: object_form(m) for n, m in schema.get("$defs", {}).items()}
+        for problem in find_undescribed(models, texts):
             self.warn(problem)
         return self.parsed(_sections(models, texts))
-
-
-def differences(models: Mapping[str, Any], texts: Mapping[str, Any]) -> list[str]:
-    """Models and fields without a description, and descriptions without a field."""
-    problems = [f"'{name}' is described, and is no model" for name in texts if name not in models]
-    for name, model in models.items():
-        told = texts.get(name, {}).get("fields", {})
-        fields = model.get("properties", {})
-        if name not in texts:
-            problems.append(f"the model '{name}' is not described")
-        problems += [f"'{name}.{one}' is not described" for one in fields if one not in told]
-        problems += [
-            f"'{name}.{one}' is described, and no field" for one in told if one not in fields
-        ]
-    return problems
-
-
-def _whole(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The form with all fields, of a model that may also be written shorter."""
-    forms = [one for one in schema.get("anyOf", []) if "properties" in one]
-    return forms[0] if forms and "properties" not in schema else schema
 
 
 def _sections(models: Mapping[str, Any], texts: Mapping[str, Any]) -> Iterator[str]:
@@ -90,11 +74,14 @@ def _sections(models: Mapping[str, Any], texts: Mapping[str, Any]) -> Iterator[s
         if not fields:
             continue
         required = models[name].get("required", [])
-        yield "| entry | is | without it | meaning |\n| --- | --- | --- | --- |"
+        examples = told.get("examples", {})
+        more = (" example |", " --- |") if examples else ("", "")
+        yield f"| key | type | default | meaning |{more[0]}\n| --- | --- | --- | --- |{more[1]}"
         for field, kind in fields.items():
-            default = "must be given" if field in required else _default(kind)
+            default = "required" if field in required else _default(kind)
             meaning = told.get("fields", {}).get(field, "")
-            yield f"| `{field}` | {_words(kind, texts)} | {default} | {meaning} |"
+            example = f" `{field}: {_code(examples[field])}` |" if field in examples else ""
+            yield f"| `{field}` | {_words(kind, texts)} | {default} | {meaning} |{example}"
         yield ""
 
 
@@ -110,11 +97,15 @@ def _default(kind: Mapping[str, Any]) -> str:
 def _code(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_code, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{name}: {_code(one)}' for name, one in value.items())}}}"
+    if value in (",", ";", "."):
+        return f'"{value}"'
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _words(kind: Mapping[str, Any], texts: Mapping[str, Any]) -> str:
-    """A kind of JSON Schema as somebody would say it."""
+    """Return a type of JSON Schema in words."""
     if "$ref" in kind:
         name = kind["$ref"].rsplit("/", 1)[-1]
         return f"[{texts.get(name, {}).get('title', name)}](#{_anchor(name)})"
@@ -215,6 +206,75 @@ class Errors(_Made):
             bases = ", ".join(f"`{ast.unparse(kind)}`" for kind in classes[name].bases)
             yield f"| `{name}` | {bases} | {_cell(_plain(said or ''))} |"
         yield ""
+
+
+class Api(_Made):
+    """A table of public names with their summaries, then the entry of each, from its docstring.
+
+    Each line of the content is a full name. ``NAME()`` leaves out the signature of a class that
+    programs receive and do not make; ``NAME -`` leaves out its members, ``NAME +`` adds inherited
+    ones. ``NAME: summary`` describes a value, which has no docstring of its own.
+    """
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Make the table, then the entries."""
+        lines = [_ApiLine.of(line) for line in self.content if line.strip()]
+        return self.parsed(self._lines(lines))
+
+    def _lines(self, lines: list[_ApiLine]) -> Iterator[str]:
+        yield "| name | purpose |\n| --- | --- |"
+        for line in lines:
+            summary = line.summary or _first_sentence(line.value)
+            if not summary:
+                self.warn(f"'{line.name}' has no summary")
+            yield f"| {{py:obj}}`~{line.name}` | {_cell(_plain(summary))} |"
+        yield "\n```{eval-rst}\n.. currentmodule:: incrowd"
+        for line in lines:
+            yield from line.entry()
+        yield "```\n"
+
+
+@dataclass(frozen=True)
+class _ApiLine:
+    """One line of ``{api}``."""
+
+    name: str
+    called: bool
+    members: str
+    summary: str
+
+    @classmethod
+    def of(cls, line: str) -> _ApiLine:
+        found = re.fullmatch(r"([\w.]+)(\(\))?(?: ([+-]))?(?:: (.*))?", line.strip())
+        if found is None:
+            raise ValueError(f"'{line}' is no line of an API page")
+        return cls(found[1], bool(found[2]), found[3] or "", found[4] or "")
+
+    @property
+    def value(self) -> Any:
+        """Return the object itself."""
+        module, _, name = self.name.rpartition(".")
+        return getattr(import_module(module), name)
+
+    def entry(self) -> Iterator[str]:
+        """Yield the directive of autodoc that describes it."""
+        if self.summary:
+            yield f".. autodata:: {self.name}\n   :no-value:\n\n   {self.summary}\n"
+        elif not isinstance(self.value, type):
+            yield f".. autofunction:: {self.name}"
+        elif issubclass(self.value, Exception):
+            yield f".. autoexception:: {self.name}\n   :no-members:"
+        else:
+            yield f".. autoclass:: {self.name}{'()' if self.called else ''}"
+            yield "   :no-members:" if self.members == "-" else "   :members:"
+            if self.members == "+":
+                yield "   :inherited-members:"
+
+
+def _first_sentence(value: Any) -> str:
+    return (inspect.getdoc(value) or "").split("\n\n", maxsplit=1)[0]
 
 
 class Findings(_Made):
@@ -331,9 +391,21 @@ def _named(
     """A kind that has a name, by its name: inside a union autodoc shows how it looked it up."""
     if signature is None:
         return None
-    alias = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
     given = signature.replace("<factory>", "...")  # which is no Python
-    return alias.sub(r"\1", given), alias.sub(r"\1", returns) if returns else None
+    return _ALIAS.sub(r"\1", given), _ALIAS.sub(r"\1", returns) if returns else None
+
+
+def _named_in_lines(
+    _app: Sphinx, _what: str, _name: str, _o: Any, _options: Any, lines: list[str]
+) -> None:
+    """Do the same in the list of attributes that napoleon has made."""
+    lines[:] = [_ALIAS.sub(r"\1", line) for line in lines]
+
+
+def _named_in_lists(app: Sphinx, _domain: str, _kind: str, _content: nodes.Element) -> None:
+    """Do the same for the types that autodoc is about to put into lists of parameters."""
+    for kinds in app.env.current_document.autodoc_annotations.values():
+        kinds.update({name: _ALIAS.sub(r"\1", kind) for name, kind in kinds.items()})
 
 
 def setup(app: Sphinx) -> None:
@@ -343,7 +415,10 @@ def setup(app: Sphinx) -> None:
     app.add_directive("commands", Commands)
     app.add_directive("errors", Errors)
     app.add_directive("findings", Findings)
+    app.add_directive("api", Api)
     app.connect("env-check-consistency", _everything_public)
     app.connect("missing-reference", _public_home)
-    app.connect("autodoc-process-docstring", _readable)
+    app.connect("autodoc-process-docstring", _readable, priority=400)  # before napoleon
+    app.connect("autodoc-process-docstring", _named_in_lines, priority=600)
+    app.connect("object-description-transform", _named_in_lists, priority=400)
     app.connect("autodoc-process-signature", _named)

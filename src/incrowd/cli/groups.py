@@ -44,7 +44,7 @@ def tree(
     as_json: Json = False,
 ) -> None:
     """Print a hierarchy as a tree, with the number of groups of each level."""
-    from incrowd.curate.tree import tree as look
+    from incrowd.curate.preview import tree as look
     from incrowd.spec.file import load
 
     shown = look(load(spec), column, counted=counts, most=limit)

@@ -16,8 +16,7 @@ from incrowd.spec.build import SUPPRESSED, UNCHANGED
 
 if TYPE_CHECKING:
     from incrowd.curate.confirm import Question
-    from incrowd.curate.preview import Preview
-    from incrowd.curate.tree import Node, Tree
+    from incrowd.curate.preview import Node, Preview, Tree
     from incrowd.measure.evaluation import Evaluation
     from incrowd.release.certificate import Certificate
     from incrowd.release.entries import Booking

@@ -206,17 +206,34 @@ def confirm(
     all: bool = False,  # noqa: A002 - the word that says it
     unit: bool = False,
 ) -> SpecFile:
-    """Confirm what a draft has read from the data, and return the spec, ready for ``publish``.
+    """Confirm what a draft read from the data, and return a spec that can be published.
 
-    Confirming roles and the way in which values are written reveals nothing. Lists of values and
-    bounds are published: by confirming them you assert that they are public knowledge, also to
-    somebody who has never seen the table, and the guarantee relies on it.
+    Roles and formats of values reveal nothing. Lists of values and bounds are published: by
+    confirming them you assert that they are public knowledge, also to a person who has never seen
+    the table. The guarantee rests on that assertion.
 
-    ``spec`` is a draft, or a spec with entries to confirm; it stays as it is. Each answer is a
-    column, for all of its entries, or a column and one entry, as ``("zip", "hierarchy")``. With
-    ``all``, every entry of every column is confirmed, values and bounds included. ``unit`` confirms
-    what one person is, a row or the rows that share an id; the whole guarantee rests on it, so
-    ``all`` does not. An unknown column or entry is refused, and so is a call that names nothing.
+    Args:
+        spec: A draft, or a spec with entries to confirm. It is not changed.
+        answers: What to confirm. A column name confirms all entries of the column; a pair such as
+            ``("zip", "hierarchy")`` confirms one entry.
+        all: Confirm every entry of every column, lists of values and bounds included.
+        unit: Confirm the unit of privacy: a row, or all rows that share an id. ``all`` does not
+            confirm it, because the whole guarantee rests on it.
+
+    Returns:
+        The spec without the confirmed entries.
+
+    Raises:
+        IncrowdError: A column or entry is unknown, or the call names nothing to confirm.
+
+    Examples:
+        >>> import polars as pl
+        >>> import incrowd as ic
+        >>> draft = ic.draft(pl.DataFrame({"ward": ["A", "B", "A", "B"] * 50}))
+        >>> sorted(ic.confirm(draft, unit=True).spec.unconfirmed)
+        ['ward']
+        >>> ic.confirm(draft, ["ward"], unit=True).spec.is_confirmed
+        True
     """
     file = taken(spec)
     if isinstance(answers, str):

@@ -27,9 +27,33 @@ def rehearse(
     step: Step = lambda _: None,
     progress: Progress = lambda _done, _all: None,
 ) -> Release:
-    """Publish a made-up table as the spec says; ``size`` people, or as many as the spec says.
+    """Publish a generated table as the spec asks, without opening your own table.
 
-    What is to be confirmed in the spec does not matter here: nothing of the data is used.
+    A dry run makes the same files as a release: data, certificate, README and report. No budget is
+    spent. Its statement begins with "DRY RUN", and :func:`incrowd.verify` rejects it. Entries that
+    are not confirmed do not matter, because nothing of the data is used.
+
+    Args:
+        spec: Path of a spec, its YAML text, a mapping, or a draft.
+        size: Number of people to generate; by default the size that the spec states.
+        output: Folder for the release; it must not exist, or be empty. None writes nothing.
+        curator: Folder for the private report; by default ``NAME.curator`` beside ``output``.
+        step: Called with the name of each step before it is taken.
+        progress: Called with the done and the total amount of work of a long search.
+
+    Returns:
+        The release of the generated table.
+
+    Raises:
+        IncrowdError: The spec is invalid, or neither the call nor the spec gives a size.
+
+    Examples:
+        >>> import incrowd as ic
+        >>> sex = {"role": "quasi", "hierarchy": {"flat": {"values": ["female", "male"]}}}
+        >>> asked = {"method": "safe", "epsilon": 1.0, "delta": 1e-6}
+        >>> release = ic.rehearse({"columns": {"sex": sex}, "release": asked}, size=1000)
+        >>> release.certificate.rehearsal
+        True
     """
     file = taken(spec)
     size = int(check_whole("size", size)) if size is not None else _stated(file)

@@ -90,10 +90,28 @@ def spark_engine(
     *,
     most_tuples: int | None = None,
 ) -> Engine:
-    """The engine of a Spark session: the active one, or else a new one at a master.
+    """Return the engine of a Spark session, for tables on a cluster.
 
-    ``settings`` are those of Spark for a new session, such as ``spark.executor.memory``. At most
-    ``most_tuples`` distinct tuples of a table are brought to this machine, 20 million by default.
+    Without arguments this is the active session, or a local one if there is none.
+
+    Args:
+        master: Address of the master of a new session, such as ``spark://host:7077``.
+        settings: Settings of Spark for a new session, such as
+            ``{"spark.executor.memory": "8g"}``.
+        most_tuples: Largest number of distinct tuples that the driver receives, 20 million by
+            default. Tables with more are counted on the executors.
+
+    Returns:
+        An engine, for the parameter ``engine`` of :func:`incrowd.publish`, :func:`incrowd.check`,
+        :func:`incrowd.evaluate` and :func:`incrowd.attack`.
+
+    Raises:
+        IncrowdError: PySpark or Java is missing, or the master cannot be reached.
+
+    Examples:
+        >>> import incrowd as ic
+        >>> cluster = ic.spark_engine("spark://host:7077")  # doctest: +SKIP
+        >>> release = ic.publish("census.people", "spec.yaml", engine=cluster)  # doctest: +SKIP
     """
     usual = _loaded(_SPARK)
     if master is None and not settings and most_tuples is None:

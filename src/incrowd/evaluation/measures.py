@@ -25,9 +25,9 @@ from incrowd.measure.slices import together
 from incrowd.methods.people import draw_rows, read_key
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.certificate import FILE, Certificate, Slice, sha256_of
-from incrowd.release.formulas import unescaped
 from incrowd.release.parameters import count_noise
 from incrowd.release.release import Release, curator_folder
+from incrowd.release.write import unescaped
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecSource, taken
 from incrowd.spec.model import KEPT, Column, PersonId, Spec
@@ -45,21 +45,41 @@ def evaluate(
     bits: Randomness | None = None,
     engine: Engine | None = None,
 ) -> Evaluation:
-    """Measure loss, risk and utility of a release, for the curator alone.
+    """Measure loss, risk and utility of a release.
 
-    Tables are whatever :func:`incrowd.publish` takes; ``released`` may also be a release or its
-    folder. Slices are measured as a whole: each by itself, and which associations they keep
-    together. The spec explains the labels. With a ``target`` column a classifier is trained on the
-    release and tested on original rows, those of ``holdout`` if it is given. Labels are read at
-    the levels of the certificate beside the released file, if there is one and the file is the one
-    that it names; it also tells the noise of counts, which is allowed for. What is measured of a
-    release is then what was measured when it was published, figure by figure. With ``unit: {id:
-    COLUMN}`` that takes the rows which it used: they are found by the curator's folder beside the
-    release (NAME.curator), or ``curator``.
+    The result is for the curator alone: it is computed from the original table. A file beside its
+    certificate is read at the levels that the certificate states, and the noise of counts is taken
+    into account. The figures of a release are then those of its report.
 
-    For a spec of the method 'k-epsilon', errors and linking risk are measured with a column
-    ``identity`` in both tables. Without one, what the file tells by itself is measured, what it
-    cannot tell is None, and what fresh noise would do is simulated beside it, and called so.
+    Args:
+        original: The table that was published, in any form that :func:`incrowd.publish` takes.
+        released: A release, its folder, its data, or a file that another tool made. The slices of a
+            release are measured together.
+        spec: The spec that explains the labels.
+        target: A column to predict. A classifier is trained on the release and tested on original
+            rows. Needs scikit-learn.
+        holdout: Rows that are not in the table, to test the classifier on.
+        identity: A column that names the same row in both tables. For the method "k-epsilon" alone.
+            Without it, errors and linking risk of single rows are None and simulated beside it.
+        curator: The private folder of the release; by default ``NAME.curator`` beside it. Needed
+            with ``unit: {id: COLUMN}`` to find the rows that were used.
+        bits: Source of random bits, for tests.
+        engine: The engine that opens the tables.
+
+    Returns:
+        All measures. What was not measured is None, or empty.
+
+    Raises:
+        IncrowdError: A table cannot be opened, or its labels do not fit the spec.
+
+    Examples:
+        >>> import polars as pl
+        >>> import incrowd as ic
+        >>> original = pl.DataFrame({"sex": ["female", "male"] * 10})
+        >>> released = pl.DataFrame({"sex": ["*"] * 20})
+        >>> sex = {"role": "quasi", "hierarchy": {"flat": {"values": ["female", "male"]}}}
+        >>> ic.evaluate(original, released, {"columns": {"sex": sex}}).loss
+        1.0
     """
     file = taken(spec)
     before = open_for(file, original, engine=engine)
@@ -92,9 +112,29 @@ def evaluate(
 
 
 def information_loss(original: Any, released: Any, spec: SpecSource) -> dict[str, float | None]:
-    """Return every loss of a release of one table by name.
+    """Return every measure of information loss of one released table, by name.
 
-    An unreleased row counts as :class:`Losses` says.
+    Suppressed rows count as in :class:`~incrowd.measure.evaluation.Losses`.
+
+    Args:
+        original: The table that was published, in any form that :func:`incrowd.publish` takes.
+        released: A release, its data, or a file that another tool made.
+        spec: The spec that explains the labels.
+
+    Returns:
+        The losses ``normalised`` (as in ARX), ``precision``, ``entropy``, ``discernibility`` and
+        ``average_class_size``.
+
+    Raises:
+        IncrowdError: A table cannot be opened, or its labels do not fit the spec.
+
+    Examples:
+        >>> import polars as pl
+        >>> import incrowd as ic
+        >>> original = pl.DataFrame({"sex": ["female", "male"] * 10})
+        >>> sex = {"role": "quasi", "hierarchy": {"flat": {"values": ["female", "male"]}}}
+        >>> ic.information_loss(original, original, {"columns": {"sex": sex}})["normalised"]
+        0.0
     """
     file = taken(spec)
     after, known = opened(released)

@@ -21,12 +21,20 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Rate:
-    """Hits of tries, the share, and the interval that holds the true share with a confidence.
+    """A success rate with its confidence interval.
 
-    >>> Rate.of(3, 100)
-    Rate(hits=3, tries=100, value=0.03, low=0.00623, high=0.0852)
-    >>> Rate.of(0, 0)
-    Rate(hits=0, tries=0, value=0, low=0, high=1)
+    Attributes:
+        hits: Number of successes.
+        tries: Number of tries.
+        value: Their ratio.
+        low: Lower end of the interval.
+        high: Upper end of the interval.
+
+    Examples:
+        >>> Rate.of(3, 100)
+        Rate(hits=3, tries=100, value=0.03, low=0.00623, high=0.0852)
+        >>> Rate.of(0, 0)
+        Rate(hits=0, tries=0, value=0, low=0, high=1)
     """
 
     hits: int
@@ -107,13 +115,18 @@ def _share(hits: int, tries: int, chance: float) -> float:
 
 @dataclass(frozen=True)
 class Estimate:
-    """One attack: how often it succeeds, beside guessing, and beside people not in the table.
+    """One attack: its success, beside guessing and beside people who are not in the table.
 
-    ``attack`` is what it is called, ``name`` which form of it in a few words; ``knows`` is what the
-    attacker has, ``says`` what counts as success. ``guess`` is the success of somebody who has not
-    seen the release, ``control`` that of the same attack on people whom the release cannot know.
-    ``bound`` is the most that the guarantee allows, None where there is no guarantee or nothing
-    is known of what would be without the release.
+    Attributes:
+        attack: The kind of attack.
+        name: The form of the attack.
+        knows: What the attacker knows.
+        success: Success rate on people of the table.
+        guess: Success rate without the release.
+        control: Success rate of the same attack on people who are not in the table.
+        says: What counts as a success.
+        bound: The largest success rate that the guarantee allows; None without a guarantee.
+        details: Further figures of this attack.
     """
 
     attack: str
@@ -128,17 +141,17 @@ class Estimate:
 
     @property
     def rest(self) -> Rate:
-        """What needs no release of these people: the better of guessing and the control group."""
+        """Return the larger of the success rates by guessing and on the control group."""
         if self.control is None or self.control.value < self.guess.value:
             return self.guess
         return self.control
 
     @property
     def excess(self) -> tuple[float, float, float]:
-        """What the release adds: the share of people hit who would not have been hit without it.
+        """Return the share of people who are hit because of the release, with its interval.
 
-        ``(success - rest) / (1 - rest)``, at least 0, with ends at which both intervals are worst;
-        so its confidence is at least that of both together.
+        This is ``(success - rest) / (1 - rest)``, at least 0. Its ends are those at which both
+        intervals are worst, so its confidence is at least that of both together.
         """
         beside = [self.guess] if self.control is None else [self.guess, self.control]
         return (
@@ -157,19 +170,25 @@ class Estimate:
     def verdict(self) -> str:
         """What the release adds for this attacker, in words."""
         if not self.succeeds:
-            return "none measurable"
+            return "none detected"
         added = self.excess[0]
-        share = f"{added:.0%}" if added >= 0.01 else f"{added:.1g}"
-        words = f"{share} over {'guessing' if self.control is None else 'the control group'}"
+        share = f"{100 * added:.0f} %" if added >= 0.01 else f"{100 * added:.1g} %"
+        words = f"{share} of people who were safe without it"
+        if self.control is None:
+            words = f"{share} of people whom guessing misses"
         allowed = self.bound is not None and self.success.low <= self.bound
         return f"{words}, within the theoretical bound" if allowed else words
 
 
 @dataclass(frozen=True)
 class Attacked:
-    """What was tried against a release, and what was not and why.
+    """The results of all attacks on one release.
 
-    ``people`` of the table were attacked, and ``control`` people who are not in it.
+    Attributes:
+        estimates: One estimate per attack.
+        people: Number of people of the table who were attacked.
+        control: Number of attacked people who are not in the table.
+        notes: Attacks that could not be tried, and why.
     """
 
     estimates: tuple[Estimate, ...]

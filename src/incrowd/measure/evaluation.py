@@ -26,26 +26,28 @@ from incrowd.measure.association import Association, associations, mean_error
 from incrowd.measure.labels import Cover, bins_of, cover, read_level
 from incrowd.measure.loss import average_class_size, discernibility, entropy_scale
 from incrowd.measure.lost_values import KeptRows, LostValues, lost_by_labels
+from incrowd.measure.prediction import one_thread
 from incrowd.measure.risk import Risk, risk
 from incrowd.measure.subgroups import Subgroup, by_covers, kept_groups
-from incrowd.measure.threads import one_thread
 
 if TYPE_CHECKING:
     from incrowd.measure.noise import Noisiness
-    from incrowd.measure.searched import Searched
+    from incrowd.measure.outcome import Searched
 
 Covered: TypeAlias = tuple[list[Codes], list[Floats], list[Cover]]  # see :func:`covered`
 
 
 @dataclass(frozen=True)
 class Losses:
-    """Other losses, the less the better.
+    """Measures of information loss besides the normalised loss; smaller is better.
 
-    ``precision`` is the mean of paper B's over columns and all original rows, 1 for a
-    suppressed row; ``entropy`` is the share of bits lost (non-uniform entropy), all of them for
-    a suppressed row; ``discernibility`` is the sum of squared class sizes over the squared
-    number of rows, a suppressed row counting as if it were alike to all;
-    ``average_class_size`` leaves suppressed rows out.
+    Attributes:
+        precision: Mean of paper B's precision over columns and all original rows; 1 for a
+            suppressed row.
+        entropy: Share of bits lost (non-uniform entropy); all of them for a suppressed row.
+        discernibility: Sum of squared class sizes over the squared number of rows. A suppressed row
+            counts as equal to all others.
+        average_class_size: Mean class size, without suppressed rows.
     """
 
     precision: float

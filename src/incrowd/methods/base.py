@@ -25,7 +25,7 @@ from incrowd.spec.model import Column, Spec
 
 
 @dataclass(frozen=True)
-class Walk:
+class MakeContext:
     """What goes along with the making of a release.
 
     Random bits, the engine that makes the tables to be published, and who hears of each step.
@@ -78,7 +78,7 @@ class Method(Protocol):
         """The table as distinct tuples. Nothing is drawn."""
         ...
 
-    def make(self, counted: Any, walk: Walk) -> Made:
+    def make(self, counted: Any, context: MakeContext) -> Made:
         """The rows to be published, from what :meth:`count` has found."""
         ...
 
@@ -153,8 +153,8 @@ def published(spec: Spec, *roles: str) -> dict[str, Column]:
         raise IncrowdError(
             f"Column '{guessed[0]}': its role is not confirmed. Confirm it: incrowd confirm SPEC."
         )
-    if spec.release is not None and spec.release.rows == "weighted" and COUNT in columns:
-        raise IncrowdError(f"A weighted release has a column '{COUNT}'; rename yours.")
+    if spec.release is not None and spec.release.rows == "counted" and COUNT in columns:
+        raise IncrowdError(f"With 'rows: counted' a release has a column '{COUNT}'; rename yours.")
     return columns
 
 

@@ -39,11 +39,17 @@ _SPREAD = {"even": "uniform", "skewed": "skewed"}
 
 @dataclass(frozen=True)
 class Expected:
-    """What a table of some size can be expected to show, under one assumption.
+    """A forecast for a table of some size, under one assumption.
 
-    ``told`` are the columns of which something is shown, and what, at the finest levels at which
-    nine rows in ten are shown, or at those of the spec. ``whole`` is about how many people it takes
-    to show something of every column. Without a size, ``rows`` and ``empty`` are None.
+    Attributes:
+        assumption: Equally frequent values ("even"), or skewed ones ("skewed").
+        size: Number of people; None if it is not known.
+        columns: Number of published columns.
+        told: What is published of each informative column, at the finest levels at which 90 % of
+            rows are published, or at those of the spec.
+        rows: Expected share of published rows; None without a size.
+        empty: Probability of an empty release; None without a size.
+        whole: Number of people needed for every column to be informative.
     """
 
     assumption: Assumption
@@ -62,9 +68,13 @@ class Expected:
 
 @dataclass(frozen=True)
 class Expectation:
-    """What to expect under each assumption, and the findings of it.
+    """A forecast of a release under each assumption.
 
-    ``crowd`` is the number of people alike from which they are shown at least as often as not.
+    Attributes:
+        crowd: The group size that is published with probability 1/2 or more.
+        each: One forecast per assumption.
+        tables: Number of tables.
+        fixed: Whether the spec fixes every level.
     """
 
     crowd: float
@@ -165,9 +175,29 @@ class Expectation:
 
 
 def expect(table: Any, spec: SpecSource) -> Expectation:
-    """Say what to expect; the table is counted only where the spec says that its size is public.
+    """Forecast what a release will publish, from its spec and a table size.
 
-    ``table`` is whatever :func:`incrowd.publish` takes, or None for the one that the spec names.
+    The forecast is computed for two tables that are not yours: one with equally frequent values,
+    and a skewed one. The table is counted only if the spec declares its size as public.
+
+    Args:
+        table: The table, in any form that :func:`incrowd.publish` takes; None for the table that
+            the spec names.
+        spec: Path of a spec, its YAML text, a mapping, or a draft.
+
+    Returns:
+        The crowd size and one forecast per assumption.
+
+    Raises:
+        IncrowdError: The spec is invalid or asks for no release.
+
+    Examples:
+        >>> import incrowd as ic
+        >>> sex = {"role": "quasi", "hierarchy": {"flat": {"values": ["female", "male"]}}}
+        >>> asked = {"method": "safe", "epsilon": 1.0, "delta": 1e-6}
+        >>> spec = {"size": 5000, "columns": {"sex": sex}, "release": asked}
+        >>> [forecast.assumption for forecast in ic.expect(None, spec).each]
+        ['even', 'skewed']
     """
     file = taken(spec)
     settled = method_of(file.confirmed()).settled

@@ -37,10 +37,12 @@ from incrowd.privacy.amplification import amplified
 from incrowd.privacy.binomial import SMALLEST
 from incrowd.privacy.counts import law_of
 from incrowd.privacy.events import (
+    BoundedChoice,
     Coin,
     Composition,
     Event,
     GaussianCounts,
+    GaussianMeasurements,
     GeometricCounts,
     Mechanism,
     OneOf,
@@ -48,11 +50,13 @@ from incrowd.privacy.events import (
     Sampled,
     Selection,
 )
+from incrowd.privacy.gaussian import of_measurements
 from incrowd.privacy.inverse import bracket
 from incrowd.privacy.pld import LossDistribution
 from incrowd.privacy.profile import (
     Profile,
     mixed,
+    of_bounded_range,
     of_guarantee,
     of_safe_release,
     sampled,
@@ -64,17 +68,22 @@ _NEARLY = Fraction(1, 10**12)  # what sums of epsilons may miss by a rounding, a
 
 
 class Accountant:
-    """The tight cost of an event, or of several on the same table.
+    """Compose events on one table tightly.
 
-    A single event is answered from its profile. For several, privacy losses are put on a
-    grid ``step`` wide: by default about a thirtieth of the spread of one event's loss, which
-    widens the sum by one part in ten thousand.
+    A single event is answered from its profile. For several events, privacy losses are put on a
+    grid and convolved; every rounding is on the safe side.
 
-    >>> sixteen = Accountant([SafeRelease(k=20, beta=0.1)] * 16)
-    >>> round(sixteen.epsilon(delta=1e-6), 3)
-    0.477
-    >>> f"{sixteen.delta(epsilon=0.5):.1e}"
-    '5.0e-07'
+    Args:
+        events: The events, fixed in advance, each with randomness of its own.
+        step: Width of the grid. By default about a thirtieth of the spread of the privacy loss of
+            one event, which widens the sum by one part in ten thousand.
+
+    Examples:
+        >>> sixteen = Accountant([SafeRelease(k=20, beta=0.1)] * 16)
+        >>> round(sixteen.epsilon(delta=1e-6), 3)
+        0.477
+        >>> f"{sixteen.delta(epsilon=0.5):.1e}"
+        '5.0e-07'
     """
 
     def __init__(self, events: Event | Iterable[Event], *, step: float | None = None) -> None:
@@ -84,9 +93,13 @@ class Accountant:
         self._step = step
 
     def epsilon(self, *, delta: float) -> float:
-        """The smallest epsilon that holds with ``delta``; inf if there is none.
+        """Return the smallest epsilon that holds with a delta.
 
-        With delta = 0 the answer is finite for pure events only.
+        Args:
+            delta: The delta. With 0 the answer is finite for pure events alone.
+
+        Returns:
+            Epsilon, rounded up; infinity if there is none.
         """
         if _check_delta(delta) == 0 or not self._counts:
             return _basic_epsilon(self._counts, delta)
@@ -105,7 +118,14 @@ class Accountant:
         return min(answer, _basic_epsilon(self._counts, delta))
 
     def delta(self, *, epsilon: float) -> float:
-        """The smallest delta that holds with ``epsilon``; 0 only for pure events."""
+        """Return the smallest delta that holds with an epsilon.
+
+        Args:
+            epsilon: The epsilon.
+
+        Returns:
+            Delta, rounded up; 0 for pure events alone.
+        """
         at = check_at_least_zero("epsilon", epsilon).reshape(1)
         own = _own_sum(self._counts)
         if own < 1 and (over := _beyond(self._counts, own, float(at[0]))) <= _NEARLY:
@@ -148,24 +168,41 @@ class Accountant:
 
 
 class BasicAccountant:
-    """The cost by adding up: each event by itself at a share of delta, epsilons added.
+    """Compose events by adding their epsilons and deltas, for comparison.
 
-    A mechanism gets the delta it is known by; what remains is shared equally among the
-    safe releases.
+    A mechanism gets its own delta. The rest of delta is shared equally among the other events.
 
-    >>> round(BasicAccountant([SafeRelease(k=20, beta=0.1)] * 16).epsilon(delta=1e-6), 2)
-    4.0
+    Args:
+        events: The events on one table.
+
+    Examples:
+        >>> round(BasicAccountant([SafeRelease(k=20, beta=0.1)] * 16).epsilon(delta=1e-6), 2)
+        4.0
     """
 
     def __init__(self, events: Event | Iterable[Event]) -> None:
         self._counts = _count(events)
 
     def epsilon(self, *, delta: float) -> float:
-        """The smallest epsilon that holds with ``delta``; inf if there is none."""
+        """Return the smallest sum of epsilons that holds with a delta.
+
+        Args:
+            delta: The delta of all events together.
+
+        Returns:
+            Epsilon; infinity if there is none.
+        """
         return _basic_epsilon(self._counts, _check_delta(delta))
 
     def delta(self, *, epsilon: float) -> float:
-        """The smallest delta that holds with ``epsilon``, to one part in a million."""
+        """Return the smallest delta that holds with an epsilon, to one part in a million.
+
+        Args:
+            epsilon: The sum of epsilons.
+
+        Returns:
+            Delta, rounded up.
+        """
         check_at_least_zero("epsilon", epsilon)
         if self.epsilon(delta=0.0) <= epsilon:
             return 0.0
@@ -230,6 +267,10 @@ def profile_of(event: Event, *, tail: float) -> Profile:
             return mixed(*both, chance)
         case Selection(epsilon):
             return of_guarantee(epsilon, 0.0)
+        case BoundedChoice(epsilon):
+            return of_bounded_range(epsilon)
+        case GaussianMeasurements(information):
+            return of_measurements(information)
         case Mechanism(epsilon, delta):
             return of_guarantee(epsilon, delta)
         case Sampled(part, rate):
@@ -361,7 +402,7 @@ def _own_delta(event: Event) -> float:
 def _wants_delta(event: Event) -> bool:
     """Whether an event has no finite epsilon without a share of delta."""
     match event:
-        case SafeRelease():
+        case SafeRelease() | GaussianMeasurements():
             return True
         case Sampled(part, _):
             return _wants_delta(part)
@@ -379,7 +420,12 @@ def _epsilon_at(event: Event, share: float) -> Fraction | None:
     What an event names is taken as it is written, what is computed here by the larger reading.
     """
     match event:
-        case Selection(epsilon) | Mechanism(epsilon, _) | GeometricCounts(_, epsilon):
+        case (
+            Selection(epsilon)
+            | BoundedChoice(epsilon)
+            | Mechanism(epsilon, _)
+            | GeometricCounts(_, epsilon)
+        ):
             return _finite(epsilon)
         case GaussianCounts():
             # What it has of its own is part of its profile.

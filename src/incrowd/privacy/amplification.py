@@ -24,17 +24,34 @@ _ROUNDING = 2e-15  # twice what the functions below may be off by, of their resu
 
 @dataclass(frozen=True)
 class Guarantee:
-    """(epsilon, delta)-differential privacy."""
+    """A guarantee of (epsilon, delta)-differential privacy.
+
+    Attributes:
+        epsilon: The privacy loss.
+        delta: The probability that is added.
+    """
 
     epsilon: float
     delta: float = 0.0
 
 
 def amplified(*, epsilon: float, rate: float, delta: float = 0.0) -> Guarantee:
-    """What (epsilon, delta) on the sample guarantees for the population.
+    """Return the guarantee for a population, from the guarantee for a random sample of it.
 
-    >>> round(amplified(epsilon=1.0, rate=0.1).epsilon, 3)
-    0.159
+    Args:
+        epsilon: Epsilon on the sample.
+        rate: Probability with which each person of the population is in the sample, independently.
+        delta: Delta on the sample.
+
+    Returns:
+        The guarantee for a person whose membership in the sample is unknown.
+
+    Raises:
+        ParameterError: A parameter is out of range.
+
+    Examples:
+        >>> round(amplified(epsilon=1.0, rate=0.1).epsilon, 3)
+        0.159
     """
     epsilon, rate, delta = _checked(epsilon, rate, delta)
     more = float(outer_epsilon(np.array([epsilon]), rate)[0])
@@ -42,12 +59,24 @@ def amplified(*, epsilon: float, rate: float, delta: float = 0.0) -> Guarantee:
 
 
 def allowed(*, epsilon: float, rate: float, delta: float = 0.0) -> Guarantee:
-    """What may be spent on the sample so that (epsilon, delta) holds for the population.
+    """Return the guarantee to ask for on a random sample, from that for the population.
 
     The inverse of :func:`amplified`.
 
-    >>> round(allowed(epsilon=0.1, rate=0.01).epsilon, 2)
-    2.44
+    Args:
+        epsilon: Epsilon for the population.
+        rate: Probability with which each person of the population is in the sample, independently.
+        delta: Delta for the population.
+
+    Returns:
+        The guarantee on the sample.
+
+    Raises:
+        ParameterError: A parameter is out of range.
+
+    Examples:
+        >>> round(allowed(epsilon=0.1, rate=0.01).epsilon, 2)
+        2.44
     """
     epsilon, rate, delta = _checked(epsilon, rate, delta)
     inside = float(inner_epsilon(np.array([epsilon]), rate)[0])

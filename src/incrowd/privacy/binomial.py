@@ -96,15 +96,26 @@ def delta(
     epsilon: npt.ArrayLike,
     definition: Definition = "tight",
 ) -> float | Floats:
-    """The delta of a safe release with the given k, beta and epsilon, rounded up.
+    """Compute the delta of a sample with threshold k and sampling rate beta, rounded up.
 
-    Numbers give a number; arrays are broadcast against each other and give an array.
-    A delta too small for a float is reported as 2.2e-308, never as 0.
+    Args:
+        k: Threshold: groups with fewer sampled rows are suppressed.
+        beta: Sampling rate.
+        epsilon: Epsilon at which delta is computed.
+        definition: "tight" for the smallest valid delta, "paper" for Theorem 1 of the paper.
 
-    >>> f"{delta(k=20, beta=0.1, epsilon=1.0):.3e}"
-    '2.761e-15'
-    >>> f"{delta(k=20, beta=0.1, epsilon=1.0, definition='paper'):.3e}"
-    '4.073e-14'
+    Returns:
+        Delta, as a number for numbers and an array for arrays, which are broadcast. A delta
+        that is too small for a float is 2.2e-308, never 0.
+
+    Raises:
+        ParameterError: A parameter is out of range.
+
+    Examples:
+        >>> f"{delta(k=20, beta=0.1, epsilon=1.0):.3e}"
+        '2.761e-15'
+        >>> f"{delta(k=20, beta=0.1, epsilon=1.0, definition='paper'):.3e}"
+        '4.073e-14'
     """
     k, beta, epsilon = (
         check_whole("k", k),

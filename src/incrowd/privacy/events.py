@@ -13,6 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 from incrowd.errors import (
@@ -27,11 +28,21 @@ from incrowd.privacy.rounded import as_written
 LARGEST_K = 10_000_000
 LARGEST_R = 1_000_000
 _MILLION = 1_000_000
+_BILLION = 1_000_000_000
 
 
 @dataclass(frozen=True)
 class SafeRelease:
-    """A sample with rate ``beta``, generalised, without the tuples seen fewer than ``k`` times."""
+    """A random sample of rows, without the groups that have fewer than k sampled rows.
+
+    Attributes:
+        k: Threshold on the number of sampled rows.
+        beta: Sampling rate.
+
+    Examples:
+        >>> SafeRelease(k=20, beta=0.1)
+        SafeRelease(k=20, beta=0.1)
+    """
 
     k: int
     beta: float
@@ -46,11 +57,19 @@ class SafeRelease:
 
 @dataclass(frozen=True)
 class GeometricCounts:
-    """The count of every cell with two-sided geometric noise of at most ``r``.
+    """The count of every cell with two-sided geometric noise, truncated at r.
 
-    P[X = x] is proportional to e^(-epsilon |x|). Cells are shown from a noisy count of r + 1 on, or
-    of more; see :mod:`incrowd.privacy.counts`. What is drawn, and what is charged, is the law of
-    the decimal that epsilon is written as.
+    P[X = x] is proportional to e^(-epsilon |x|). Cells with a noisy count of r or less are
+    suppressed. What is drawn, and what is charged, is the distribution for epsilon as the decimal
+    that is written; see :mod:`incrowd.privacy.counts`.
+
+    Attributes:
+        r: Largest noise, either way.
+        epsilon: Epsilon of the noise.
+
+    Examples:
+        >>> GeometricCounts(r=14, epsilon=1.0).r
+        14
     """
 
     r: int
@@ -66,10 +85,18 @@ class GeometricCounts:
 
 @dataclass(frozen=True)
 class GaussianCounts:
-    """The count of every cell with Gaussian noise of at most ``r``.
+    """The count of every cell with Gaussian noise on whole numbers, truncated at r.
 
-    P[X = x] is proportional to e^(-x^2 / (2 variance)). Otherwise as :class:`GeometricCounts`.
-    A bound beyond forty standard deviations would bound nothing.
+    P[X = x] is proportional to e^(-x^2 / (2 variance)). Cells with a noisy count of r or less are
+    suppressed. A bound beyond forty standard deviations is refused.
+
+    Attributes:
+        r: Largest noise, either way.
+        variance: Variance before truncation.
+
+    Examples:
+        >>> GaussianCounts(r=40, variance=60.0).variance
+        60.0
     """
 
     r: int
@@ -91,9 +118,18 @@ class GaussianCounts:
 
 @dataclass(frozen=True)
 class Coin:
-    """``first`` with the probability ``chance``, else ``second``; the coin sees no data.
+    """One of two events, chosen by a coin that sees no data.
 
-    Which one it was may be told, so it costs the average of both, at every epsilon by itself.
+    The outcome of the coin may be published, so the cost is the average of both at every epsilon.
+
+    Attributes:
+        first: The event with probability ``chance``.
+        second: The other event.
+        chance: Probability of the first.
+
+    Examples:
+        >>> Coin(GeometricCounts(13, 1.0), GeometricCounts(14, 1.0), chance=0.9).chance
+        0.9
     """
 
     first: Event
@@ -115,7 +151,15 @@ def _reach(r: int) -> int:
 
 @dataclass(frozen=True)
 class Selection:
-    """A choice that satisfies pure ``epsilon``-differential privacy, epsilon as it is written."""
+    """A choice with pure epsilon-differential privacy, such as that of a scheme.
+
+    Attributes:
+        epsilon: Epsilon of the choice, as the decimal that is written.
+
+    Examples:
+        >>> Selection(epsilon=0.05)
+        Selection(epsilon=0.05)
+    """
 
     epsilon: float
 
@@ -126,8 +170,54 @@ class Selection:
 
 
 @dataclass(frozen=True)
+class BoundedChoice:
+    """A choice whose privacy losses span at most ``epsilon``, wherever they lie.
+
+    The exponential mechanism with scores that a row raises by 0 or 1 is one; see
+    :func:`incrowd.privacy.selection.choose`. It is epsilon-differentially private, and costs
+    less than a :class:`Selection` in a composition.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        epsilon = single("epsilon", check_at_least_zero("epsilon", self.epsilon))
+        if not epsilon > 0 or _BILLION % Fraction(repr(epsilon)).denominator:
+            raise ParameterError("epsilon", "be above 0 and have at most nine decimals", epsilon)
+        object.__setattr__(self, "epsilon", epsilon)
+
+
+@dataclass(frozen=True)
+class GaussianMeasurements:
+    """Tables measured with Gaussian noise, of ``information`` in all.
+
+    A measurement costs the squared distance that a row moves it, over the variance of its noise.
+    What is measured next, and how precisely, may depend on earlier results; the sum of the costs
+    never exceeds ``information``. See :mod:`incrowd.privacy.gaussian`.
+    """
+
+    information: float
+
+    def __post_init__(self) -> None:
+        information = single("information", check_at_least_zero("information", self.information))
+        if not 1e-12 <= information <= 1e6:
+            requirement = "be at least 1e-12 and at most a million"
+            raise ParameterError("information", requirement, information)
+        object.__setattr__(self, "information", information)
+
+
+@dataclass(frozen=True)
 class Mechanism:
-    """Any mechanism of which only (``epsilon``, ``delta``)-differential privacy is known."""
+    """Any mechanism that is known to satisfy (epsilon, delta)-differential privacy.
+
+    Attributes:
+        epsilon: Its epsilon.
+        delta: Its delta.
+
+    Examples:
+        >>> Mechanism(epsilon=0.5, delta=1e-7)
+        Mechanism(epsilon=0.5, delta=1e-07)
+    """
 
     epsilon: float
     delta: float = 0.0
@@ -142,13 +232,21 @@ class Mechanism:
 
 @dataclass(frozen=True)
 class Sampled:
-    """``event`` on a table that is itself a random sample of a population.
+    """An event on a table that is itself a random sample of a population.
 
-    Everybody of the population is in the table with probability ``rate``, independently.
-    Premise: each person's own membership of the table is unknown to the attacker, who may
-    know everybody else's. What is protected is that a person is in the population at all. A
-    composition inside sees one and the same sample; a composition of sampled events means a
-    fresh sample for each.
+    Each person of the population is in the table with probability ``rate``, independently. The
+    premise is that a person's own membership in the table is unknown to the attacker, who may know
+    all other members. The guarantee is for the presence of a person in the population. A
+    composition inside uses one sample; a composition of sampled events means a fresh sample for
+    each.
+
+    Attributes:
+        event: The event on the table.
+        rate: Probability of being in the table.
+
+    Examples:
+        >>> Sampled(SafeRelease(k=20, beta=0.1), rate=0.05).rate
+        0.05
     """
 
     event: Event
@@ -161,9 +259,16 @@ class Sampled:
 
 @dataclass(frozen=True)
 class OneOf:
-    """One of ``events``: which one may depend on the results of earlier events.
+    """One of several events, chosen by the results of earlier events.
 
-    It costs what the worst of them costs, at every epsilon by itself.
+    It costs the maximum of their costs at every epsilon.
+
+    Attributes:
+        events: The possible events.
+
+    Examples:
+        >>> len(OneOf((SafeRelease(20, 0.1), SafeRelease(40, 0.2))).events)
+        2
     """
 
     events: tuple[Event, ...]
@@ -178,7 +283,15 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Composition:
-    """All of ``events``, on the same table."""
+    """Several events on the same table, all of which happen.
+
+    Attributes:
+        events: The events.
+
+    Examples:
+        >>> len(Composition((Selection(0.05), SafeRelease(20, 0.1))).events)
+        2
+    """
 
     events: tuple[Event, ...]
 
@@ -189,8 +302,8 @@ class Composition:
 
 
 Event: TypeAlias = (
-    SafeRelease | GeometricCounts | GaussianCounts | Selection | Mechanism | Sampled | OneOf
-    | Coin | Composition
+    SafeRelease | GeometricCounts | GaussianCounts | Selection | BoundedChoice
+    | GaussianMeasurements | Mechanism | Sampled | OneOf | Coin | Composition
 )  # fmt: skip
 
 
@@ -216,6 +329,10 @@ def words(event: Event) -> str:
             return f"{words(first)} ({chance:.4g} of the time), else {words(second)}"
         case Selection(epsilon):
             return f"choice of epsilon {epsilon:g}"
+        case BoundedChoice(epsilon):
+            return f"choice of range {epsilon:g}"
+        case GaussianMeasurements(information):
+            return f"measurements with Gaussian noise of information {information:g}"
         case Mechanism(epsilon, delta):
             return f"mechanism of epsilon {epsilon:g}, delta {delta:g}"
         case Sampled(part, rate):
@@ -242,6 +359,10 @@ def as_dict(event: Event) -> dict[str, Any]:
             return {"kind": "coin", "chance": chance, **both}
         case Selection(epsilon):
             return {"kind": "selection", "epsilon": epsilon}
+        case BoundedChoice(epsilon):
+            return {"kind": "bounded choice", "epsilon": epsilon}
+        case GaussianMeasurements(information):
+            return {"kind": "gaussian measurements", "information": information}
         case Mechanism(epsilon, delta):
             return {"kind": "mechanism", "epsilon": epsilon, "delta": delta}
         case Sampled(part, rate):
@@ -266,6 +387,10 @@ def from_dict(value: object) -> Event:
             made = Coin(from_dict(first), from_dict(second), chance)
         case {"kind": "selection", "epsilon": epsilon, **rest}:
             made = Selection(epsilon)
+        case {"kind": "bounded choice", "epsilon": epsilon, **rest}:
+            made = BoundedChoice(epsilon)
+        case {"kind": "gaussian measurements", "information": information, **rest}:
+            made = GaussianMeasurements(information)
         case {"kind": "mechanism", "epsilon": epsilon, "delta": delta, **rest}:
             made = Mechanism(epsilon, delta)
         case {"kind": "sampled", "rate": rate, "event": event, **rest}:

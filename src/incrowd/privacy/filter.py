@@ -58,10 +58,12 @@ _WORTH = 1e-3  # a share of delta is taken only where it lowers epsilon by so mu
 
 @dataclass(frozen=True)
 class Charge:
-    """What an entry takes from a budget.
+    """What an entry of a ledger takes from the budget.
 
-    ``guarantee`` is what it satisfies by itself. ``inside`` is what it satisfies on the table,
-    without amplification by ``rate``; the same where there is no rate.
+    Attributes:
+        guarantee: The guarantee of the entry by itself.
+        inside: The guarantee on the table, without amplification by the sampling rate.
+        rate: The sampling rate of the table; None if it is not a sample.
     """
 
     guarantee: Guarantee

@@ -55,13 +55,24 @@ def epsilon(
     delta: npt.ArrayLike,
     definition: Definition = "tight",
 ) -> float | Floats:
-    """The smallest epsilon at which a safe release reaches ``delta``; inf where none does.
+    """Compute the smallest epsilon of a sample with a given k, beta and delta.
 
-    None does where delta < beta**k: a cell of exactly k rows is then published whole too
-    often, and that tells of each of them with certainty.
+    Args:
+        k: Threshold: groups with fewer sampled rows are suppressed.
+        beta: Sampling rate.
+        delta: Delta that epsilon must hold with.
+        definition: "tight" for the smallest valid delta, "paper" for Theorem 1 of the paper.
 
-    >>> round(epsilon(k=20, beta=0.1, delta=1e-6), 3)
-    0.183
+    Returns:
+        Epsilon, rounded up. Infinity where delta is below beta**k, as a group of exactly k rows is
+        then sampled whole too often, which reveals each of them with certainty.
+
+    Raises:
+        ParameterError: A parameter is out of range.
+
+    Examples:
+        >>> round(epsilon(k=20, beta=0.1, delta=1e-6), 3)
+        0.183
     """
     k, beta, delta = (
         check_whole("k", k),
@@ -104,14 +115,25 @@ def crowd_size(
     delta: npt.ArrayLike,
     definition: Definition = "tight",
 ) -> float | Floats:
-    """The smallest k at which a safe release reaches ``delta``.
+    """Compute the smallest threshold k of a sample with a given beta, epsilon and delta.
 
-    Inf where no k up to 10,000,000 reaches it (near epsilon = 0).
+    Args:
+        beta: Sampling rate.
+        epsilon: Epsilon that must hold.
+        delta: Delta that must hold.
+        definition: "tight" for the smallest valid delta, "paper" for Theorem 1 of the paper.
 
-    >>> crowd_size(beta=0.1, epsilon=0.25, delta=1e-6)
-    16
-    >>> crowd_size(beta=0.1, epsilon=0.25, delta=1e-6, definition="paper")
-    23
+    Returns:
+        The threshold k. Infinity where no k up to 10,000,000 is enough, near epsilon = 0.
+
+    Raises:
+        ParameterError: A parameter is out of range.
+
+    Examples:
+        >>> crowd_size(beta=0.1, epsilon=0.25, delta=1e-6)
+        16
+        >>> crowd_size(beta=0.1, epsilon=0.25, delta=1e-6, definition="paper")
+        23
     """
     beta, epsilon, delta = (
         check_fraction("beta", beta),
@@ -164,14 +186,27 @@ def beta(
     delta: npt.ArrayLike,
     definition: Definition = "tight",
 ) -> float | Floats:
-    """The largest beta at which a safe release reaches ``delta``.
+    """Compute the largest sampling rate of a sample with a given k, epsilon and delta.
 
-    There always is one: a row that is drawn with probability delta at most satisfies
-    (0, delta). The paper's delta is a sawtooth in beta; there the answer is the largest
-    beta of a fine grid, and it is at most 1 - e^-epsilon.
+    There always is one: a row that is drawn with probability delta at most satisfies (0, delta).
 
-    >>> round(beta(k=20, epsilon=1.0, delta=1e-6), 4)
-    0.35
+    Args:
+        k: Threshold: groups with fewer sampled rows are suppressed.
+        epsilon: Epsilon that must hold.
+        delta: Delta that must hold.
+        definition: "tight" for the smallest valid delta, "paper" for Theorem 1 of the paper. The
+            paper's delta is a sawtooth in beta; the answer is then the largest beta of a fine grid,
+            and at most 1 - e^-epsilon.
+
+    Returns:
+        The sampling rate, rounded down.
+
+    Raises:
+        ParameterError: A parameter is out of range.
+
+    Examples:
+        >>> round(beta(k=20, epsilon=1.0, delta=1e-6), 4)
+        0.35
     """
     k, epsilon, delta = (
         check_whole("k", k),

@@ -17,20 +17,24 @@ from incrowd.errors import (
     check_whole,
     single,
 )
-from incrowd.privacy.answer import Answer
 from incrowd.privacy.binomial import Definition
 from incrowd.privacy.events import LARGEST_K
 from incrowd.privacy.plan_counts import CountsPlan, plan_counts
-from incrowd.privacy.rounded import people_alike, rounded
+from incrowd.privacy.rounded import Answer, people_alike, rounded
 from incrowd.privacy.solver import solver_for
 
 
 @dataclass(frozen=True)
 class Plan(Answer):
-    """Parameters of ``releases`` safe releases that together satisfy (epsilon, delta).
+    """Parameters of samples that together satisfy (epsilon, delta)-differential privacy.
 
-    Each release draws its own sample with rate ``beta`` and drops what occurs fewer than
-    ``k`` times.
+    Attributes:
+        k: Threshold: groups with fewer sampled rows are suppressed.
+        beta: Sampling rate of each release.
+        epsilon: Epsilon of all releases together.
+        delta: Delta of all releases together.
+        definition: "tight" or "paper".
+        releases: Number of releases. Each draws a sample of its own.
     """
 
     k: int
@@ -42,11 +46,11 @@ class Plan(Answer):
 
     @property
     def crowd(self) -> float:
-        """k / beta: the number of alike people in the table from which publishing is likely."""
+        """Return the group size k / beta, which is published with probability 1/2."""
         return self.k / self.beta
 
     def as_dict(self) -> dict[str, int | float | str]:
-        """The plan as plain values, for JSON."""
+        """Return the plan as plain values, for JSON."""
         return {
             "k": self.k,
             "beta": self.beta,
@@ -109,27 +113,43 @@ def plan(
     releases: int = 1,
     definition: Definition = "tight",
 ) -> Plan | CountsPlan:
-    """Solve for what is not given, for a sample or, with ``draw="counts"``, for counts.
+    """Solve for the parameters of a release that are not given.
 
-    Of a sample:
+    For a sample (the default), give one of these sets:
 
-    - Three of k, beta, epsilon and delta: the best value of the fourth (smallest k,
-      epsilon and delta, largest beta).
-    - epsilon and delta: the k and beta that make the crowd k / beta smallest.
-    - epsilon, delta and ``keep``: beta is that share of the rows, and k follows.
+    - three of ``k``, ``beta``, ``epsilon`` and ``delta``: the fourth is solved (the smallest k,
+      epsilon or delta, or the largest beta);
+    - ``epsilon`` and ``delta``: k and beta with the smallest crowd size k / beta;
+    - ``epsilon``, ``delta`` and ``keep``: beta is that share of the rows, and k follows.
 
-    With ``releases`` the budget is for that many releases, all with the same k and beta;
-    the tight definition composes them by the accountant, the paper's by adding up.
+    For noisy counts (``draw="counts"``), give two of ``epsilon``, ``delta`` and ``crowd``.
 
-    Of counts, two of epsilon, delta and the crowd (see
-    :func:`incrowd.privacy.plan_counts.plan_counts`).
+    Args:
+        draw: "sample" (the default) or "counts".
+        epsilon: Epsilon of all releases together.
+        delta: Delta of all releases together.
+        k: Of a sample, the least number of sampled rows per group. Of counts, the least number of
+            input rows per published group, 5 by default.
+        beta: Sampling rate.
+        keep: Share of the rows to keep.
+        crowd: Group size that is published with probability 1/2.
+        releases: Number of releases that share the budget, all with the same parameters.
+        definition: "tight" composes releases by the accountant, "paper" adds them.
 
-    >>> plan(draw="counts", epsilon=1, delta=1e-6).crowd
-    19
-    >>> plan(epsilon=1, delta=1e-6, beta=0.2).k
-    12
-    >>> plan(epsilon=1, delta=1e-6).crowd < 56
-    True
+    Returns:
+        A plan for a sample, or for counts.
+
+    Raises:
+        ParameterError: Too many or too few parameters are given, or one is out of range.
+        UnsolvableError: No parameters satisfy the request.
+
+    Examples:
+        >>> plan(draw="counts", epsilon=1, delta=1e-6).crowd
+        19
+        >>> plan(epsilon=1, delta=1e-6, beta=0.2).k
+        12
+        >>> plan(epsilon=1, delta=1e-6).crowd < 56
+        True
     """
     check_choice("definition", definition, ("tight", "paper"))
     if draw is not None:

@@ -15,12 +15,10 @@ from incrowd.errors import (
     check_whole,
     single,
 )
-from incrowd.privacy.answer import Answer
 from incrowd.privacy.counts import Law, law_of
 from incrowd.privacy.events import Coin
-from incrowd.privacy.rounded import rounded
-from incrowd.privacy.split import CountsEvent, Split, parameters_of
-from incrowd.privacy.split_counts import counted
+from incrowd.privacy.rounded import Answer, rounded
+from incrowd.privacy.split import CountsEvent, Split, counted, parameters_of
 
 USUAL_K = 5
 SHARE = 0.95  # of cells, of which an error is said
@@ -28,11 +26,17 @@ SHARE = 0.95  # of cells, of which an error is said
 
 @dataclass(frozen=True)
 class CountsPlan(Answer):
-    """Parameters of ``releases`` tables of counts that together satisfy (epsilon, delta).
+    """Parameters of noisy counts that together satisfy (epsilon, delta)-differential privacy.
 
-    Every cell that is shown has at least ``k`` rows behind it, and its count is off by at most
-    ``r``. Cells are shown from a noisy count of r + k on; where ``chance`` is above 0, a coin
-    that sees no data takes r - 1 for r so often.
+    Attributes:
+        k: Least number of input rows behind every published cell.
+        r: Largest noise of a count, either way. Cells with a noisy count below r + k are
+            suppressed.
+        epsilon: Epsilon of all releases together.
+        delta: Delta of all releases together.
+        noise: The event of one table: geometric or Gaussian noise.
+        chance: Probability that r - 1 is used instead of r, decided by a coin that sees no data.
+        releases: Number of releases.
     """
 
     k: int
@@ -45,26 +49,26 @@ class CountsPlan(Answer):
 
     @property
     def crowd(self) -> int:
-        """r + k: the number of alike people from which a cell is shown more often than not."""
+        """Return the group size r + k, which is published with probability 1/2 or more."""
         return self.r + self.k
 
     @property
     def always(self) -> int:
-        """2 r + k: the number of alike people that are shown for certain."""
+        """Return the group size 2 r + k, which is always published."""
         return 2 * self.r + self.k
 
     @property
     def error(self) -> int:
-        """What the noise of a cell is at most, with probability 0.95."""
+        """Return the largest error of a count that is exceeded with probability at most 0.05."""
         return self.law.within(SHARE)
 
     @property
     def law(self) -> Law:
-        """The law of the noise."""
+        """Return the distribution of the noise."""
         return law_of(self.noise)
 
     def as_dict(self) -> dict[str, int | float | str]:
-        """The plan as plain values, for JSON."""
+        """Return the plan as plain values, for JSON."""
         noise = parameters_of(self.noise)
         return {
             "k": self.k,

@@ -18,7 +18,13 @@ RULE = (
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be spent on a table in all, and the day that it was decided."""
+    """A privacy budget of a table, and the day it was set.
+
+    Attributes:
+        epsilon: Epsilon of all releases together.
+        delta: Delta of all releases together.
+        day: The day, in ISO form.
+    """
 
     epsilon: float
     delta: float
@@ -29,9 +35,13 @@ class Budget:
 class Spend:
     """An entry of a ledger: an unplanned release, or a planned block.
 
-    ``event`` is that of the release, or of each release of the block. Of a block, ``releases`` says
-    how many were planned and ``used`` how many were made; of an unplanned release they are None
-    and 1.
+    Attributes:
+        number: The number of the entry.
+        day: The day it was booked, in ISO form.
+        event: The event of the release, or of each release of the block.
+        charge: What the entry takes from the budget.
+        releases: Number of planned releases of a block; None for an unplanned release.
+        used: Number of releases that were made.
     """
 
     number: int
@@ -54,9 +64,13 @@ class Spend:
 
 @dataclass(frozen=True)
 class Booking:
-    """How a release is booked: as an unplanned one, or as one of a planned block.
+    """How a release is booked: unplanned, or as one of a planned block.
 
-    ``number`` is that of the entry; ``release`` of ``releases`` the place in the block.
+    Attributes:
+        number: The number of the entry.
+        charge: What the entry takes from the budget.
+        release: The place of the release in its block.
+        releases: Number of releases of the block.
     """
 
     number: int

@@ -120,7 +120,7 @@ def in_words(recoded: Recoded) -> str:
     """Describe what a column publishes."""
     hierarchy, level = recoded.hierarchy, recoded.level
     if level is None:
-        return "intervals or groups, class by class"
+        return "intervals or groups, by class"
     if (level == hierarchy.height - 1 and hierarchy.rooted) or shows_nothing(
         hierarchy, hierarchy.labels[level][:-2], level
     ):

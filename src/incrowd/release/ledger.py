@@ -65,19 +65,43 @@ def unit_of_id(column: str) -> str:
 
 
 class BudgetError(Refusal):
-    """The budget does not allow what was asked: the answer is no."""
+    """The privacy budget does not allow the request."""
 
 
 class Ledger:
-    """The budget and the spends of one table."""
+    """The privacy budget of one table, and every release that was booked on it.
+
+    A ledger is one SQLite file. Two processes cannot both spend the last of the budget. After a
+    crash the ledger may hold a spend without a release, and never lacks one.
+
+    Args:
+        path: The file. It is created when a budget is set.
+
+    Examples:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import incrowd as ic
+        >>> ledger = ic.Ledger(Path(tempfile.mkdtemp()) / "people.ledger")
+        >>> ledger.set_budget(epsilon=2.0, delta=2e-6)
+        >>> booking = ledger.book([ic.Mechanism(epsilon=0.5, delta=1e-6)])
+        >>> ledger.remaining()
+        Guarantee(epsilon=1.5, delta=1e-06)
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def set_budget(self, *, epsilon: float, delta: float, raising: bool = False) -> None:
-        """Decide what may be spent in all. Earlier decisions stay on record.
+        """Set the budget of all releases together. Earlier budgets stay on record.
 
-        To allow more than before takes ``raising``: people were promised the old budget.
+        Args:
+            epsilon: Epsilon of the budget.
+            delta: Delta of the budget.
+            raising: Allow a larger budget than before. People were promised the old one.
+
+        Raises:
+            BudgetError: The budget is larger than before, and ``raising`` is not given.
+            ParameterError: A parameter is out of range.
         """
         known = (
             float(check_at_least_zero("epsilon", epsilon)),
@@ -96,43 +120,54 @@ class Ledger:
             )
 
     def budget(self) -> Budget:
-        """What may be spent in all, by the latest decision."""
+        """Return the current budget."""
         with self._open() as database:
             return self._budget(database)
 
     def budgets(self) -> list[Budget]:
-        """All decisions on the budget, the oldest first."""
+        """Return every budget that was set, the oldest first."""
         with self._open() as database:
             return self._budgets(database)
 
     def unit(self) -> str | None:
-        """What every release under this ledger protects; None before the first."""
+        """Return the unit of privacy of all releases under this ledger; None before the first."""
         with self._open() as database:
             return self._about(database).get("unit")
 
     def set_unit(self, unit: str) -> None:
-        """Say what the releases protect, where a ledger of an older version does not."""
+        """Set the unit of privacy of a ledger that an older version made.
+
+        Args:
+            unit: :data:`ONE_ROW`, or the result of :func:`unit_of_id`.
+        """
         with self._writing() as database:
             self._refuse_unit(database, unit, told=True)
             database.execute("INSERT OR IGNORE INTO about VALUES ('unit', ?)", (unit,))
 
     def spends(self) -> list[Spend]:
-        """Everything that was booked, the oldest first."""
+        """Return every entry that was booked, the oldest first."""
         with self._open() as database:
             return self._spends(database)
 
     def match_sampling(self, event: Event) -> Event:
-        """Return an event as the table's others are: sampled, where all of them are at one rate."""
+        """Return an event with the sampling rate that all other releases share, if they do."""
         rates = {spend.charge.rate for spend in self.spends()}
         rate = rates.pop() if len(rates) == 1 else None
         return event if rate is None else Sampled(event, rate)
 
     def total(self, more: Iterable[Charge] = ()) -> Guarantee:
-        """The (epsilon, delta) of everything booked, and of some more charges."""
+        """Compute the (epsilon, delta) of everything booked.
+
+        Args:
+            more: Further charges to include.
+
+        Returns:
+            The guarantee of all entries together.
+        """
         return sum_charges([*(spend.charge for spend in self.spends()), *more])
 
     def remaining(self) -> Guarantee:
-        """What the budget leaves for further blocks and unplanned releases."""
+        """Return what the budget leaves for further blocks and unplanned releases."""
         with self._open() as database:
             budget = self._budget(database)
             total = sum_charges([spend.charge for spend in self._spends(database)])
@@ -142,18 +177,28 @@ class Ledger:
         return Guarantee(*left)
 
     def fits(self, more: Iterable[Charge]) -> bool:
-        """Return whether the budget allows charges besides everything booked."""
+        """Return whether the budget allows charges in addition to everything booked.
+
+        Args:
+            more: The charges.
+        """
         budget = self.budget()
         charges = [*(spend.charge for spend in self.spends()), *more]
         return charges_fit(charges, Guarantee(budget.epsilon, budget.delta))
 
     def charge_of(self, events: Iterable[Event], guarantee: Guarantee | None = None) -> Charge:
-        """Return what events would take from the budget as an unplanned release.
+        """Compute what events would take from the budget as an unplanned release.
 
-        Without a ``guarantee`` that they are certified to satisfy, delta is what they need whatever
-        epsilon is, and besides it, where that lowers epsilon, the first budget's delta halved once
-        for each entry up to this one. That depends on nothing which a result could have influenced
-        after the entry was booked.
+        Without a guarantee, delta is what the events need at any epsilon. Where that lowers
+        epsilon, it also gets the delta of the first budget, halved once for each entry up to this
+        one. That depends on nothing which a result could influence after the entry was booked.
+
+        Args:
+            events: The events of the release.
+            guarantee: The (epsilon, delta) that the events are certified to satisfy.
+
+        Returns:
+            The charge.
         """
         with self._open() as database:
             return self._charge(database, _as_one(list(events)), guarantee)
@@ -162,7 +207,17 @@ class Ledger:
         self, events: Iterable[Event], *, unit: str = ONE_ROW, guarantee: Guarantee | None = None,
         planned: bool = False,
     ) -> Booking:  # fmt: skip
-        """Return how events would be booked, or raise :class:`BudgetError`; book nothing."""
+        """Return how events would be booked, without booking them.
+
+        Args:
+            events: The events of the release.
+            unit: The unit of privacy: :data:`ONE_ROW`, or the result of :func:`unit_of_id`.
+            guarantee: The (epsilon, delta) that the events are certified to satisfy.
+            planned: Refuse a release that belongs to no planned block.
+
+        Raises:
+            BudgetError: The budget does not allow the release.
+        """
         with self._open() as database:
             return self._allow(database, _as_one(list(events)), unit, guarantee, planned)
 
@@ -170,12 +225,23 @@ class Ledger:
         self, events: Iterable[Event], *, unit: str = ONE_ROW, guarantee: Guarantee | None = None,
         planned: bool = False,
     ) -> Booking:  # fmt: skip
-        """Book the events of one release, or raise :class:`BudgetError` and book nothing.
+        """Book the events of one release.
 
-        Where a planned block of exactly these events has a release left, that one is used;
-        otherwise the release is unplanned, which ``planned`` refuses. ``unit`` is what they
-        protect: :data:`ONE_ROW`, or what :func:`unit_of_id` says. ``guarantee`` is what they are
-        certified to satisfy; see :meth:`charge_of`.
+        If a planned block of exactly these events has a release left, that one is used. Otherwise
+        the release is unplanned.
+
+        Args:
+            events: The events of the release.
+            unit: The unit of privacy: :data:`ONE_ROW`, or the result of :func:`unit_of_id`.
+            guarantee: The (epsilon, delta) that the events are certified to satisfy; see
+                :meth:`charge_of`.
+            planned: Refuse a release that belongs to no planned block.
+
+        Returns:
+            How the release was booked.
+
+        Raises:
+            BudgetError: The budget does not allow the release. Nothing is booked.
         """
         event = _as_one(list(events))
         with self._writing() as database:
@@ -191,10 +257,21 @@ class Ledger:
     def plan(
         self, event: Event, *, releases: int, guarantee: Guarantee, unit: str = ONE_ROW
     ) -> Spend:
-        """Book a planned block: ``releases`` releases of one event, fixed in advance.
+        """Book a planned block: several releases of one event, fixed in advance.
 
-        ``guarantee`` is what all of them satisfy together, composed tightly. The whole block is
-        spent at once. Raise :class:`BudgetError` where it does not fit.
+        The whole block is spent at once.
+
+        Args:
+            event: The event of each release.
+            releases: Number of releases.
+            guarantee: The (epsilon, delta) of all of them together, composed tightly.
+            unit: The unit of privacy: :data:`ONE_ROW`, or the result of :func:`unit_of_id`.
+
+        Returns:
+            The entry of the ledger.
+
+        Raises:
+            BudgetError: The budget does not allow the block. Nothing is booked.
         """
         number = int(check_whole("releases", releases))
         if number > MOST_RELEASES:
@@ -295,14 +372,15 @@ class Ledger:
         )
 
     def key(self) -> bytes:
-        """The ledger's own secret, for fingerprints of tables."""
+        """Return the secret key of the ledger, for fingerprints of tables."""
         with self._open() as database:
             return bytes.fromhex(self._about(database)["key"])
 
     def recognises(self, fingerprint: str) -> bool:
-        """Whether a table is the one that was released first under this ledger.
+        """Return whether a table is the one that was released first under this ledger.
 
-        ``fingerprint`` is made with the ledger's :meth:`key`; the first one is remembered.
+        Args:
+            fingerprint: Made with the :meth:`key` of the ledger. The first one is remembered.
         """
         with self._writing() as database:
             database.execute(

@@ -39,10 +39,12 @@ from incrowd.release.certificate import (
     SchemeColumn,
     sha256_of,
 )
-from incrowd.release.formulas import unescaped
 from incrowd.release.keys import public_key
 from incrowd.release.pages import make_pages
 from incrowd.release.parameters import RULES, rules_of
+from incrowd.release.synthetic_part import FOLDER as MEASURED
+from incrowd.release.synthetic_verify import check_rows
+from incrowd.release.write import unescaped
 from incrowd.spec.arx import read_rows, write_rows
 from incrowd.spec.hierarchies import Hierarchies, Mask
 
@@ -50,11 +52,25 @@ _LARGEST = 64 << 20
 
 
 def verify(folder: Path | str, *, key: str | None = None) -> list[Finding]:
-    """Return everything that is wrong with a release; an empty list says that it holds.
+    """Verify a release from its folder alone, and return everything that does not hold.
 
-    Nothing but the folder is needed. A certificate can be checked, but only a signature tells
-    who wrote it: ``key`` is the public key that must have signed, in hexadecimal or as the path
-    of a PEM file. Without it, nobody can notice that a signature was taken away.
+    Args:
+        folder: The folder of the release.
+        key: Public key of the publisher, as 64 hexadecimal digits or the path of a PEM file.
+            Without it, a removed signature goes unnoticed.
+
+    Returns:
+        The findings. An empty list means that the release holds.
+
+    Raises:
+        IncrowdError: The folder does not exist, or the key cannot be read.
+
+    Examples:
+        >>> import incrowd as ic
+        >>> ic.verify("release")  # doctest: +SKIP
+        []
+        >>> ic.verify("release", key="publisher.pem")  # doctest: +SKIP
+        []
     """
     folder = Path(folder)
     signer = None if key is None else public_key(key)
@@ -115,6 +131,8 @@ def read_certificate(folder: Path) -> Certificate:
 
 
 def _files(certificate: Certificate) -> Iterator[tuple[str, str]]:
+    for part in certificate.synthetic.measured if certificate.synthetic else ():
+        yield part.file, part.sha256
     for table in certificate.tables:
         yield table.release.file, table.release.sha256
         for column in table.scheme.values():
@@ -137,7 +155,8 @@ def _strangers(folder: Path, certificate: Certificate) -> list[Finding]:
         for name, column in table.scheme.items():
             if column.file not in (None, f"scheme/{quote(name, safe=' ')}.csv"):
                 return [make_finding("SCHEME_MISPLACED", name=name)]
-    known = {FILE, README, PAGE, "scheme", *(path for path, _ in _files(certificate))}
+    folders = {"scheme", *({MEASURED} if certificate.synthetic else ())}
+    known = {FILE, README, PAGE, *folders, *(path for path, _ in _files(certificate))}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if name == "curator":
@@ -147,7 +166,7 @@ def _strangers(folder: Path, certificate: Certificate) -> list[Finding]:
         elif (
             name not in known
             or path.is_symlink()
-            or not (path.is_dir() if name == "scheme" else _is_file(path))
+            or not (path.is_dir() if name in folders else _is_file(path))
         ):
             found.append(make_finding("FILE_NOT_COVERED", file=name))
     return found
@@ -181,6 +200,8 @@ def _is_file(path: Path) -> bool:
 
 def _data(folder: Path, certificate: Certificate) -> list[Finding]:
     """Every value at its level, every class a crowd, every number as certified."""
+    if certificate.synthetic is not None:
+        return check_rows(folder, certificate)
     release = certificate.table.release
     found = list(hidden(folder / release.file))
     table = open_released(folder / release.file)
@@ -188,7 +209,7 @@ def _data(folder: Path, certificate: Certificate) -> list[Finding]:
         table = table.respelled(unescaped)
     names = list(certificate.table.scheme)
     expected = [*names, *certificate.kept, *certificate.noisy]
-    expected += [COUNT] if release.form == "weighted" else []
+    expected += [COUNT] if release.form == "counted" else []
     if sorted(table.columns) != sorted(expected):
         return [make_finding("DATA_COLUMNS_DIFFER", columns=list(table.columns))]
     for name in names:
@@ -238,7 +259,7 @@ def _data(folder: Path, certificate: Certificate) -> list[Finding]:
 def _oddities(table: ReleasedTable, certificate: Certificate) -> list[Finding]:
     """What a release does not have, and a reader would not notice."""
     found = []
-    weighted = certificate.table.release.form == "weighted"
+    weighted = certificate.table.release.form == "counted"
     names = [name for name in table.columns if not (weighted and name == COUNT)]
     if not _is_ordered(table, names):
         found.append(make_finding("ROWS_UNORDERED"))
@@ -282,13 +303,13 @@ def _is_ordered(table: ReleasedTable, names: list[str]) -> bool:
 def _sizes(table: Table, certificate: Certificate) -> tuple[Counts, int]:
     """How many rows each class has, and how many rows stand for suppressed ones.
 
-    A class is told by the generalised columns. A weighted table has one row for each class,
+    A class is told by the generalised columns. A table with counts has one row for each class,
     or, with columns that are kept as they are, for each of their values in it.
     """
     names = list(certificate.table.scheme)
     if not table.rows():
         return np.zeros(0, dtype=np.int64), 0
-    weighted = certificate.table.release.form == "weighted"
+    weighted = certificate.table.release.form == "counted"
     shown = read_shown(table, tuple(names), weighted=weighted)
     if weighted:
         _refuse_bad_counts(table, [*names, *certificate.kept])
@@ -311,7 +332,7 @@ def _broken_rules(table: Table, certificate: Certificate) -> list[Finding]:
         rule = checked.get(kind)
         if rule is None or not table.rows():
             continue
-        weighted = certificate.table.release.form == "weighted"
+        weighted = certificate.table.release.form == "counted"
         shown = read_shown(table, (*names, column), weighted=weighted)
         codes = shown.frequencies.codes
         if certificate.parameters.get("suppressed") == "starred":
@@ -353,7 +374,7 @@ def _refuse_bad_counts(table: Table, names: list[str]) -> None:
         return lambda values: np.array([labels[name].get(value, 0) for value in values], np.int32)
 
     if (table.count(names, {name: coder(name) for name in names}).counts > 1).any():
-        raise IncrowdError("a class has several rows with counts")
+        raise IncrowdError("a class occurs in several rows of a release with counts")
 
 
 def _allowed(folder: Path, name: str, column: SchemeColumn) -> Callable[[object], bool]:

@@ -93,10 +93,28 @@ class Draft:
 
 
 def draft(table: Any, *, name: str | None = None) -> Draft:
-    """Guess a role and a hierarchy for every column from the first rows.
+    """Draft a spec: guess a role and a hierarchy for every column.
 
-    ``table`` is whatever :func:`incrowd.engine.source.open_table` takes, ``name`` what the spec
-    is to call it: its path if it has one.
+    The first 200,000 rows are read. Every entry that was read from the data is marked with
+    ``confirm``; see :func:`incrowd.confirm`.
+
+    Args:
+        table: The table, in any form that :func:`incrowd.publish` takes.
+        name: The name of the table in the spec; by default its path, if it has one.
+
+    Returns:
+        The draft. ``draft.yaml()`` is the text of the spec, ``draft.guesses`` lists the guess for
+        each column with its reason.
+
+    Raises:
+        IncrowdError: The table cannot be opened.
+
+    Examples:
+        >>> import polars as pl
+        >>> import incrowd as ic
+        >>> draft = ic.draft(pl.DataFrame({"age": [31, 40, 58], "smoker": ["yes", "no", "no"]}))
+        >>> "role: quasi" in draft.yaml()
+        True
     """
     if name is None and isinstance(table, str | Path):
         name = shown_source(str(table), Path())

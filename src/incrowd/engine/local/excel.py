@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,10 +11,36 @@ from typing import Any
 import polars as pl
 
 from incrowd.codes.values import canonical
-from incrowd.engine.local.cells import narrowed
-from incrowd.engine.local.text import refuse_duplicates
-from incrowd.engine.local.title import LOOKED_AT, Cells, under_title
+from incrowd.engine.local.text import LOOKED_AT, Cells, refuse_duplicates, under_title
 from incrowd.engine.table import UNNAMED, Origin, TableError
+
+_WHOLE = 2**53  # up to here a float holds every whole number
+_NO_DAY = (dt.date(1899, 12, 30), dt.date(1899, 12, 31))  # the day of a time without one
+
+
+def narrowed(frame: pl.DataFrame) -> pl.DataFrame:
+    """Columns of whole numbers as such, those of days as days, those of nothing as text.
+
+    A column is looked at without its name: Polars would take '^x$' for a pattern.
+    """
+    columns = {column.name: column.alias("") for column in frame.get_columns()}
+    return pl.DataFrame({name: _narrowed(column) for name, column in columns.items()})
+
+
+def _narrowed(column: pl.Series) -> pl.Series:
+    known = column.drop_nulls()
+    if known.is_empty():
+        return column.cast(pl.String)
+    if column.dtype.is_float():
+        whole = (known.floor() == known) & (known.abs() <= _WHOLE)
+        return column.cast(pl.Int64) if whole.all() else column
+    if isinstance(column.dtype, pl.Datetime):
+        if (known.dt.time() == dt.time()).all():
+            return column.cast(pl.Date)
+        if known.dt.date().is_in(_NO_DAY).all():
+            return column.dt.time()
+    return column
+
 
 _CLOCK = r"^1899-12-3[01] (\d\d:\d\d:\d\d)$"
 _NUMBER = r"^-?\d+(\.\d{1,9})?$"

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from incrowd.codes.values import canonical
-from incrowd.engine.local.cells import narrowed
+from incrowd.engine.local.excel import narrowed
 from incrowd.engine.table import Origin, TableError
 
 _READERS = {

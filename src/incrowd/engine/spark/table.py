@@ -27,7 +27,7 @@ from incrowd.arrays import Members
 from incrowd.codes.frequency import Frequencies
 from incrowd.engine.local.table import LocalTable, tally_of
 from incrowd.engine.local.text import refuse_duplicates
-from incrowd.engine.spark import classes, ids
+from incrowd.engine.spark import classes, sums
 from incrowd.engine.spark.cells import SURELY, approximately, coded_cells
 from incrowd.engine.spark.coarse import count_coarsely, look
 from incrowd.engine.spark.kinds import (
@@ -253,7 +253,7 @@ class SparkTable:
         """Count the ids of a column, and the rows of each."""
         self._refuse_missing([column])
         with told(f"count the rows of each value of the column '{column}'"):
-            return ids.count_rows_per_id(self._frame, self._identity(column))
+            return sums.count_rows_per_id(self._frame, self._identity(column))
 
     def missing(self, column: str) -> int:
         """How many rows have no value in a column; text without characters is none."""

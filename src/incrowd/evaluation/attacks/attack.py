@@ -53,22 +53,49 @@ def attack(
     seed: int | None = None,
     engine: Engine | None = None,
 ) -> Attacked:
-    """Try to break a release, for the curator alone.
+    """Attack a release, and return how often each attack succeeds.
 
-    Tables are whatever :func:`incrowd.publish` takes; ``released`` may also be a release, or a file
-    that another tool made. The spec explains the labels: quasi columns are what an attacker knows,
-    ``secrets`` what he wants (by default the sensitive columns of at most 256 values). ``control``
-    are people like those in the table who are not in it, as rows of the same columns. ``knows`` is
-    how many of the quasi columns an attacker knows: those that help most are found. ``errors`` is
-    the chance that a value he knows is wrong. At most ``tries`` people are attacked, drawn at
-    random, by a ``seed`` if there is one. A ``classifier`` (scikit-learn) needs a control group.
-    ``shadows`` are releases by the spec, made with and without single people to learn how they
-    differ; they take minutes. ``also`` are other releases of the same table, which are intersected
-    with this one.
+    The result is for the curator alone: it is computed from the original table.
 
-    For a spec of the method 'k-epsilon', rows are also linked by the nearest values of the noisy
-    columns: those of the release if ``identity`` names a column of both tables, else with fresh
-    noise, and called so.
+    Args:
+        original: The table that was published, in any form that :func:`incrowd.publish` takes.
+        released: A release, its folder, its data, or a file that another tool made.
+        spec: The spec that explains the labels. Its quasi-identifiers are what the attacker knows.
+        control: People who are not in the table, as rows with the same columns. Keep some rows back
+            at random before you publish.
+        secrets: Columns that the attacker wants to learn; by default the sensitive columns with at
+            most 256 values.
+        knows: Number of quasi-identifiers that the attacker knows; the most useful ones are taken.
+            By default all.
+        errors: Probability that a value the attacker knows is wrong.
+        only: Attacks to try: "linkage", "join", "singling-out", "inference", "membership",
+            "extreme".
+        tries: Largest number of people to attack, drawn at random.
+        confidence: Confidence of the intervals.
+        classifier: Also train a classifier on the release. Needs scikit-learn and a control group.
+        shadows: Also learn membership from releases made with and without single people. Takes
+            minutes.
+        also: Other releases of the same table, to intersect with this one.
+        identity: A column that names the same row in both tables. For the method "k-epsilon" alone.
+            Without it, linkage of noisy values is simulated with fresh noise.
+        seed: Seed of the random choices, to repeat an attack.
+        engine: The engine that opens the tables.
+
+    Returns:
+        One estimate per attack, with its success, guessing, control group and bound.
+
+    Raises:
+        IncrowdError: A table cannot be opened, a column is unknown, or the original has no rows.
+
+    Examples:
+        >>> import polars as pl
+        >>> import incrowd as ic
+        >>> people = pl.DataFrame({"ward": ["A", "B"] * 50, "ill": ["yes", "no", "no", "no"] * 25})
+        >>> ward = {"role": "quasi", "hierarchy": {"flat": {"values": ["A", "B"]}}}
+        >>> spec = {"columns": {"ward": ward, "ill": {"role": "sensitive"}}}
+        >>> result = ic.attack(people, people, spec, only=["inference"], seed=1)
+        >>> result.estimates[0].success.value >= 0.75
+        True
     """
     file = taken(spec)
     release = file.spec.release

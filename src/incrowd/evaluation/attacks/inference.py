@@ -106,7 +106,7 @@ def by_rows(
         success=victims.rate(said(victims), confidence),
         guess=_blind(secret, victims, confidence),
         control=None if control is None else control.rate(said(control), confidence),
-        says=f"The most frequent {secret.name} of the best-matching rows is that of the person.",
+        says=f"The most frequent {secret.name} of the best matching rows is the person's.",
     )
 
 
@@ -143,8 +143,8 @@ def by_homogeneity(
         success=victims.rate(found, confidence),
         guess=victims.rate(mode, confidence),
         control=None if control is None else control.rate(said(control), confidence),
-        says=f"All matching rows have the same {secret.name} (for {share:.1%} of people), and it "
-        "is that of the person.",
+        says=f"All matching rows have one {secret.name}, as for {share:.1%} of the people, "
+        "and it is the person's.",
         details={"certain": share},
     )
 
@@ -202,11 +202,11 @@ def by_background(
     return Estimate(
         attack=ATTACK,
         name=f"{secret.name}, knowing all other rows",
-        knows=f"all other rows of the table, and {', '.join(seen.names)} of the person",
+        knows=f"every row of the table but the person's, and {', '.join(seen.names)} of the person",
         success=victims.rate(said(victims, present=True), confidence),
         guess=_blind(secret, victims, confidence),
         control=None if control is None else control.rate(said(control, present=False), confidence),
-        says=f"The class minus the known rows gives the {secret.name} of the person.",
+        says=f"Removing the known rows from the class leaves the person's {secret.name}.",
     )
 
 
@@ -238,8 +238,8 @@ def by_classifier(
         success=rate(found.released, tried),
         guess=_blind(secret, victims, confidence),
         control=rate(outside.released, pair.original),
-        says=f"A classifier trained on the release predicts the {secret.name} of the person; "
-        f"trained on the control group, it is right for {found.original:.1%}.",
+        says=f"A classifier trained on the release predicts the person's {secret.name}. Trained on "
+        f"people outside the table, it predicts {found.original:.1%}.",
         details={"trained_on_control": found.original},
     )
 

@@ -10,7 +10,7 @@ left, so whatever is determined is right. Each release alone may leave k values 
 
 **Claim.** Two safe releases are one release with composed epsilon and delta; so of a person in the
 table he is right with chance at most e^epsilon p + delta, where p is his chance with a person who
-is not (:func:`incrowd.papers.safe_steps.most`). The control measures p beside a table of all n
+is not (:func:`incrowd.papers.paper_a_attacks.most`). The control measures p beside a table of all n
 people instead of n - 1.
 
 :func:`intersection` takes boxes, :func:`by_releases` releases as they are seen.

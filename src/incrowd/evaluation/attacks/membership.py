@@ -188,16 +188,17 @@ def by_law(
     words = ""
     if len(members):
         words = (
-            f" Expected: {details['expected']:.1%} of people, {details['worst']:.1%} in the worst "
-            "cell."
+            f" Expected for {details['expected']:.1%} of the people, and for "
+            f"{details['worst']:.1%} of those in the worst group."
         )
     return Estimate(
         attack=ATTACK,
         name="optimal test",
-        knows="all other rows of the cell, and how the release was drawn",
+        knows="all other rows of the person's group, and how the release is drawn",
         success=Rate.drawn(np.where(to_be_in, says_in, 1 - says_in), rng, confidence),
         guess=_guess(len(tried) // 2),
-        says="The published count of the cell reveals whether the person is in the table." + words,
+        says="The published count of the group reveals whether the person was in the table."
+        + words,
         bound=bound,
         details=details,
     )
@@ -252,11 +253,11 @@ def by_fit(
     fitting = [_fits(seen, people.some(number, rng)) for people in (members, outside)]
     return Estimate(
         attack=ATTACK,
-        name="matching row",
+        name="a matching row",
         knows=f"the person's {', '.join(seen.names)}",
         success=Rate.of(int(fitting[0].sum() + (~fitting[1]).sum()), 2 * number, confidence),
         guess=_guess(number),
-        says="A matching row reveals whether the person is in the table.",
+        says="A matching row reveals whether the person was in the table.",
         bound=bound,
         details={
             "fits_members": float(fitting[0].mean()) if number else 0.0,
@@ -325,7 +326,7 @@ def by_shadows(
         knows="all other rows of the table, and how releases are made",
         success=Rate.of(sum(hits), 2 * half * len(targets)),
         guess=_guess(half * len(targets)),
-        says="Shadow releases with and without the person reveal membership.",
+        says="Comparing releases with and without the person reveals who was in the table.",
         bound=bound,
         details=details,
     )

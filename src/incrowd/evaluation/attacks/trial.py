@@ -78,29 +78,30 @@ def tried(
     notes = [one for one in found if isinstance(one, str)]
     if scene.control is not None and trial.control_is_small:
         notes.append(
-            "The control group is smaller than half of the table, so singling out and interval "
-            "endpoints are compared with guessing only."
+            "The control group is smaller than half of the table: singling out and ends of "
+            "intervals are compared with guessing only."
         )
     if not scene.whole:
         notes.append(
-            f"A random sample of {scene.everybody.total:,} rows was attacked; attacks that need "
-            "all rows were skipped."
+            f"The attacks used a random sample of {scene.everybody.total:,} rows; attacks that "
+            "need all rows were not run."
         )
     if not scene.rows_known:
         notes.append(
-            "One random row per person was attacked, which may not be the released one: success "
-            "may be understated, and the attack that knows all other rows was skipped."
+            "For people with several rows, one row was attacked, which may not be the one that was "
+            "published: success may be understated. Attackers who know all other people were not "
+            "run."
         )
     if any(map(relies_on_sampling, scene.events)):
         notes.append(
             "The certified ε and δ protect membership in the population from which the table was "
-            "sampled. These attacks are on people of the table: their bounds leave the sampling "
-            "out and are larger."
+            "sampled. These attacks are on people of the table: their bounds do not include the "
+            "sampling and are larger."
         )
     if control is None:
         notes.append(
-            "Without a control group (--control), success is compared with guessing only. It "
-            "includes general knowledge that also applies to people outside the table."
+            "Without a control group, success is compared with guessing only. It includes what the "
+            "release reveals about people in general, whether or not they are in the table."
         )
     estimates = tuple(_bounded(one, scene) for one in found if isinstance(one, Estimate))
     return Attacked(estimates, len(targets), len(control or ()), tuple(notes))
@@ -212,7 +213,7 @@ class _Trial:
         """Every secret in turn, by all quasi columns."""
         scene = self.scene
         if not scene.secrets:
-            yield "Inference was skipped: no column is sensitive. Name one with --secret COLUMN."
+            yield "Inference was not run: no column is sensitive. Name one with --secret COLUMN."
         for at in scene.secrets:
             bins = bins_of(scene.axes[at])
             view, secret = inference.secret_of(scene.release, scene.quasi, at)
@@ -232,7 +233,7 @@ class _Trial:
             if self.classifier and self.others is not None:
                 yield self._classified(at, secret, victims)
             elif self.classifier:
-                yield "The classifier was skipped: it needs a control group (--control)."
+                yield "No classifier was trained: it needs a control group."
 
     def membership(self) -> Iterator[Estimate | str]:
         """By the law where it is known, and by the rows that fit where there is a control group."""
@@ -262,7 +263,7 @@ class _Trial:
                 confidence=self.confidence,
             )
         elif scene.cells is None:
-            yield "Membership was not tried: it takes a control group (or --shadows)."
+            yield "Membership was not tested: it needs a control group (or --shadows)."
 
     def extreme(self) -> Iterator[Estimate | str]:
         """The ends of intervals, where a column shows any."""

@@ -42,7 +42,7 @@ from incrowd.evaluation.audit.bound import (
 )
 from incrowd.evaluation.audit.pairs import Outcome, Pair, pairs
 from incrowd.measure.estimate import CONFIDENCE, Rate
-from incrowd.methods.base import Method, Walk
+from incrowd.methods.base import MakeContext, Method
 from incrowd.methods.registry import method_of
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.randomness import Randomness, SystemRandomness
@@ -60,15 +60,25 @@ Histogram: TypeAlias = tuple[tuple[Counter[Outcome], Counter[Outcome]], ...]
 
 @dataclass(frozen=True)
 class Audit:
-    """A lower bound on epsilon at ``delta``, beside what is claimed and accounted.
+    """A lower bound on epsilon at a delta, beside the claimed and the accounted epsilon.
 
-    ``claim`` is the epsilon that is promised with ``claim_delta``; None where none is promised.
-    ``accounted`` is what the accountant says at the audit's own delta, ``expected`` what so many
-    runs are expected to show, where the law of the outcome is known; ``most`` what they could show
-    of a method that keeps nothing secret. ``runs`` are the outcomes on both tables that tested
-    the ``event``; it came out as often as ``likely`` says on the table that makes it likely, and
-    as ``unlikely`` says on the other. ``inside`` is an epsilon that is promised for values inside
-    a class alone.
+    Attributes:
+        epsilon: The lower bound.
+        delta: The delta at which epsilon is bounded.
+        confidence: Confidence of the bound.
+        claim: The epsilon that is claimed with ``claim_delta``; None without a claim.
+        claim_delta: The delta of the claim.
+        accounted: The epsilon of the accountant at ``delta``.
+        expected: The bound that this number of runs is expected to show, where the distribution of
+            the outcome is known.
+        most: The largest bound that this number of runs can show.
+        runs: Number of outcomes on each table that tested the event.
+        tables: The two neighboring tables, in words.
+        event: The event that was tested, in words.
+        likely: How often the event occurred on the table that makes it likely.
+        unlikely: How often it occurred on the other table.
+        seconds: Processor time.
+        inside: An epsilon that is claimed for values inside a class alone.
     """
 
     epsilon: float
@@ -159,7 +169,7 @@ class _Bench:
 
     method: Method
     pairs: list[Pair]
-    walk: Walk
+    context: MakeContext
 
 
 @dataclass(frozen=True)
@@ -177,7 +187,7 @@ class _Job:
         """The method and its pairs; made anew in each process."""
         method = method_of(self.file)
         made = pairs(self.file, method, delta=self.delta, seed=self.seed)
-        return _Bench(method, made, Walk(bits or SystemRandomness(), local_engine()))
+        return _Bench(method, made, MakeContext(bits or SystemRandomness(), local_engine()))
 
 
 def audit(
@@ -190,11 +200,33 @@ def audit(
     runs: int | None = None,
     bits: Randomness | None = None,
 ) -> Audit:
-    """Audit what a spec asks for, on made-up tables of its domain.
+    """Audit the method of a spec: measure a lower bound on its epsilon.
 
-    ``seconds`` are those of all cores together; ``workers`` processes share them, by default one
-    for each core. ``runs`` on each table, instead, take as long as they take. ``bits`` are for
-    tests: everything is then decided by them and ``runs``, in this process.
+    The method runs many times on two neighboring tables that are generated from the domain of the
+    spec. An audit can show that a claim is wrong; it cannot show that it is right.
+
+    Args:
+        spec: Path of a spec, its YAML text, a mapping, or a draft.
+        delta: The delta at which epsilon is bounded. Larger than that of a certificate, because
+            rare events need too many runs.
+        confidence: Confidence of the lower bound.
+        seconds: Processor time of all cores together.
+        workers: Number of processes; by default one per core.
+        runs: Number of runs on each table, instead of ``seconds``.
+        bits: Source of random bits, for tests: with ``runs``, it determines the result.
+
+    Returns:
+        The lower bound beside the claimed and the accounted epsilon.
+
+    Raises:
+        IncrowdError: The spec is invalid.
+        ParameterError: A parameter is out of range.
+
+    Examples:
+        >>> import incrowd as ic
+        >>> audit = ic.audit("spec.yaml", seconds=10)  # doctest: +SKIP
+        >>> audit.epsilon <= audit.accounted  # doctest: +SKIP
+        True
     """
     check_fraction("delta", delta)
     check_fraction("confidence", confidence)
@@ -269,7 +301,7 @@ def _light(file: SpecFile) -> SpecFile:
     asked = file.spec.release
     if not isinstance(asked, SafeSpec) or COUNT in file.spec.columns:
         return file
-    weighted = asked.model_copy(update={"rows": "weighted"})
+    weighted = asked.model_copy(update={"rows": "counted"})
     return replace(file, spec=file.spec.model_copy(update={"release": weighted}))
 
 
@@ -305,7 +337,7 @@ def _made_runs(job: _Job, bench: _Bench | None = None) -> list[Histogram]:
     bench = bench or job.bench(None)
     found = []
     for at in job.chosen:
-        run = partial(bench.pairs[at].outcomes, bench.method, bench.walk)
+        run = partial(bench.pairs[at].outcomes, bench.method, bench.context)
         found.append(alternated(run, over(job.seconds, job.runs, time.process_time)))
     return found
 

@@ -23,8 +23,7 @@ from incrowd.privacy.randomness import realised
 from incrowd.privacy.rounded import rounded
 from incrowd.privacy.selection import payable
 from incrowd.privacy.solver import OnSample
-from incrowd.privacy.split import RATES, Split, paired
-from incrowd.privacy.split_counts import counted
+from incrowd.privacy.split import RATES, Split, counted, paired
 from incrowd.spec.release import SafeSpec
 
 _ROOM = 4  # a release of a sample may need a quarter of delta whatever epsilon is, no more

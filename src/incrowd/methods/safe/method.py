@@ -8,7 +8,7 @@ from dataclasses import replace
 from incrowd.codes.counted import Counted
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
-from incrowd.methods.base import Settled, Walk, protection, published
+from incrowd.methods.base import MakeContext, Settled, protection, published
 from incrowd.methods.safe.auto import decided, depends_on_size, drawn
 from incrowd.methods.safe.budget import by_counts, fixed, searched, split_one
 from incrowd.methods.safe.draw import possible
@@ -106,17 +106,17 @@ class Safe:
         whole = counted(table, self._declared)
         return self._scheme.require_local(whole) if isinstance(self._scheme, Cut) else whole
 
-    def make(self, whole: Counted | SpreadCounted, walk: Walk) -> Made:
+    def make(self, whole: Counted | SpreadCounted, context: MakeContext) -> Made:
         """Choose what is to be chosen, draw, drop what is rare."""
         parts = [whole]
         if self._slicing.tables > 1:
-            walk.step("slice")
+            context.step("slice")
             epsilons = [as_written(epsilon) for epsilon in self._split.choices]
             slices = self._slicing.slices(
-                whole, epsilons, walk.bits, possible(self._split, self._release)
+                whole, epsilons, context.bits, possible(self._split, self._release)
             )
             parts = [whole.part(names) for names in slices]
-        products = tuple(self._scheme.product(part, self._split, walk) for part in parts)
+        products = tuple(self._scheme.product(part, self._split, context) for part in parts)
         if len(products) == 1:
             parameters = {**products[0].parameters, **self.asserted}
             products = (replace(products[0], parameters=parameters),)
