@@ -50,12 +50,12 @@ def test_check_lists_everything_at_once() -> None:
     ]
     said = [str(finding) for finding in check(table, file)]
     assert said[0] == (
-        "Column 'sexx': it is in the table, but not in the spec. Did you mean 'sex'? Declare it under "
-        "`columns`; the role `drop` excludes it."
+        "Column 'sexx': it is in the table, but not in the spec. Did you mean 'sex'? Declare "
+        "it under `columns`; the role `drop` excludes it."
     )
     assert said[-2] == (
-        "Column 'zip': 1 value outside the domain, in 1 row (33.3 %): '123' (1). They are published as "
-        "'elsewhere'; extend the hierarchy to keep them."
+        "Column 'zip': 1 value outside the domain, in 1 row (33.3 %): '123' (1). They are "
+        "published as 'elsewhere'; extend the hierarchy to keep them."
     )
 
 

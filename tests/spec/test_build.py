@@ -166,7 +166,7 @@ def test_dates_are_understood_in_every_iso_form() -> None:
         ),
         (
             {"csv": "nowhere.csv"},
-            "Hierarchy 'nowhere.csv': cannot be read (No such file or directory). Correct the path.",
+            "Hierarchy 'nowhere.csv': cannot be read (No such file or directory).",
         ),
     ],
 )
