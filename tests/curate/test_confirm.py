@@ -97,7 +97,7 @@ def test_that_no_value_is_rare_is_said(spec: Path) -> None:
     spec.write_text(SPEC.replace("[Rome, Oslo, Bonn, Ulm]", "[Rome, Bonn]"), encoding="utf-8")
     asked = {(one.column, one.entry): one for one in task.questions(load(spec))}
     assert asked["town", "hierarchy"].seen == (
-        "No value that is listed is one of fewer than 10 rows.",
+        "Every listed value that occurs in the table occurs in at least 10 rows.",
     )
 
 

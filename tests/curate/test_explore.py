@@ -122,7 +122,7 @@ def test_words_say_what_each_column_would_show() -> None:
     found = explored()
     top = found.at((3, 1))
     assert top is not None
-    assert found.words(top) == {"age": "nothing", "sex": "nothing"}
+    assert found.words(top) == {"age": "suppressed", "sex": "suppressed"}
 
 
 def test_where_no_scheme_holds_there_is_no_best() -> None:

@@ -72,7 +72,7 @@ def test_an_open_domain_shows_its_rule_and_reads_nothing() -> None:
     got = tree(file, "zip", counted=False)
     assert (got.top, got.values) == ((), None)
     assert [one.words for one in got.levels] == [
-        "as it is", "2 of 3 characters", "1 of 3 characters", "nothing",
+        "unchanged", "2 of 3 characters", "1 of 3 characters", "suppressed",
     ]  # fmt: skip
     met = tree(file, "zip", counted=True, table=TABLE)
     assert met.values == 3

@@ -32,11 +32,11 @@ FREE: tuple[Confirmable, ...] = ("role", "written")  # what tells nothing of any
 FEW = 10
 _SHOWN = 12
 _ROLES = {
-    "identifier": "left out: it says who somebody is",
-    "quasi": "generalised: somebody may know it of others and look for them by it",
-    "noisy": "shown with noise",
-    "sensitive": "what must not be told of anybody; k-anonymity shows it as it is",
-    "drop": "left out",
+    "identifier": "not published: identifies a person",
+    "quasi": "generalized: an attacker may know it",
+    "noisy": "published with noise",
+    "sensitive": "what an attacker must not learn; k-anonymity publishes it unchanged",
+    "drop": "not published",
 }
 
 
@@ -107,11 +107,11 @@ def _question(
     file: SpecFile, name: str, column: Column, entry: Confirmable, table: Table | None
 ) -> Question:
     if entry == "role":
-        why = "A wrong role shows what must be hidden, or hides what could be shown."
+        why = "A wrong role publishes what must be protected, or suppresses useful values."
         return Question(name, entry, f"{column.role}: {_ROLES[column.role]}", why)
     says = said(file, name, entry)
     if entry == "written":
-        why = "Read in another way, numbers and dates are others, and nulls are values."
+        why = "A wrong format changes numbers, dates and missing values."
         return Question(name, entry, says, why)
     if entry == "hierarchy" and column.hierarchy is not None:
         declared = column.hierarchy.declared
@@ -119,16 +119,16 @@ def _question(
         if isinstance(declared, Intervals | Dates):
             ends = f"{declared.low} to {declared.high}"
             why = (
-                f"The range, {ends}, is published and was rounded from the data. It must be known "
-                "without them: an end that only one person explains tells of that person."
+                f"The range, {ends}, is published and was rounded from the data. It must be public "
+                "knowledge: an end that only one person explains reveals that person."
             )
             return Question(name, entry, says, why, _extremes(counts))
         why = (
-            "Every value that is listed is published, whether or not a row shows it. So all of "
-            "them must be public knowledge, also those that few people have."
+            "Every listed value is published, whether or not a row has it. All of them must be "
+            "public knowledge, also those that few people have."
         )
         return Question(name, entry, says, why, _rare(file, column, counts))
-    why = "It was read from the data and is published: it must be known without them."
+    why = "It was read from the data and is published: it must be public knowledge."
     return Question(name, entry, says, why)
 
 
@@ -193,10 +193,10 @@ def _rare(file: SpecFile, column: Column, counts: dict[str, int]) -> tuple[str, 
             held[hierarchy.values[code]] += counts[text]
     few = sorted((count, text) for text, count in held.items() if 0 < count < FEW)
     if not few:
-        return (f"No value that is listed is one of fewer than {FEW} rows.",)
+        return (f"Every listed value that occurs in the table occurs in at least {FEW} rows.",)
     listed = ", ".join(f"{text} ({count})" for count, text in few[:_SHOWN])
     more = f" and {len(few) - _SHOWN} more" if len(few) > _SHOWN else ""
-    return (f"Values that fewer than {FEW} rows have: {listed}{more}.",)
+    return (f"Values that occur in fewer than {FEW} rows: {listed}{more}.",)
 
 
 def confirm(

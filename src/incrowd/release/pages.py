@@ -163,7 +163,7 @@ def _grouped(
 
 
 def _accuracy(known: Parameters) -> tuple[Any, ...]:
-    """Of counts the bounds and the spread of noise, of a sample beta, its inverse, and the error."""
+    """Return r, spread and bound of the noise of counts; of a sample beta, 1 / beta, and error."""
     if "r" in known:
         spread = law_of(noise_event(known)).variance ** 0.5
         return int(known["r"]), f"{spread:.3g}", noise_within(known)

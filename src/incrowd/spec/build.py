@@ -138,9 +138,10 @@ class Declared:
         """What a level of a column shows, in words."""
         hierarchy = self.columns[name].hierarchy
         if level == self.height(name) - 1 and self.rooted(name):
-            return "nothing"
+            return "suppressed"
         if level == 0:
-            return "as it is"
+            dates = None if hierarchy is None else hierarchy.dates
+            return "unchanged" if dates is None else f"each {dates.levels[0]}"
         if hierarchy is not None and hierarchy.mask is not None:
             shown = hierarchy.mask.length - level
             return f"{shown} of {hierarchy.mask.length} characters"

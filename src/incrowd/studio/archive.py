@@ -31,7 +31,7 @@ def pack_release(folder: Path, target: Path) -> None:
     could be any file of the curator.
     """
     if folder.is_symlink() or not _is_regular(folder / FILE):
-        raise IncrowdError(f"'{folder.name}' is not the folder of a release: it is or contains a link.")
+        raise IncrowdError(f"'{folder.name}' is not a release folder: it is or contains a link.")
     certificate = read_certificate(folder)
     with (
         create_private(target) as file,

@@ -107,8 +107,8 @@ class Desk:
         path = (self.home / text).resolve()
         if not self._anywhere and not path.is_relative_to(self.home):
             raise IncrowdError(
-                f"'{text}' is outside '{self.home}', the folder of the studio. Start the studio there, "
-                "or with --anywhere."
+                f"'{text}' is outside '{self.home}', the folder of the studio. Start the studio "
+                "there, or with --anywhere."
             )
         return path
 

@@ -18,7 +18,10 @@ Changes = dict[Place, Any]
 ROLES = {  # in short, and how the column is published
     "identifier": ("Direct identifier", "Identifies a person. It is not published."),
     "quasi": ("Quasi-identifier", "An attacker may know it. It is generalized."),
-    "sensitive": ("Sensitive", "What an attacker must not learn. k-anonymity publishes it unchanged."),
+    "sensitive": (
+        "Sensitive",
+        "What an attacker must not learn. k-anonymity publishes it unchanged.",
+    ),
     "noisy": ("Noisy", "Numbers that k-epsilon publishes with noise."),
     "drop": ("Drop", "Not published."),
 }

@@ -305,7 +305,7 @@ def _published(theirs: Connection, subject: Subject, output: str) -> None:
         }))  # fmt: skip
     except KeyboardInterrupt as error:
         said = hasattr(error, "__notes__")  # that it is booked, and that nothing was released
-        words = "The release was canceled." if said else "The release was canceled. Nothing was published."
+        words = "The release was canceled." + ("" if said else " Nothing was published.")
         theirs.send(("failed", _told(words, error)))
     except IncrowdError as error:
         theirs.send(("failed", _told(str(error), error)))

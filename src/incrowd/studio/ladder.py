@@ -50,7 +50,7 @@ ABOUT = {
     "countries": "Countries and territories of ISO 3166-1 by the regions of the UN: a public list.",
     "icd": "Categories of the ICD, by tens and by chapter: a public list.",
     "postcodes": "Postcodes of one country by district and area: a public list.",
-    "csv": "One line per value with its labels, level by level, in a file in the folder of the spec.",
+    "csv": "One line per value with its labels by level, in a file in the folder of the spec.",
 }
 DATE_LEVELS = ("day", "month", "quarter", "year", "decade")
 MOST_CUTS = 60  # bounds of a level that are listed one by one

@@ -132,9 +132,7 @@ class Guard:
             return self._enter(request, token)
         secret = request.cookies.get(self._cookie, "")
         if not self._sessions.knows(secret):
-            return _no(
-                403, "Open the link that the terminal shows. It works once."
-            )
+            return _no(403, "Open the link that the terminal shows. It works once.")
         scope["secret"] = secret
         return None
 
@@ -145,7 +143,7 @@ class Guard:
         if secret is None and not inside:
             return _no(
                 403,
-                "This link was used already, or belongs to another studio. Open the last link in the terminal.",
+                "This link was used, or is of another studio. Open the last link in the terminal.",
             )
         left = {
             name: values for name, values in parse_qs(request.url.query).items() if name != "token"

@@ -74,16 +74,15 @@ class Draft:
     def personal(self) -> str:
         """What looks like an identifier of HIPAA, or personal data of GDPR, in a sentence."""
         found = [f"{kind} ({', '.join(names)})" for kind, names in self.checklist() if names]
-        looked = f"by their names, and by up to {SAMPLED:,} values of each"
+        looked = f"by name and by up to {SAMPLED:,} values of each column"
         if found:
             return (
-                f"What looks like HIPAA's identifiers, personal data under the GDPR, {looked}: "
-                f"{'; '.join(found)}. Free text may hold others: look yourself."
+                f"Possible HIPAA identifiers and personal data under the GDPR, {looked}: "
+                f"{'; '.join(found)}. Check free text yourself."
             )
         return (
-            "No column looks like one of HIPAA's identifiers, "
-            f"{looked}. That is no proof: what is rare, or written in words, may name somebody, "
-            "and under the GDPR all of it is personal data."
+            f"No column looks like a HIPAA identifier, {looked}. This is no proof: rare values and "
+            "free text may identify a person, and under the GDPR all of it is personal data."
         )
 
     def checklist(self) -> list[tuple[str, tuple[str, ...]]]:

@@ -197,7 +197,7 @@ def _person_id(look: Look) -> Guess | None:
     own = None if look.hipaa in identifiers.GENERAL else look.hipaa
     look = replace(look, hipaa=alike or own or "any other unique number")
     each = len(look.texts) == look.rows
-    reason = "an id, of one row each" if each else "an id that several rows share"
+    reason = "an id, unique per row" if each else "an id that several rows share"
     return replace(look.guess("identifier", reason), identifies=kind)
 
 
@@ -210,7 +210,7 @@ def _identifier(look: Look) -> Guess | None:
     )  # fmt: skip
     street = re.search(r"address|street", look.simple)
     if (named or street) and len(look.texts) > 2:
-        return look.guess("identifier", f"called like {look.hipaa}")
+        return look.guess("identifier", f"the name suggests {look.hipaa}")
     unique = look.rows >= 20 and len(look.texts) > 0.9 * look.rows
     decimals = any("." in text for text in look.texts[:200] if number(text) is not None)
     if not unique or decimals or look.days or _by_knowledge(look):
@@ -326,7 +326,7 @@ def _few(look: Look) -> Guess | None:
         return look.by(ordered)
     known = {text.lower() for text in look.texts} in _KNOWN
     listed = ", ".join(quoted(text) for text in sorted(look.texts, key=reading_order))
-    reason = f"{count} different values" if count > 1 else "one value"
+    reason = f"{count} distinct values" if count > 1 else "one value"
     ladder = Ladder(f"{{flat: {{values: [{listed}]}}}}", reason, not known)
     return look.by(ladder)
 

@@ -136,7 +136,7 @@ def order(texts: Sequence[str]) -> Ladder | None:
     if len(sizes) < len(texts) or len(set(sizes)) < len(sizes) or len(sizes) < 3:
         return None
     ordered = [text for _, text in sorted(zip(sizes, texts, strict=True))]
-    return replace(listed_order(ordered), reason=f"{len(texts)} different values, by number")
+    return replace(listed_order(ordered), reason=f"{len(texts)} distinct values, by number")
 
 
 def listed_order(values: Sequence[str]) -> Ladder:

@@ -288,9 +288,7 @@ def _attacks(attacked: Attacked | None) -> str:
         rows[f"{one.attack}: {one.name}"] = [
             Mark(label, colour, rate.value, rate.low, rate.high) for label, colour, rate in marks
         ]
-    return intervals(
-        rows, title="Attacks on the release", across="share of successful attempts"
-    )
+    return intervals(rows, title="Attacks on the release", across="share of successful attempts")
 
 
 def _drawn(figure: Callable[[], str]) -> Markup:

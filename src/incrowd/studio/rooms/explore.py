@@ -85,7 +85,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
     def rehearse(request: Request, form: Form) -> Response:
         work, text = studio.work(request), form.get("size", "").replace(",", "").strip()
         if not text.isdecimal() or not 1 <= int(text) <= _MOST_MADE_UP:
-            raise IncrowdError(f"Enter a number of people from 1 to {_MOST_MADE_UP:,}; got '{text}'.")
+            raise IncrowdError(f"Enter a number from 1 to {_MOST_MADE_UP:,}; got '{text}'.")
         work.kept["rehearsal"] = int(text)
         return _again(work)
 

@@ -160,7 +160,7 @@ def _chosen(request: Request, work: Work, names: tuple[str, ...]) -> str:
     asked = request.query_params.get("column")
     name = asked if asked is not None else next(iter(names), None)
     if name is None or name not in names:
-        raise MissingError(f"'{name}' is not a quasi-identifier or sensitive column of {work.title}.")
+        raise MissingError(f"'{name}' is not a quasi-identifier or sensitive in {work.title}.")
     return name
 
 

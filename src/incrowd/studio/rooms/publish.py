@@ -151,7 +151,7 @@ def _summary(work: Work) -> list[tuple[str, tuple[str, ...]]]:
     if release is None:
         return lines
     given = {
-        name: f"{value:g}" for name in ("k", "epsilon", "delta")
+        sign: f"{value:g}" for name, sign in (("k", "k"), ("epsilon", "ε"), ("delta", "δ"))
         if isinstance(value := getattr(release, name, None), int | float)
     }  # fmt: skip
     settings = "".join(f", {name} = {text}" for name, text in given.items())
