@@ -28,9 +28,10 @@ from incrowd.privacy.protection import (
     max_true_positive_rate,
 )
 from incrowd.release.certificate import PAGE, README, Certificate, SchemeColumn, Slice
+from incrowd.release.noise_sentences import format_exact, noise_within
 from incrowd.release.parameters import noise_event
 from incrowd.release.render import environment
-from incrowd.release.statement import TECHNICAL, format_exact, noise_within
+from incrowd.release.statement import TECHNICAL
 
 if TYPE_CHECKING:
     from incrowd.release.parameters import Parameters
