@@ -99,7 +99,7 @@ def test_a_changed_table_is_noticed(voters: pl.DataFrame, tmp_path: Path) -> Non
 
 
 def test_what_is_no_ledger(tmp_path: Path) -> None:
-    with pytest.raises(IncrowdError, match="There is no ledger"):
+    with pytest.raises(IncrowdError, match="not found"):
         Ledger(tmp_path / "none").budget()
     (tmp_path / "odd").write_text("x" * 5000)
     with pytest.raises(IncrowdError, match="the ledger '.*odd': file is not a database"):
@@ -233,7 +233,7 @@ def test_the_walk_at_the_command_line(on_disk: Path, tmp_path: Path) -> None:
         return done.stdout + done.stderr
 
     book, key = tmp_path / "table.ledger", tmp_path / "key.pem"
-    assert "epsilon = 1.05" in run(
+    assert "(ε, δ) = (1.05, 1e-6)" in run(
         "ledger", "budget", str(book), "--epsilon", "1.05", "--delta", "1e-6"
     )
     key.write_bytes(

@@ -162,7 +162,7 @@ def test_the_terminal_says_it_when_publishing_and_evaluating(tmp_path: Path) -> 
     assert len(lines) == 2
     assert all(line in again for line in lines)
     assert (
-        len(re.findall(r"(?m)^(?:zip|day|clinic|group|drive_through) .*nothing shown", again)) == 5
+        len(re.findall(r"(?m)^(?:zip|day|clinic|group|drive_through) .*suppressed", again)) == 5
     )
 
 

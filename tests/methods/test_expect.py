@@ -134,7 +134,7 @@ def test_more_columns_than_can_be_named_are_counted() -> None:
     )
     found = expect(None, spec("method: k-anonymity, k: 5", size=10**6, columns=columns))
     assert "9 of 9 columns informative: c0 (unchanged)" in words(found)
-    assert "c5 (as it is) and 3 more." in words(found)
+    assert "c5 (unchanged) and 3 more." in words(found)
     assert "c6" not in words(found)
 
 
