@@ -88,7 +88,7 @@ def test_a_search_that_came_to_its_end_says_so() -> None:
     assert found is not None
     assert found.optimum
     words = "No other of 343 schemes has a smaller loss (normalised)."
-    assert words in published(release)
+    assert f"Search: {words}" in published(release)
     assert words in release.report().html
     assert publish(*wide(3, candidates="minimal")).evaluation.search is None
 
