@@ -244,7 +244,7 @@ def test_the_walk_at_the_command_line(on_disk: Path, tmp_path: Path) -> None:
     spec_file, out = str(on_disk / "spec.yaml"), tmp_path / "out"
     said = run("publish", spec_file, "-o", str(out), "--ledger", str(book), "--sign", str(key))
     assert "differential privacy" in said
-    assert "Signed by" in run("verify", str(out))
+    assert "Signature  by " in run("verify", str(out))
     checked = json.loads(run("verify", str(out), "--json"))
     assert (checked["ok"], checked["findings"], checked["randomness"]) == (True, [], "system")
     assert len(checked["signed_by"]) == 64
