@@ -251,11 +251,11 @@ def test_the_walk_at_the_command_line(on_disk: Path, tmp_path: Path) -> None:
     refused = run("publish", spec_file, "-o", str(tmp_path / "b"), "--ledger", str(book), status=1)
     assert "nothing was released" in refused
     shown = run("ledger", "show", str(book))
-    assert "Booked  (ε, δ) = (1, 1e-06) by 1 entry, 1 release made" in shown
-    assert "does not fit" in shown
+    assert "(ε, δ) = (1, 1e-06) by 1 entry, 1 release made" in shown
+    assert "δ is used up" in shown
     figures = json.loads(run("ledger", "show", str(book), "--k", "50", "--beta", "0.01", "--json"))
-    assert figures["with_one_more"] is None  # no delta is left
-    assert math.isclose(figures["left"]["epsilon"], 1.05 - figures["booked"]["epsilon"])
+    assert figures["after_next_release"] is None  # no delta is left
+    assert math.isclose(figures["remaining"]["epsilon"], 1.05 - figures["booked"]["epsilon"])
     seeded = run("publish", spec_file, "-o", str(tmp_path / "s"), "--seed", "1")
     assert "NOT private" in seeded
     (out / "data.parquet").write_bytes(b"x")
