@@ -123,7 +123,7 @@ def test_all_leaves_lists_and_bounds(spec: Path) -> None:
     assert done.returncode == 1
     hierarchies = [one for one in ENTRIES if one[1] == "hierarchy"]
     assert left(spec) == hierarchies
-    assert "All entries are confirmed" in done.stdout
+    assert "hierarchy (--values-are-public town)" in done.stdout
     assert "--values-are-public" in done.stdout
 
 

@@ -61,7 +61,7 @@ def test_all_is_there() -> None:
     said = text(seen)
     assert f"incrowd {incrowd.__version__} in " in said
     assert "Python 3.12.1 on Linux x86_64, 4 cores, 8.0 GiB of memory" in said
-    assert "studio        starlette 1.0.0, uvicorn 0.40.0 (the web app" in said
+    assert "studio        web app, `incrowd studio`: starlette 1.0.0, uvicorn 0.40.0" in said
     assert "Java          17.0.15, which Spark can use" in said
     assert "pip install" not in said
     assert said.endswith("All required libraries are installed.")
@@ -71,7 +71,9 @@ def test_an_extra_that_is_missing_comes_with_its_command_and_breaks_nothing() ->
     seen = found(without("starlette", "uvicorn", "pandas"))
     assert seen.works
     said = text(seen)
-    assert "studio        starlette is missing, uvicorn is missing (the web app" in said
+    assert (
+        "studio        web app, `incrowd studio`: starlette is missing, uvicorn is missing" in said
+    )
     assert "pip install 'incrowd[studio]'" in said
     assert "spark         pandas is missing (" in said
     assert "pip install 'incrowd[spark]'" in said
@@ -126,7 +128,7 @@ def test_what_is_around_it_breaks_nothing() -> None:
     assert seen.works
     said = text(seen)
     assert f"Java          {old}" in said
-    assert "browser       none; the studio shows a link to open" in said
+    assert "browser       none; the studio prints a link" in said
     assert "state         /nowhere, not writable" in said
     assert "memory" not in said
 

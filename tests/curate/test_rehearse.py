@@ -239,7 +239,7 @@ def test_the_commands_say_that_it_is_a_rehearsal(tmp_path: Path) -> None:
     done = command("rehearse", str(path), "-o", str(tmp_path / "out"), "--size", "3000")
     assert done.returncode == 0, done.stderr
     first = done.stdout.splitlines()[0]
-    assert "rehears" in first.lower()
+    assert "dry run" in first.lower()
     assert "made up" in first
     said = command("verify", str(tmp_path / "out"), columns=1000)
     assert said.returncode == 1

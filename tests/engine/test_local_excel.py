@@ -111,16 +111,15 @@ def test_a_sheet_can_be_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "asked", "message"),
     [
-        ([["a"], [1]], {"sheet": "D"}, "'t.xlsx' has no sheet 'D'. It has: A, B."),
+        ([["a"], [1]], {"sheet": "D"}, "Workbook 't.xlsx': no sheet 'D'. Its sheets are: A, B."),
         ([["a"], [1]], {"header": 3}, "The sheet 'A' of 't.xlsx' has no row 3 for a header: it "),
         ([], {}, "The sheet 'A' of 't.xlsx' is empty. The workbook has other sheets: B."),
-        ([["a", "b"]], {}, "The file 't.xlsx' has a header but no rows."),
-        ([["a", "a"], [1, 2]], {}, "The sheet 'A' of 't.xlsx' has the column 'a' twice."),
+        ([["a", "b"]], {}, "File 't.xlsx': it has a header but no rows. Name a file with rows."),
+        ([["a", "a"], [1, 2]], {}, "The sheet 'A' of 't.xlsx': column 'a' occurs twice."),
         (
             [["a", N, "c"], [1, 2, 3]],
             {},
-            "The sheet 'A' of 't.xlsx' has a column without a name, number 2: row 1 was read as "
-            "the header. Name the column, or the row of the header with --header.",
+            "The sheet 'A' of 't.xlsx': column 2 has no name in row 1, which was read as the header. Name the column, or set the header row with --header.",
         ),
         ([["T", N, N], ["a", "b", "c"], [1, 2, 3]], {"header": 1}, "The sheet 'A' of 't.xlsx' has"),
     ],

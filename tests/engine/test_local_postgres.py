@@ -80,7 +80,10 @@ def test_a_name_can_be_nothing_but_a_name(postgres: str) -> None:
 
 def test_what_is_wrong_is_said_in_one_line(postgres: str) -> None:
     for source, part in (
-        (postgres, "must name a table after '#'"),
+        (
+            postgres,
+            "PostgreSQL address: the table is missing. Add it after '#', as in postgresql://user@host/database#schema.table.",
+        ),
         (f"{postgres}#missing", 'relation "missing" does not exist'),
         ("postgresql://tester@127.0.0.1:1/postgres#t", "Connection refused"),
     ):

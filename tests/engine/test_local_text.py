@@ -87,10 +87,10 @@ def test_a_header_can_be_named(tmp_path: Path) -> None:
         ('T\n\na,b\n1,2\n"x,4\n', "Row 5 of 't.csv' opens a quote that is never closed."),
         ('T\n\na,b\n1,2\n"x"y,4\n', "Row 5 of 't.csv' opens a quote, and text follows"),
         ('T\n\na,b\n"1\n2",2\n"x"y,4\n', "Row 5 (line 6) of 't.csv' opens a quote"),
-        ("T\n\na,a\n1,2\n", "The file 't.csv' has the column 'a' twice."),
-        ("T\n\n", "The file 't.csv' has no row 3 for a header: it has 2."),
-        ("T", "The file 't.csv' has no row 3 for a header: it has 1."),
-        ("T\n\na,b\n", "The file 't.csv' has a header but no rows."),
+        ("T\n\na,a\n1,2\n", "The file 't.csv': column 'a' occurs twice."),
+        ("T\n\n", "File 't.csv': it has 2 lines, so row 3 cannot be the header. Correct `header`."),
+        ("T", "File 't.csv': it has 1 lines, so row 3 cannot be the header. Correct `header`."),
+        ("T\n\na,b\n", "File 't.csv': it has a header but no rows. Name a file with rows."),
     ],
 )
 def test_what_is_wrong_below_a_title_has_its_row(
@@ -129,12 +129,15 @@ def test_text_in_gzip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
             gzip.compress(b"a,b\n" * 99, mtime=0)[:12] + b"x" * 30,
             "Cannot read 't.csv.gz' as gzip: it is",
         ),
-        (gzip.compress(b"", mtime=0), "The file 't.csv.gz' is empty."),
+        (gzip.compress(b"", mtime=0), "File 't.csv.gz': it is empty. Name a file with a table."),
         (
             gzip.compress(b"a,b\n1\n", mtime=0),
             "Row 2 of 't.csv.gz' has 1 fields, but the header has 2.",
         ),
-        (gzip.compress(b"a,b\n", mtime=0), "The file 't.csv.gz' has a header but no rows."),
+        (
+            gzip.compress(b"a,b\n", mtime=0),
+            "File 't.csv.gz': it has a header but no rows. Name a file with rows.",
+        ),
     ],
 )
 def test_what_is_wrong_in_gzip_names_the_file(tmp_path: Path, content: bytes, message: str) -> None:
@@ -145,5 +148,5 @@ def test_what_is_wrong_in_gzip_names_the_file(tmp_path: Path, content: bytes, me
 
 
 def test_other_things_in_gzip_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(TableError, match="Cannot tell what 't.parquet.gz' is"):
+    with pytest.raises(TableError, match="Its name must end in"):
         open_table(written(tmp_path, gzip.compress(b"x", mtime=0), "t.parquet.gz"))

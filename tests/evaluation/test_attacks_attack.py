@@ -116,8 +116,8 @@ def test_without_a_secret_or_a_control_it_is_said() -> None:
         ({"only": ["magic"]}, "attack.*magic"),
         ({"tries": 0}, "tries"),
         ({"seed": -1}, "seed"),
-        ({"identity": "age"}, "identity column is for specs of the method 'k-epsilon'"),
-        ({"control": TABLE.drop("town")}, "control table has no column 'town'"),
+        ({"identity": "age"}, "--id applies to `method: k-epsilon` only. Drop it."),
+        ({"control": TABLE.drop("town")}, "table. Correct the table or the spec."),
     ],
 )
 def test_what_cannot_be_tried_is_refused(more: dict[str, Any], words: str) -> None:
@@ -202,7 +202,10 @@ def test_a_release_of_another_table_is_told() -> None:
     )
     release = ic.publish(TABLE, file, bits=PinnedRandomness(1))
     found = ic.attack(TABLE.head(500), release, file, seed=1, only=["membership"])
-    assert any("not one of this table" in note for note in found.notes)
+    assert any(
+        "The optimal membership test was skipped: the release is not of this table." in note
+        for note in found.notes
+    )
 
 
 def test_two_releases_of_one_table_are_intersected() -> None:

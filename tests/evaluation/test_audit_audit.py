@@ -97,8 +97,11 @@ def test_classes_promise_no_epsilon_and_have_none() -> None:
         found = audited(file, runs=30)
         assert (found.claim, found.accounted, found.above) == (None, None, False)
         assert found.epsilon == pytest.approx(found.most)  # told apart in every single run
-        assert "no epsilon is promised" in found.verdict
-        assert "every run told the tables apart" in found.verdict
+        assert (
+            "the method guarantees no ε for the table, and any smaller one would be false"
+            in found.verdict
+        )
+        assert "; every run distinguished the tables, so ε is probably infinite" in found.verdict
         assert ("inside a class" in found.verdict) == (file is files[-1])
 
 
@@ -155,7 +158,7 @@ def test_more_than_is_accounted_is_found_below_the_claim_too() -> None:
     assert not found.above
     wrong = replace(found, claim=9.0, epsilon=found.accounted + 0.1)
     assert wrong.above
-    assert "ABOVE what is accounted" in wrong.verdict
+    assert "ABOVE the accounted ε: the claim is false" in wrong.verdict
     assert "ABOVE the claim" in replace(wrong, epsilon=9.5).verdict
     nothing = replace(found, epsilon=0.0, expected=0.0)
     assert "expected to show nothing" in nothing.verdict
@@ -178,7 +181,7 @@ def test_a_claim_with_a_larger_delta_says_nothing_at_a_smaller_one() -> None:
     found = audited(spec(f"draw: counts, {FIXED}"), 6)
     weaker = Audit(**{**vars(found), "epsilon": 3.0, "claim_delta": 0.5, "accounted": math.inf})
     assert not weaker.above
-    assert "says nothing" in weaker.verdict
+    assert "the claim does not apply below δ =" in weaker.verdict
     assert Audit(**{**vars(found), "epsilon": 3.0}).above
 
 
@@ -188,8 +191,8 @@ def test_at_the_command_line_processes_share_the_time(tmp_path: Path) -> None:
     path.write_text(f"{COLUMNS}\n{release}\n", encoding="utf-8")
     done = command("audit", str(path), "--seconds", "0.2")
     assert done.returncode == 0, done.stderr
-    assert "below the claim, as it must be" in done.stdout
-    assert "accounted at delta 0.01" in done.stdout
+    assert "consistent with the claim" in done.stdout
+    assert "Accounted   ε =" in done.stdout
     for wrong in (["audit"], ["audit", str(path), "--claim", "1"], ["audit", "--command", "x"]):
         assert command(*wrong).returncode == 2
     with pytest.raises(IncrowdError):

@@ -103,7 +103,7 @@ def test_a_folder_without_a_certificate_is_refused(voters: pl.DataFrame, tmp_pat
     made = ic.publish(voters.head(3000), spec(), output=tmp_path / "out")
     shutil.copytree(made.folder, tmp_path / "bare")
     (tmp_path / "bare" / "certificate.json").unlink()
-    with pytest.raises(ic.IncrowdError, match=r"bare' is a folder. Name the file"):
+    with pytest.raises(ic.IncrowdError, match=r"bare' is a folder"):
         ic.evaluate(voters, tmp_path / "bare", spec())
     (tmp_path / "bare" / "certificate.json").write_text("{}")
     with pytest.raises(ic.IncrowdError, match=r"'.*bare'.*certificate.json"):

@@ -143,7 +143,7 @@ release: {method: k-epsilon, k: 5, epsilon: 2}
     where = ["--original", str(tmp_path / "people.csv"), "--spec", str(tmp_path / "spec.yaml")]
     shown = run("evaluate", *where, "--released", str(tmp_path / "true.csv"))
     said = " ".join(shown.split())
-    assert "warning Column 'x': The release holds its true values" in said
+    assert "warning Column 'x': the release holds its true values" in said
     assert "x: mean absolute error at least 0 " in said
     assert "linking not measured" in said
     assert NOT_MEASURED in said

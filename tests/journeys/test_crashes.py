@@ -99,7 +99,7 @@ def test_a_changed_table_is_noticed(voters: pl.DataFrame, tmp_path: Path) -> Non
 
 
 def test_what_is_no_ledger(tmp_path: Path) -> None:
-    with pytest.raises(IncrowdError, match="There is no ledger"):
+    with pytest.raises(IncrowdError, match="not found"):
         Ledger(tmp_path / "none").budget()
     (tmp_path / "odd").write_text("x" * 5000)
     with pytest.raises(IncrowdError, match="the ledger '.*odd': file is not a database"):
@@ -233,7 +233,7 @@ def test_the_walk_at_the_command_line(on_disk: Path, tmp_path: Path) -> None:
         return done.stdout + done.stderr
 
     book, key = tmp_path / "table.ledger", tmp_path / "key.pem"
-    assert "epsilon = 1.05" in run(
+    assert "(ε, δ) = (1.05, 1e-6)" in run(
         "ledger", "budget", str(book), "--epsilon", "1.05", "--delta", "1e-6"
     )
     key.write_bytes(
@@ -244,18 +244,18 @@ def test_the_walk_at_the_command_line(on_disk: Path, tmp_path: Path) -> None:
     spec_file, out = str(on_disk / "spec.yaml"), tmp_path / "out"
     said = run("publish", spec_file, "-o", str(out), "--ledger", str(book), "--sign", str(key))
     assert "differential privacy" in said
-    assert "Signed by" in run("verify", str(out))
+    assert "Signature  by " in run("verify", str(out))
     checked = json.loads(run("verify", str(out), "--json"))
     assert (checked["ok"], checked["findings"], checked["randomness"]) == (True, [], "system")
     assert len(checked["signed_by"]) == 64
     refused = run("publish", spec_file, "-o", str(tmp_path / "b"), "--ledger", str(book), status=1)
     assert "nothing was released" in refused
     shown = run("ledger", "show", str(book))
-    assert "Booked  (ε, δ) = (1, 1e-06) by 1 entry, 1 release made" in shown
-    assert "does not fit" in shown
+    assert "(ε, δ) = (1, 1e-06) by 1 entry, 1 release made" in shown
+    assert "δ is used up" in shown
     figures = json.loads(run("ledger", "show", str(book), "--k", "50", "--beta", "0.01", "--json"))
-    assert figures["with_one_more"] is None  # no delta is left
-    assert math.isclose(figures["left"]["epsilon"], 1.05 - figures["booked"]["epsilon"])
+    assert figures["after_next_release"] is None  # no delta is left
+    assert math.isclose(figures["remaining"]["epsilon"], 1.05 - figures["booked"]["epsilon"])
     seeded = run("publish", spec_file, "-o", str(tmp_path / "s"), "--seed", "1")
     assert "NOT private" in seeded
     (out / "data.parquet").write_bytes(b"x")

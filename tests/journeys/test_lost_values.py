@@ -161,9 +161,7 @@ def test_the_terminal_says_it_when_publishing_and_evaluating(tmp_path: Path) -> 
     lines = [line for line in said.splitlines() if "that lost" in line]
     assert len(lines) == 2
     assert all(line in again for line in lines)
-    assert (
-        len(re.findall(r"(?m)^(?:zip|day|clinic|group|drive_through) .*nothing shown", again)) == 5
-    )
+    assert len(re.findall(r"(?m)^(?:zip|day|clinic|group|drive_through) .*suppressed", again)) == 5
 
 
 def test_the_pre_flight_says_in_private_what_would_be_lost() -> None:

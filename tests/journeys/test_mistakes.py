@@ -107,9 +107,8 @@ FRACTION = "must lie strictly between 0 and 1. Got"
         (
             lambda: ic.plan(k=2, beta=0.5, delta=1e-6),
             (
-                "No epsilon reaches delta = 1e-06 with k = 2, beta = 0.5 and 1 release: a cell of "
-                "exactly k rows is published whole with probability beta**k, so delta cannot fall "
-                "below about 0.25. Use a larger k, a smaller beta or a larger delta."
+                "No ε reaches δ = 1e-06 with k = 2, β = 0.5 and 1 release: δ cannot fall below "
+                "about 0.25. Use a larger k, a smaller β or a larger δ."
             ),
         ),
         (

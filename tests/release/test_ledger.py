@@ -99,8 +99,8 @@ def test_a_raised_budget_is_confirmed_and_stays_on_record(tmp_path: Path) -> Non
     assert command(*raised, "--raise").returncode == 0
     assert [one.epsilon for one in book.budgets()] == [1.0, 0.5, 2.0]
     shown = run("ledger", "show", str(book.path))
-    assert shown.count("Before") == 2
-    assert "Budget        (ε, δ) = (2, 1e-06), since" in shown
+    assert "(ε, δ) = (2, 1e-06), since" in shown
+    assert run("ledger", "show", str(book.path), "-v").count("Earlier budget") == 2
     known = run("ledger", "show", str(book.path), "--json")
     assert [one["epsilon"] for one in json.loads(known)["budgets"]] == [1.0, 0.5, 2.0]
 
@@ -113,7 +113,7 @@ def test_a_further_release_of_a_sample_is_asked_as_one(tmp_path: Path) -> None:
     assert book.match_sampling(ic.SafeRelease(20, 0.1)) == event
     asked = ("--k", "20", "--beta", "0.1", "--delta", "1e-6", "--json")
     shown = json.loads(run("ledger", "show", str(book.path), *asked))
-    assert shown["with_one_more"] == vars(book.total([book.charge_of([event], certified)]))
+    assert shown["after_next_release"] == vars(book.total([book.charge_of([event], certified)]))
     book.book([ic.SafeRelease(20, 0.1)])  # from here on nothing is amplified
     assert book.match_sampling(ic.SafeRelease(20, 0.1)) == ic.SafeRelease(20, 0.1)
     assert "nothing is amplified" in run("ledger", "show", str(book.path))

@@ -130,7 +130,7 @@ def test_a_dropped_row_that_leaves_one_too_few_is_named(good: Path, tmp_path: Pa
         ),
     )
     assert verify(folder) == [
-        f"1 class(es) are smaller than {what} = {least}; the smallest has {least - 1} row(s)."
+        f"1 class is smaller than {what} = {least}; the smallest has {least - 1} rows."
     ]
 
 
@@ -140,7 +140,7 @@ def test_a_value_of_another_level_is_named(good: Path, tmp_path: Path) -> None:
     scheme = dict(certificate.table.scheme)
     scheme["zip"] = scheme["zip"].model_copy(update={"level": 2})
     recertified(folder, scheme=scheme)
-    assert any("is no value of level 2" in problem for problem in verify(folder))
+    assert any("is not a label of level 2" in problem for problem in verify(folder))
 
 
 def test_strangers_and_missing_files_are_named(good: Path, tmp_path: Path) -> None:

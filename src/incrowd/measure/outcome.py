@@ -47,7 +47,7 @@ class Searched:
         """That the scheme is the best, in a sentence; nothing where it may not be."""
         if not self.optimum:
             return ""
-        return f"optimal: no other of {self.schemes:,} schemes has a smaller {self.measure} loss"
+        return f"No other of {self.schemes:,} schemes has a smaller loss ({self.measure})."
 
     def findings(self) -> tuple[Finding, ...]:
         """Return that the search was stopped, if it was; figures rounded to the safe side."""

@@ -316,30 +316,29 @@ def words(event: Event) -> str:
     """An event on one line, for people; what happened several times is said once.
 
     >>> words(Composition([Selection(0.05), *[SafeRelease(k=20, beta=0.1)] * 3]))
-    'choice of epsilon 0.05, 3 x (release of k 20, beta 0.1)'
+    'private choice (ε = 0.05), 3 x (sample (k = 20, β = 0.1))'
     """
     match event:
         case SafeRelease(k, beta):
-            return f"release of k {k}, beta {beta:g}"
+            return f"sample (k = {k}, β = {beta:g})"
         case GeometricCounts(r, epsilon):
-            return f"counts with geometric noise of epsilon {epsilon:g}, at most {r}"
+            return f"counts with geometric noise (ε = {epsilon:g}, at most ±{r})"
         case GaussianCounts(r, variance):
-            return f"counts with Gaussian noise of variance {variance:g}, at most {r}"
+            return f"counts with Gaussian noise (variance {variance:g}, at most ±{r})"
         case Coin(first, second, chance):
-            return f"{words(first)} ({chance:.4g} of the time), else {words(second)}"
+            return f"{words(first)} with probability {chance:.4g}, else {words(second)}"
         case Selection(epsilon):
-            return f"choice of epsilon {epsilon:g}"
+            return f"private choice (ε = {epsilon:g})"
         case BoundedChoice(epsilon):
             return f"choice of range {epsilon:g}"
         case GaussianMeasurements(information):
             return f"measurements with Gaussian noise of information {information:g}"
         case Mechanism(epsilon, delta):
-            return f"mechanism of epsilon {epsilon:g}, delta {delta:g}"
+            return f"mechanism (ε = {epsilon:g}, δ = {delta:g})"
         case Sampled(part, rate):
-            return f"on a sample of rate {rate:g}: {words(part)}"
+            return f"on a sample at rate {rate:g}: {words(part)}"
         case OneOf(events):
-            listed = " or ".join(words(part).removeprefix("release of ") for part in events)
-            return f"release of {listed}"
+            return f"one of: {' or '.join(words(part) for part in events)}"
         case Composition(events):
             times = Counter(words(part) for part in events)
             return ", ".join(one if n == 1 else f"{n} x ({one})" for one, n in times.items())

@@ -81,8 +81,8 @@ class Draft:
                 f"{'; '.join(found)}. Check free text yourself."
             )
         return (
-            f"HIPAA identifiers, {looked}: none found. This is no proof: rare values and free text "
-            "may identify people."
+            f"HIPAA identifiers were not found {looked}. This is no proof: rare values and free "
+            "text may identify people, and under the GDPR all of it is personal data."
         )
 
     def checklist(self) -> list[tuple[str, tuple[str, ...]]]:
