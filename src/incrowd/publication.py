@@ -283,7 +283,7 @@ def _refuse_unfit(spec: Spec, table: Table) -> None:
         if name not in spec.columns:
             raise TableError(f"The column '{name}' of the table has no role in the spec.")
     for name, column in spec.columns.items():
-        if name not in table.columns and column.role != "drop":
+        if name not in table.columns and column.role not in ("drop", "key"):
             raise TableError(f"The column '{name}' of the spec is not in the table.")
     if isinstance(spec.unit, PersonId) and not spec.unit.without_id:
         missing = table.missing(spec.unit.id)

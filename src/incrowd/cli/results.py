@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from incrowd.cli.guarantee import describe_unit, promise
+from incrowd.cli.synthetic_rows import describe_rows
 from incrowd.cli.terminal import console, say
+from incrowd.measure.synthetic import SyntheticEvaluation
 from incrowd.privacy.counts import law_of
 from incrowd.release.parameters import noise_event
 
@@ -70,7 +72,9 @@ def published(release: Release) -> list[str]:
     """What a release is and promises, where its files are, and what to think of."""
     certificate, found = release.certificate, release.evaluation
     lines = [emptiness(release)] if release.empty else [_headline(release)]
-    if found.slices:
+    if isinstance(found, SyntheticEvaluation):
+        lines += describe_rows(found)
+    elif found.slices:
         lines += [*slice_lines(certificate), survivals(found)]
     elif found.risk is None:
         lines += [chosen(certificate), *_off(certificate, found), *_shifted(found), advice(found)]
@@ -120,6 +124,8 @@ def _headline(release: Release) -> str:
     if certificate.slices is not None:
         return f"{done} {release.folder}. All of it together {satisfies}"
     data = certificate.table.release
+    if certificate.synthetic is not None:
+        return f"{done} {release.folder}: {data.rows:,} synthetic rows. It {satisfies}"
     behind = (
         f"each with {certificate.k} or more rows of the table behind it"
         if certificate.by_counts

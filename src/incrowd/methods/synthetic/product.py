@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,13 @@ import numpy.typing as npt
 from incrowd.anonymize.synthetic.domain import Columns, Levels
 from incrowd.anonymize.synthetic.measurement import Measurement, centered_axes
 from incrowd.anonymize.synthetic.model import Model
+from incrowd.anonymize.synthetic.rows import draw_rows
 from incrowd.anonymize.synthetic.synthesize import Synthesis
-from incrowd.arrays import Places
+from incrowd.arrays import Codes, Places
 from incrowd.codes.counted import Counted, Shown
 from incrowd.codes.frequency import merged
 from incrowd.engine.table import Table
+from incrowd.measure.synthetic import SyntheticEvaluation, evaluate_synthetic
 from incrowd.methods.base import Walk, published
 from incrowd.methods.synthetic.columns import SyntheticColumns
 from incrowd.methods.synthetic.rows import choose_type, make_tables, publish_columns
@@ -35,15 +37,24 @@ from incrowd.spec.release import SyntheticSpec
 
 @dataclass(frozen=True, eq=False)
 class RowsProduct(Product):
-    """Synthetic rows: ``data`` is their text, ``typed`` the same as numbers, days and so on."""
+    """Synthetic rows: ``data`` is their text, ``typed`` the same as numbers, days and so on.
 
-    typed: Table | None = field(default=None)
+    ``again`` draws other rows from the same model.
+    """
+
+    typed: Table | None = None
+    again: Callable[[], Codes] | None = None
 
     @property
     def table(self) -> Table:
         """The rows with the types that their declarations give."""
         assert self.typed is not None
         return self.typed
+
+    def measured(self) -> SyntheticEvaluation:
+        """How far the rows are from their table."""
+        assert self.again is not None
+        return evaluate_synthetic(self.original, self.shown, self.again())
 
 
 def make_product(
@@ -61,6 +72,12 @@ def make_product(
     ones = np.ones(len(made.rows), dtype=np.int64)
     labels = tuple(columns.hierarchies[name].labels[0] for name in columns.names)
     modeled = published(spec, "quasi", "sensitive")
+    original = replace(
+        original,
+        frequencies=merged(
+            columns.settle_codes(original.frequencies.codes), original.frequencies.counts
+        ),
+    )
     product = RowsProduct(
         data=text,
         original=original,
@@ -70,9 +87,16 @@ def make_product(
         parameters=synthetic_parameters(list(made.events)) or {},
         target=spec.release.target,
         typed=typed,
+        again=lambda: draw_again(columns, made),
     )
     part = make_part(columns, spec, types, keys)
     return product, SyntheticProduct(part, list_measured(columns, made), columns.value_columns)
+
+
+def draw_again(columns: SyntheticColumns, made: Synthesis) -> Codes:
+    """Draw as many rows from the same model, for what chance alone explains."""
+    rng = np.random.default_rng(0)  # of nobody: no secret hangs on it
+    return columns.domain.decode(draw_rows(made.model, len(made.rows), rng))
 
 
 def make_part(
