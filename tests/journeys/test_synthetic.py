@@ -16,6 +16,7 @@ from support.readers import certificate_of, rewritten
 from support.synthetic import BUDGET, RULES, make_patients, make_spec
 
 import incrowd as ic
+from incrowd.curate.promise import promised
 from incrowd.errors import IncrowdError
 from incrowd.methods.registry import method_of
 from incrowd.privacy.accountant import Accountant
@@ -333,3 +334,22 @@ def test_intervals_of_the_readme_hold_what_is_true(folder: Path) -> None:
         line = measured.filter(pl.col("sex") == sex)
         true = (table["sex"] == sex).sum()
         assert abs(line["count"][0] - true) <= 5 * line["sd"][0]
+
+
+def test_what_is_promised_is_what_will_be_certified(folder: Path) -> None:
+    stated = [sentence.text for sentence in promised(make_spec(DRAWN)).statement]
+    certified = certificate_of(folder).guarantee
+    assert stated == [sentence.text for sentence in certified.statement]
+    assert promised(make_spec(DRAWN)).epsilon == certified.epsilon
+
+
+def test_a_rehearsal_needs_no_table(tmp_path: Path) -> None:
+    ic.rehearse(make_spec(DRAWN), size=800, output=tmp_path / "out")
+    assert codes(ic.verify(tmp_path / "out")) == ["RELEASE_REHEARSED"]
+
+
+def test_a_check_forecasts_the_error() -> None:
+    spec = make_spec(more="size: 2000")
+    assert "SYNTHETIC_ERROR_OF_SIZE" in codes(ic.check(make_patients(), spec))
+    assert "SYNTHETIC_ERROR_LARGE" in codes(ic.check(make_patients(), make_spec(more="size: 90")))
+    assert "±" in ic.expect(None, spec).summary()

@@ -46,8 +46,15 @@ class SyntheticExpectation(Expectation):
         if self.size is None:
             return [make_finding("SYNTHETIC_ERROR", rows=self._rows)]
         share = self.error / self.size
-        code = "SYNTHETIC_ERROR_LARGE" if share > _TOO_MUCH else "SYNTHETIC_ERROR_OF_SIZE"
-        return [make_finding(code, size=self.size, rows=self._rows, share=share)]
+        if share > _TOO_MUCH:
+            finding = make_finding(
+                "SYNTHETIC_ERROR_LARGE", size=self.size, rows=self._rows, share=share
+            )
+        else:
+            finding = make_finding(
+                "SYNTHETIC_ERROR_OF_SIZE", size=self.size, rows=self._rows, share=share
+            )
+        return [finding]
 
 
 def expect_synthetic(method: Method, size: int | None) -> SyntheticExpectation:

@@ -29,7 +29,6 @@ from incrowd.release.synthetic_part import (
     PointsColumn,
     SyntheticPart,
     SyntheticProduct,
-    ValueType,
 )
 from incrowd.spec.model import Spec
 from incrowd.spec.release import SyntheticSpec
@@ -63,8 +62,8 @@ def make_product(
     """Return the rows as a product, and what is published beside them."""
     assert isinstance(spec.release, SyntheticSpec)
     drawn = spec.release.values == "drawn"
-    keys = [name for name, column in spec.columns.items() if column.role == "key"]
-    types = {name: choose_type(name, columns, drawn=drawn) for name in columns.names}
+    part = make_part(columns, spec)
+    types, keys = part.types, part.keys
     rng = np.random.default_rng([int(word) for word in walk.bits.words(4)])
     shown = publish_columns(columns, made.rows, types, drawn=drawn, rng=rng)
     order = [name for name in spec.columns if name in shown or name in keys]
@@ -89,7 +88,6 @@ def make_product(
         typed=typed,
         again=lambda: draw_again(columns, made),
     )
-    part = make_part(columns, spec, types, keys)
     return product, SyntheticProduct(part, list_measured(columns, made), columns.value_columns)
 
 
@@ -99,12 +97,11 @@ def draw_again(columns: SyntheticColumns, made: Synthesis) -> Codes:
     return columns.domain.decode(draw_rows(made.model, len(made.rows), rng))
 
 
-def make_part(
-    columns: SyntheticColumns, spec: Spec, types: dict[str, ValueType], keys: list[str]
-) -> SyntheticPart:
+def make_part(columns: SyntheticColumns, spec: Spec) -> SyntheticPart:
     """Return what the certificate says besides, before the measured tables are written."""
     release = spec.release
     assert isinstance(release, SyntheticSpec)
+    drawn = release.values == "drawn"
     points: dict[str, PointsColumn] = {}
     for name, leaves in columns.leaves.items():
         column = spec.columns[name]
@@ -114,13 +111,13 @@ def make_part(
         points[name] = PointsColumn(
             rule=column.hierarchy.model_dump(mode="json", by_alias=True, exclude_none=True),
             precision=None if column.precision is None else str(column.precision),
-            drawn=leaves.has_spans and release.values == "drawn",
+            drawn=leaves.has_spans and drawn,
         )
     return SyntheticPart(
         columns=list(columns.names),
-        types=types,
+        types={name: choose_type(name, columns, drawn=drawn) for name in columns.names},
         points=points,
-        keys=keys,
+        keys=[name for name, column in spec.columns.items() if column.role == "key"],
         rules=[rule.as_dict() for rule in release.rules],
         tables=[list(part) for part in release.tables],
         target=release.target,
