@@ -60,6 +60,19 @@ class EqualRows:
     rows: int
 
 
+@dataclass(frozen=True)
+class OtherMethods:
+    """The share of rows that other methods would have kept of the same columns, as they are.
+
+    Counts publish groups of a ``crowd`` or more people, k-anonymity those of ``k`` or more.
+    """
+
+    crowd: int
+    counts: float
+    k: int
+    k_anonymity: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class SyntheticEvaluation(Evaluation):
     """What synthetic rows keep of their table: shares by column and by pair, values, equal rows.
@@ -73,6 +86,7 @@ class SyntheticEvaluation(Evaluation):
     distance_by_pair: list[PairDistance]
     values: list[ValueShare]
     equal_rows: EqualRows
+    others: OtherMethods | None = None
 
     @property
     def mean_distance(self) -> float:

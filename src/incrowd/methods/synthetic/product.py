@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,11 +39,17 @@ from incrowd.spec.release import SyntheticSpec
 class RowsProduct(Product):
     """Synthetic rows: ``data`` is their text, ``typed`` the same as numbers, days and so on.
 
-    ``again`` draws other rows from the same model.
+    ``draw`` draws other rows from the same model.
     """
 
     typed: Table | None = None
-    again: Callable[[], Codes] | None = None
+    draw: Callable[[], Codes] | None = None
+
+    @cached_property
+    def second_rows(self) -> Codes:
+        """The rows of a second draw: what chance alone explains."""
+        assert self.draw is not None
+        return self.draw()
 
     @property
     def table(self) -> Table:
@@ -52,8 +59,7 @@ class RowsProduct(Product):
 
     def measured(self) -> SyntheticEvaluation:
         """How far the rows are from their table."""
-        assert self.again is not None
-        return evaluate_synthetic(self.original, self.shown, self.again())
+        return evaluate_synthetic(self.original, self.shown, self.second_rows)
 
 
 def make_product(
@@ -86,7 +92,7 @@ def make_product(
         parameters=synthetic_parameters(list(made.events)) or {},
         target=spec.release.target,
         typed=typed,
-        again=lambda: draw_again(columns, made),
+        draw=lambda: draw_again(columns, made),
     )
     return product, SyntheticProduct(part, list_measured(columns, made), columns.value_columns)
 
