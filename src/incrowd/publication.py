@@ -336,7 +336,7 @@ def _refuse_unfit(spec: Spec, table: Table) -> None:
                 f"Column '{name}': in the table, but not in the spec. Declare it under `columns`."
             )
     for name, column in spec.columns.items():
-        if name not in table.columns and column.role != "drop":
+        if name not in table.columns and column.role not in ("drop", "key"):
             raise TableError(
                 f"Column '{name}': in the spec, but not in the table. Correct or remove it."
             )

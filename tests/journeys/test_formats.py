@@ -33,7 +33,9 @@ def test_there_is_a_folder_of_every_method_and_form() -> None:
     assert {path.parent.name for path in FOLDERS} == {str(FORMAT)}
     certificates = [read_certificate(folder) for folder in FOLDERS]
     assert {known.format for known in certificates} == {FORMAT}
-    assert {known.method for known in certificates} == {"safe", "k-anonymity", "k-epsilon"}
+    assert {known.method for known in certificates} == {
+        "safe", "k-anonymity", "k-epsilon", "synthetic",
+    }  # fmt: skip
     assert {known.by_counts for known in certificates if known.method == "safe"} == {True, False}
     assert {known.slices is None for known in certificates} == {True, False}
     assert {known.signature is None for known in certificates} == {True, False}

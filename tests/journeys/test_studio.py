@@ -56,7 +56,7 @@ def test_the_sample_table_by_clicks(studio: RunningStudio, chromium: Browser) ->
         room(page, "privacy")
         page.fill("#epsilon", "2")
         page.press("#epsilon", "Tab")
-        page.wait_for_selector("#statement:has-text('ε = 2.0')")
+        page.wait_for_selector("#statement:has-text('ε = 2 and')")
         settled(page)
         for name in ROOMS[2:]:
             room(page, name)
@@ -121,7 +121,7 @@ def test_a_file_as_users_bring_it_on_a_phone(
         page.click("#confirm-unit")
         page.wait_for_selector("#confirm-unit", state="detached")
         page.click("#confirm-all")
-        page.wait_for_selector("#overview:has-text('guessed here is confirmed')")
+        page.wait_for_selector("#overview:has-text('on this page are confirmed')")
         left = list(load(file).spec.unconfirmed)  # what is left are ladders
         room(page, "hierarchies")
         page.click(f"#ladder-list a:has-text('{left[0]}')")
@@ -135,7 +135,7 @@ def test_a_file_as_users_bring_it_on_a_phone(
         room(page, "privacy")
         page.click("#new-ledger summary")
         page.click("#new-ledger-form button")
-        page.wait_for_selector("#ledger:has-text('This release fits in the budget')")
+        page.wait_for_selector("#ledger:has-text('The ledger allows this release')")
         room(page, "publish")
         page.fill("#name", "on-a-phone")
         page.click("#publish")

@@ -20,8 +20,9 @@ from support.readers import CASES, blocks, certificate_of, code_of, page_of, rea
 
 from incrowd.privacy.counts import law_of
 from incrowd.release.certificate import Certificate
+from incrowd.release.noise_sentences import format_exact
 from incrowd.release.parameters import noise_event
-from incrowd.release.statement import TECHNICAL, format_exact
+from incrowd.release.statement import TECHNICAL
 
 pytestmark = pytest.mark.usefixtures("settled_once")
 

@@ -138,7 +138,7 @@ def test_a_small_file_of_very_many_bytes_is_refused_before_it_is_unpacked(
     assert size < 1 << 20
     before = files_below(tmp_path / "temporary")
     said = browser.post("/verify/folder", status=422, folder="r.zip")
-    assert "holds too much for its size" in said
+    assert "is too large when unpacked" in said
     assert files_below(tmp_path / "temporary") == before
 
 

@@ -171,7 +171,7 @@ def test_a_scheme_is_fixed_and_opened_again() -> None:
     fixed = after(file, edits.scheme(file, (2, 0)))
     assert release_of(fixed).levels == {"age": 2, "sex": 0}
     assert release_of(after(fixed, edits.open_scheme())).levels == {}
-    with pytest.raises(IncrowdError, match="of other columns"):
+    with pytest.raises(IncrowdError, match="to other columns"):
         edits.scheme(file, (1, 2, 3))
 
 
@@ -193,5 +193,5 @@ def test_a_noisy_column_gets_its_precision_and_bounds() -> None:
     assert column.confirm == ("role",)
     bare = after(file, edits.noisy(file, "height", {})).spec.columns["height"]
     assert (bare.precision, bare.bounds) == (None, None)
-    with pytest.raises(IncrowdError, match="two numbers"):
+    with pytest.raises(IncrowdError, match="both bounds"):
         edits.noisy(file, "height", {"low": "50"})

@@ -95,7 +95,7 @@ def test_cancelled_before_it_is_booked(
     job = begun(subject, book, "count", monkeypatch)
     job.cancel()
     until(lambda: job.ended)
-    assert job.problem == "It was cancelled, and nothing was released."
+    assert job.problem == "The release was canceled. Nothing was published."
     assert book.spends() == []
     assert left(subject) == set()
 

@@ -37,9 +37,10 @@ def test_what_is_wrong_names_a_page_and_no_yaml(unit: str) -> None:
 
 
 def test_how_values_are_written_in_words() -> None:
-    assert describe_written(Written(dates="day-month-year")) == "dates by day, month, year"
+    dates = describe_written(Written(dates="day-month-year"))
+    assert dates == "dates in the order day, month, year"
     money = Written(nulls=("n/a", "-"), thousands=".", decimal=",", sign="€")
     assert describe_written(money) == (
-        "numbers with a decimal comma; thousands apart by '.'; amounts in '€'; "
-        "'n/a', '-' for no value"
+        "numbers with a decimal comma; thousands separated by '.'; amounts in '€'; "
+        "'n/a', '-' for missing values"
     )

@@ -58,7 +58,7 @@ def levels(tmp_path: Path) -> object:
 def test_one_row_of_each_person_is_judged_and_that_is_said(
     browser: Browser, tmp_path: Path
 ) -> None:
-    words = "One row of each person is judged"
+    words = "uses one row per person"
     assert words not in browser.get(f"{browser.room}/explore")
     pl.DataFrame(
         {"name": [f"person {i // 2}" for i in range(90)], "age": [i % 16 for i in range(90)],
@@ -77,11 +77,11 @@ def test_every_scheme_is_a_link_to_its_figures(browser: Browser, tmp_path: Path)
     assert found.best is not None
     links = re.findall(r'<a href="(\?scheme=[0-9.]+)" id="node-', page)
     assert len(links) == len(found.schemes) == 8
-    assert "The scheme that the search chooses" in page
+    assert "Scheme chosen by the search" in page
     assert f"<dd>{found.best.loss:.4f}</dd>" in page
     other = found.schemes[1]
     page = browser.get(f"{browser.room}/explore?scheme={'.'.join(map(str, other.levels))}")
-    assert "Another scheme" in page
+    assert "Selected scheme" in page
     assert f"<dd>{other.loss:.4g}</dd>" in page
     assert "<b>sex</b>" not in page
 
@@ -91,11 +91,11 @@ def test_a_scheme_is_picked_and_let_go(browser: Browser, tmp_path: Path) -> None
     name = ".".join(map(str, other.levels))
     page = browser.post(f"{browser.room}/explore/take", levels=name)
     assert levels(tmp_path) == dict(zip(("age", "<b>sex</b>"), other.levels, strict=True))
-    assert "This scheme will be published" in page
+    assert "Scheme of the release" in page
     assert len(re.findall(r'id="node-', page)) == 8
     page = browser.post(f"{browser.room}/explore/again")
     assert levels(tmp_path) == {}
-    assert "Let the search choose again" not in page
+    assert "Use the search again" not in page
 
 
 @pytest.mark.parametrize("name", ["", "1", "1.2.3", "x.y", "9.9"])
@@ -120,12 +120,12 @@ def test_pairs_of_k_and_epsilon_are_shown_and_taken(browser: Browser, tmp_path: 
     assert "Declare its 'precision'" in html.unescape(browser.get(f"{browser.room}/explore"))
     browser.post(f"{browser.room}/privacy/noisy", column="height", precision="0.5")
     page = browser.get(f"{browser.room}/explore")
-    assert "The spec has k = 4 and epsilon = 2" in page
-    assert "k = 10, epsilon = 0.5" in page
+    assert "The spec has k = 4 and ε = 2" in page
+    assert "k = 10, ε = 0.5" in page
     page = browser.get(f"{browser.room}/explore?k=10&epsilon=0.5")
-    assert "Take this pair" in page
+    assert "Use this pair" in page
     page = browser.post(f"{browser.room}/explore/pair", k="10", epsilon="0.5")
-    assert "The spec has this pair." in page
+    assert "This pair is in the spec." in page
     release = load(tmp_path / "people.yaml").spec.release
     assert release is not None
     assert release.k == 10
@@ -134,11 +134,11 @@ def test_pairs_of_k_and_epsilon_are_shown_and_taken(browser: Browser, tmp_path: 
 def test_for_a_safe_release_nothing_is_tried_and_a_rehearsal_is_offered(browser: Browser) -> None:
     browser.post(f"{browser.room}/privacy/method", method="safe")
     page = browser.get(f"{browser.room}/explore")
-    assert "Why nothing is tried on the table here" in page
-    assert "made-up people" not in page
+    assert "Why the real table is not used here" in page
+    assert "rows published from" not in page
     page = browser.post(f"{browser.room}/explore/rehearse", size="3,000")
-    assert "of 3,000 made-up people" in page
-    assert "The most frequent rows" in page
+    assert "from 3,000 generated people" in page
+    assert "Most frequent rows" in page
     browser.post(f"{browser.room}/explore/rehearse", 422, size="0")
     browser.post(f"{browser.room}/explore/rehearse", 422, size="9999999999")
 
@@ -159,9 +159,9 @@ def test_of_a_large_lattice_the_schemes_that_are_asked_for_are_looked_at(
     page = browser.get(f"{room}/explore")
     listed = set(re.findall(r'id="node-([0-9.]+)"', page))
     missing = {f"{age}.{sex}" for age in range(9) for sex in range(2)} - listed
-    assert "Of 18 schemes" in page
+    assert " of 18 schemes" in page
     age, sex = missing.pop().split(".")
     page = browser.get(f"{room}/explore?level0={age}&level1={sex}")
     assert re.findall(r'id="node-([0-9.]+)"', page) == [f"{age}.{sex}"]
-    assert "All 1 schemes with these levels were looked at" in page
+    assert "All 1 schemes with these levels were evaluated" in page
     assert "any level" in page

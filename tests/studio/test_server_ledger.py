@@ -81,7 +81,7 @@ def test_what_is_left_stands_in_every_room_of_every_session(
             assert "(1.5, 1e-05) left" in header, header
     (spec.parent / "people.ledger").unlink()
     header = html.unescape(first.get(f"{first.room}/data").partition("</header>")[0])
-    assert "cannot be used" in header
+    assert "is not usable" in header
 
 
 def published(browser: Browser, name: str) -> str:
@@ -143,4 +143,4 @@ def test_a_spec_may_not_name_a_ledger_elsewhere(tmp_path: Path, spec: Path, name
     with served(tmp_path) as (port, sessions):
         browser = Browser(port, sessions.token)
         page = browser.post("/open", 422, place="people.yaml")
-        assert "does not lie below" in page
+        assert "is outside" in page

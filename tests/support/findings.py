@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.findings import Finding
-from incrowd.release.verify import verify as find_problems
+from incrowd.verification import verify as find_problems
 
 
 def codes(found: Iterable[Finding]) -> list[str]:

@@ -15,6 +15,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from support.readers import LEVELS, SAFE, SLICES, columns_of, people
+from support.synthetic import BUDGET, RULES, make_patients, make_spec
 
 FORMATS = Path(__file__).parents[1] / "formats"
 CLASSES = "method: k-anonymity, k: 5"
@@ -45,6 +46,10 @@ SPECS = {
     "k-epsilon-gaussian": "method: k-epsilon, k: 5, epsilon: 0.9, noise: gaussian, delta: 1.0e-5",
     "seeded": f"{SAFE}, draw: sample, {LEVELS}",
     "rehearsal": f"{SAFE}, {LEVELS}",
+    "synthetic": BUDGET,
+    "synthetic-person-target": f"{BUDGET}, target: diagnosis, tables: [[sex, age]]",
+    "synthetic-drawn-csv-signed": f"{BUDGET}, values: drawn, format: csv, formulas: escape, "
+    f"{RULES}",
 }
 
 
@@ -57,6 +62,9 @@ def make(name: str, folder: Path) -> None:
     from incrowd.privacy.randomness import SeededRandomness
     from incrowd.spec.file import parse
 
+    if name.startswith("synthetic"):
+        make_synthetic(name, folder)
+        return
     columns = columns_of("k-epsilon" if name.startswith("k-epsilon") else "")
     table, more = people().head(1500), ""
     if "rule" in name:
@@ -75,6 +83,20 @@ def make(name: str, folder: Path) -> None:
     if "signed" in name:
         options["key"] = Ed25519PrivateKey.generate()
     made(table, spec, output=folder, **options)
+
+
+def make_synthetic(name: str, folder: Path) -> None:
+    """Make one of the releases of synthetic rows."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from support.make import make as made
+
+    person = "person" in name
+    spec = make_spec(
+        SPECS[name], role="identifier" if person else "key",
+        more="unit: {id: patient}" if person else "",
+    )  # fmt: skip
+    key = Ed25519PrivateKey.generate() if "signed" in name else None
+    made(make_patients(1500, visits=2 if person else 1), spec, output=folder, key=key)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from incrowd.cli.evaluation_facts import describe_simulation, noise_facts, survivals
 from incrowd.cli.guarantee import describe_protection, describe_unit, promise
+from incrowd.cli.synthetic_rows import synthetic_facts
 from incrowd.cli.terminal import Facts, console, print_facts, print_findings, print_wrapped, say
 from incrowd.findings import format_percent
+from incrowd.measure.synthetic import SyntheticEvaluation
 from incrowd.privacy.counts import law_of
 from incrowd.release.parameters import noise_event
 from incrowd.spec.build import SUPPRESSED, UNCHANGED
@@ -61,6 +63,8 @@ def describe_result(release: Release) -> str:
     if certificate.slices is not None:
         return f"{done} {len(certificate.tables)} tables {joint} {folder}"
     data = certificate.table.release
+    if certificate.synthetic is not None:
+        return f"{done} {data.rows:,} synthetic rows {joint} {folder}"
     return f"{done} {data.rows:,} rows in {data.classes:,} groups {joint} {folder}"
 
 
@@ -87,6 +91,10 @@ def release_facts(release: Release) -> Facts:
         facts.append(("Protects", describe_unit(certificate)))
     if release.empty:
         return facts
+    if certificate.synthetic is not None:
+        tables = len(certificate.synthetic.measured)
+        text = f"{tables:,} tables with noise, in measured/ with their standard deviations"
+        return [*facts, ("Measured", text)]
     facts += [*_accuracy_facts(certificate), *_slice_facts(release)]
     if certificate.slices is None and release.examples is not None:
         levels = _with_examples(release.examples)
@@ -99,21 +107,37 @@ def release_facts(release: Release) -> Facts:
 def private_facts(release: Release) -> Facts:
     """Return what only the curator may know: lost rows, the ledger, where the report is."""
     found = release.evaluation
+    if isinstance(found, SyntheticEvaluation):
+        facts = [*synthetic_facts(found), *_unused_facts(release)]
+        return [*facts, *_ledger_facts(release), _report_fact(release)]
     facts = [("Missing", _describe_missing_rows(release)), *_target_facts(found)]
     if not found.slices:
         facts.append(("Information loss", f"{found.loss:.3f} (0 = none, 1 = everything)"))
     if found.slices:
         facts.append(("Pairs of columns", survivals(found)))
-    if release.unused:
-        facts.append(("Not used", f"{release.unused:,} rows: one row per person is used"))
+    facts += _unused_facts(release)
     if found.noise is not None:
         facts += noise_facts(found.noise, verbose=False)
     if not found.slices and found.risk is None:
         facts.append(("Advice", advice(found)))
-    if release.booking is not None:
-        facts.append(("Ledger", f"booked as {_article(release.booking)}{release.booking}"))
-    facts.append(("Report", str(_shorten(release.curator / "report.html"))))
+    facts += [*_ledger_facts(release), _report_fact(release)]
     return [fact for fact in facts if fact[1]]
+
+
+def _unused_facts(release: Release) -> Facts:
+    if not release.unused:
+        return []
+    return [("Not used", f"{release.unused:,} rows: one row per person is used")]
+
+
+def _ledger_facts(release: Release) -> Facts:
+    if release.booking is None:
+        return []
+    return [("Ledger", f"booked as {_article(release.booking)}{release.booking}")]
+
+
+def _report_fact(release: Release) -> tuple[str, str]:
+    return "Report", str(_shorten(release.curator / "report.html"))
 
 
 def detail_facts(release: Release) -> Facts:

@@ -13,9 +13,14 @@ from incrowd.methods.k_anonymity.method import KAnonymity
 from incrowd.methods.k_epsilon.method import KEpsilon
 from incrowd.methods.registry import method_of
 from incrowd.methods.safe.method import Safe
+from incrowd.methods.synthetic.method import Synthetic
 from incrowd.privacy.events import Event
 from incrowd.privacy.plan_counts import USUAL_K
-from incrowd.release.parameters import Parameters, parameters_from_events
+from incrowd.release.parameters import (
+    Parameters,
+    parameters_from_events,
+    synthetic_parameters,
+)
 from incrowd.release.statement import Facts, Sentence, write_statement
 from incrowd.spec.file import SpecSource, taken
 from incrowd.spec.model import Spec
@@ -78,6 +83,9 @@ def _stated(spec: Spec, method: Method) -> tuple[list[Sentence], str]:
             kept=sorted(columns.kept), **common,
         )  # fmt: skip
         return write_statement(facts), ""
+    if isinstance(method, Synthetic):
+        parameters = synthetic_parameters(list(method.events)) or {}
+        return write_statement(Facts(tables=[parameters], synthetic=method.part, **common)), ""
     assert isinstance(release, SafeSpec)
     implied = parameters_from_events(list(method.events))
     assert implied is not None

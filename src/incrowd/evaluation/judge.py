@@ -18,11 +18,13 @@ from incrowd.codes.counted import Rows
 from incrowd.engine.table import Table
 from incrowd.evaluation.attacks.quick import quick_attacks, with_kept
 from incrowd.evaluation.report.origin import Origin
+from incrowd.evaluation.synthetic import measure_synthetic, try_attacks
 from incrowd.findings import Finding
 from incrowd.measure.estimate import Attacked
 from incrowd.measure.evaluation import Evaluation, pair_of
 from incrowd.measure.outcome import pair_at
 from incrowd.measure.prediction import Accuracy, accuracy
+from incrowd.measure.synthetic import SyntheticEvaluation
 from incrowd.measure.utility import Pair, limited
 from incrowd.release.certificate import Certificate
 from incrowd.release.examples import Examples, example_columns, examples, some_rows
@@ -116,6 +118,8 @@ def judge(
         step: Hears of each step before it is taken.
 
     """
+    if made.synthetic is not None:
+        return _judge_synthetic(made, step)
     step("measure")
     evaluation, measured = made.measured()
     evaluation = evaluation.with_accuracy(measure_accuracy(made, counted))
@@ -128,6 +132,14 @@ def judge(
         examples(made.products, before),
         (*find_emptiness(certificate, evaluation), *measured),
     )
+
+
+def _judge_synthetic(made: Made, step: Step) -> Judgment:
+    """Measure and attack synthetic rows; none of them stands for a row of the table."""
+    step("measure")
+    evaluation, findings = measure_synthetic(made)
+    step("attack")
+    return Judgment(evaluation, try_attacks(made), None, findings)
 
 
 def write_judgment(
@@ -158,6 +170,15 @@ def write_judgment(
     ):
         text = json.dumps(found, indent=2, sort_keys=True)
         (folder / name).write_text(text + "\n", encoding="utf-8")
+    if isinstance(judgment.evaluation, SyntheticEvaluation):
+        from incrowd.evaluation.report.synthetic import report_synthetic
+
+        page = report_synthetic(
+            certificate, judgment.evaluation, (*findings, *judgment.findings), judgment.attacked,
+            origin,
+        )  # fmt: skip
+        (folder / "report.html").write_text(page, encoding="utf-8")
+        return
     page = report(
         certificate, judgment.evaluation, reasons, (*findings, *judgment.findings),
         judgment.examples, judgment.attacked, origin,

@@ -200,8 +200,13 @@ def expect(table: Any, spec: SpecSource) -> Expectation:
         ['even', 'skewed']
     """
     file = taken(spec)
-    settled = method_of(file.confirmed()).settled
+    method = method_of(file.confirmed())
     size = stated_size(file, table)
+    if file.spec.release is not None and file.spec.release.method == "synthetic":
+        from incrowd.methods.synthetic import expect as synthetic
+
+        return synthetic.expect_synthetic(method, size)
+    settled = method.settled
     widest = max(settled.tables, key=lambda limits: _depth(settled.declared, limits))
     return Expectation(
         crowd=settled.crowd,

@@ -6,6 +6,7 @@ is 1/i times as frequent as the first.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from incrowd.engine.table import Table
 from incrowd.measure.expected import OPEN_VALUES, weights
 from incrowd.spec.build import build, is_open
 from incrowd.spec.file import SpecFile
+from incrowd.spec.leaves import make_leaves
 from incrowd.spec.model import Column, PersonId
 
 _WORDS = tuple(f"value {number}" for number in range(1, OPEN_VALUES + 1))
@@ -59,4 +61,9 @@ def _list_values(column: Column, folder: Path) -> Sequence[str]:
     """Return the declared values; where none are declared, words that stand for them."""
     if column.hierarchy is None or is_open(column):
         return _WORDS
-    return build(column, folder=folder).values
+    hierarchy = build(column, folder=folder)
+    if column.hierarchy.dates is None:
+        return hierarchy.values
+    leaves = make_leaves("", column, hierarchy)  # a month is the label of its days, and no day
+    days = [dt.date.fromordinal(low or 1) for low in leaves.lows]
+    return [day.strftime(column.hierarchy.dates.format) for day in days]

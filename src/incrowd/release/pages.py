@@ -28,9 +28,10 @@ from incrowd.privacy.protection import (
     max_true_positive_rate,
 )
 from incrowd.release.certificate import PAGE, README, Certificate, SchemeColumn, Slice
+from incrowd.release.noise_sentences import format_exact, noise_within
 from incrowd.release.parameters import noise_event
 from incrowd.release.render import environment
-from incrowd.release.statement import TECHNICAL, format_exact, noise_within
+from incrowd.release.statement import TECHNICAL
 from incrowd.release.synthetic_pages import fill_synthetic
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ def _grouped(
 
 
 def _accuracy(known: Parameters) -> tuple[Any, ...]:
-    """Return the figures of accuracy: of counts the bounds of noise, of a sample its rate."""
+    """Return r, spread and bound of the noise of counts; of a sample beta, 1 / beta, and error."""
     if "r" in known:
         spread = law_of(noise_event(known)).variance ** 0.5
         return int(known["r"]), f"{spread:.3g}", noise_within(known)

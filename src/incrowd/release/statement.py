@@ -8,14 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from incrowd.privacy.counts import law_of
 from incrowd.release.facts import Facts, Sentence
-from incrowd.release.parameters import RULES, Parameters, noise_event, rules_of
+from incrowd.release.noise_sentences import (
+    describe_accuracy,
+    describe_coin,
+    describe_law,
+    describe_noise,
+    describe_sums,
+    format_exact,
+)
+from incrowd.release.parameters import RULES, Parameters, rules_of
 from incrowd.release.synthetic_statement import describe_synthetic
 
 __all__ = ["Facts", "Sentence", "write_statement"]
 
-_SHARE = 0.95
 TECHNICAL = frozenset({"noise_law", "noise_bound", "noise_sums"})  # shown below the others
 _ASSERTED = "The curator asserts this; the release cannot prove it."
 
@@ -27,15 +33,6 @@ def write_statement(facts: Facts) -> list[Sentence]:
         "synthetic": _synthetic,
     }[facts.method]  # fmt: skip
     return [*_reservations(facts), *write(facts), *_columns(facts), *_technical(facts)]
-
-
-def format_exact(value: float | str | None) -> str:
-    """Return a number with all its digits, without a decimal point where it is whole.
-
-    >>> format_exact(1.0), format_exact(1e-06), format_exact(0.95)
-    ('1', '1e-06', '0.95')
-    """
-    return repr(value).removesuffix(".0")
 
 
 def _sentence(key: str, text: str) -> Sentence:
@@ -143,77 +140,21 @@ def _generalization(facts: Facts, known: Parameters) -> str:
 
 
 def _counts(facts: Facts) -> Iterator[Sentence]:
-    yield _sentence("noise", _per_file(facts, _count_noise))
-    yield _sentence("accuracy", _per_file(facts, _accuracy))
+    yield _sentence("noise", _per_file(facts, lambda _, known: describe_noise(known)))
+    yield _sentence("accuracy", _per_file(facts, lambda _, known: describe_accuracy(known)))
     yield _sentence(
         "rows",
         ("Published rows are not copies of individual records; they reproduce noisy group counts."),
     )
 
 
-def _count_noise(_: Facts, known: Parameters) -> str:
-    r, k = int(known["r"]), int(known["k"])
-    kind = "two-sided geometric" if known["noise"] == "geometric" else "discrete Gaussian"
-    return (
-        f"Counts carry {kind} noise, truncated at ±{r} (standard deviation {_spread(known)}). "
-        f"Groups with a noisy count below {r + k} are suppressed."
-    )
-
-
-def _spread(known: Parameters) -> str:
-    return f"{law_of(noise_event(known)).variance ** 0.5:.3g}"
-
-
-def _accuracy(_: Facts, known: Parameters) -> str:
-    return (
-        f"The noise of each group, published or not, is within ±{noise_within(known)} with "
-        f"probability at least {_SHARE:g}. Published counts near the threshold of "
-        f"{int(known['r']) + int(known['k'])} are biased upward, because groups with negative "
-        "noise are suppressed there."
-    )
-
-
-def noise_within(known: Parameters) -> int:
-    """Return the number that the noise of a group stays within with probability 0.95."""
-    return law_of(noise_event(known)).within(_SHARE)
-
-
 def _technical(facts: Facts) -> Iterator[Sentence]:
     if not facts.by_counts:
         return
-    yield _sentence("noise_law", _per_file(facts, _law))
+    yield _sentence("noise_law", _per_file(facts, lambda _, known: describe_law(known)))
     if any("coin" in known for known in facts.tables):
-        yield _sentence("noise_bound", _per_file(facts, _coin))
-    yield _sentence("noise_sums", _per_file(facts, _sums))
-
-
-def _law(_: Facts, known: Parameters) -> str:
-    r, k = int(known["r"]), int(known["k"])
-    law = (
-        f"e^(−s |x|) with s = {format_exact(known['noise_epsilon'])}"
-        if known["noise"] == "geometric"
-        else f"e^(−x² / (2 v)) with v = {format_exact(known['noise_variance'])}"
-    )
-    return (
-        f"The noise of a group is x with a probability proportional to {law}, for whole numbers x "
-        f"from −r to r = {r}. The threshold is r + k = {r} + {k}."
-    )
-
-
-def _coin(_: Facts, known: Parameters) -> str:
-    most = int(known["coin_r"])
-    return (
-        f"The bound r was drawn at random, independently of the input: {most - 1} with probability "
-        f"{known['coin']!r}, otherwise {most}. ε and δ account for both cases, with these "
-        "probabilities."
-    )
-
-
-def _sums(_: Facts, known: Parameters) -> str:
-    return (
-        "The noise of different groups is independent: a sum over c groups far above the threshold "
-        f"has a standard error of {_spread(known)} × √c. Suppressed groups are missing from sums."
-    )
+        yield _sentence("noise_bound", _per_file(facts, lambda _, known: describe_coin(known)))
+    yield _sentence("noise_sums", _per_file(facts, lambda _, known: describe_sums(known)))
 
 
 def _sample(facts: Facts) -> Iterator[Sentence]:

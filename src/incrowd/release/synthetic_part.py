@@ -114,6 +114,11 @@ class MeasuredNumbers:
         return math.prod(self.shape[axis] for axis in self.centered)
 
     @property
+    def squared_length(self) -> int:
+        """The squared length by which a row moves the query."""
+        return math.prod(self.shape[axis] * (self.shape[axis] - 1) for axis in self.centered)
+
+    @property
     def variance(self) -> float:
         """The variance of a cell of :attr:`mean`, in rows."""
         return 1 / sum(self.scale**2 / one for one in self.variances)

@@ -295,7 +295,7 @@ class SyntheticSpec(CommonSpec):
             if getattr(self, name):
                 raise ValueError(f"'{name}' does not belong to method 'synthetic'; leave it out")
         if self.rows == "counted":
-            raise ValueError("synthetic rows are not grouped; leave out 'rows: weighted'")
+            raise ValueError("synthetic rows are not grouped; leave out 'rows: counted'")
         for part in self.tables:
             if len(set(part)) < len(part):
                 raise ValueError(f"a table names a column twice: {', '.join(part)}")

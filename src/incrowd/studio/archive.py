@@ -31,7 +31,7 @@ def pack_release(folder: Path, target: Path) -> None:
     could be any file of the curator.
     """
     if folder.is_symlink() or not _is_regular(folder / FILE):
-        raise IncrowdError(f"'{folder.name}' is no folder of a release: it is or holds a link.")
+        raise IncrowdError(f"'{folder.name}' is not a release folder: it is or contains a link.")
     certificate = read_certificate(folder)
     with (
         create_private(target) as file,
@@ -76,13 +76,13 @@ def _open_plain(folder: Path, name: str) -> BinaryIO:
     no_link = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         if any(step.is_symlink() for step in steps):
-            raise IncrowdError(f"'{name}' in '{folder.name}' is a link. It is not handed out.")
+            raise IncrowdError(f"'{name}' in '{folder.name}' is a link and is not published.")
         opened = os.open(path, os.O_RDONLY | no_link | getattr(os, "O_BINARY", 0))
     except OSError as error:
         raise IncrowdError(f"Cannot read '{name}' of '{folder.name}': {error.strerror}.") from error
     if not stat.S_ISREG(os.fstat(opened).st_mode):
         os.close(opened)
-        raise IncrowdError(f"'{name}' in '{folder.name}' is no file. It is not handed out.")
+        raise IncrowdError(f"'{name}' in '{folder.name}' is not a file and is not published.")
     return os.fdopen(opened, "rb")
 
 
@@ -106,15 +106,15 @@ def unpack_release(path: Path, folder: Path) -> None:
             if len(entries) > MOST_FILES or size > left:
                 raise _too_much(path)
             if size > shutil.disk_usage(folder).free:
-                raise IncrowdError(f"'{path.name}' holds more than there is room for on the disk.")
+                raise IncrowdError(f"'{path.name}' is too large for the free disk space.")
             for one in entries:
                 left -= _unpack_file(packed, one, folder, left, path)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
         shutil.rmtree(folder, ignore_errors=True)
-        raise IncrowdError(f"'{path.name}' is no zip file that can be read: {error}.") from error
+        raise IncrowdError(f"'{path.name}' is not a readable zip file: {error}.") from error
     except FileExistsError as error:
         shutil.rmtree(folder, ignore_errors=True)
-        raise IncrowdError(f"'{path.name}' holds two files of one name.") from error
+        raise IncrowdError(f"'{path.name}' contains two files with the same name.") from error
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -136,7 +136,7 @@ def _unpack_file(
 
 def _too_much(path: Path) -> IncrowdError:
     return IncrowdError(
-        f"'{path.name}' holds too much for its size. If you trust it, unpack it into the folder of "
+        f"'{path.name}' is too large when unpacked. If you trust it, unpack it into the folder of "
         "the project and verify that."
     )
 
@@ -152,5 +152,5 @@ def _below(folder: Path, name: str) -> Path:
     """Return a path below a folder; refuse one that leads elsewhere."""
     parts = PurePosixPath(name.replace("\\", "/")).parts
     if not parts or any(part in ("..", "/", "") or "\0" in part for part in parts):
-        raise IncrowdError(f"'{name}' is no name of a file in a folder.")
+        raise IncrowdError(f"'{name}' is not a valid path in a folder.")
     return folder.joinpath(*parts)

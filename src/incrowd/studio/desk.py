@@ -40,7 +40,7 @@ class UnconfirmedConnectionError(IncrowdError):
     """A table lies in a database: the user has to agree before anything is contacted."""
 
     def __init__(self, address: str) -> None:
-        super().__init__("The table lies in a database. Confirm the connection first.")
+        super().__init__("The table is in a database. Confirm the connection first.")
         self.address = address
 
 
@@ -102,12 +102,12 @@ class Desk:
     def inside(self, text: str) -> Path:
         """A path that is given as text, below the folder of the project; refuses any other."""
         if "\0" in text:
-            raise IncrowdError(f"'{text}' is no name of a file.")
+            raise IncrowdError(f"'{text}' is not a file name.")
         path = (self.home / text).resolve()
         if not self._anywhere and not path.is_relative_to(self.home):
             raise IncrowdError(
-                f"'{text}' does not lie below '{self.home}', where the studio was started. Start "
-                "it there, or with --anywhere."
+                f"'{text}' is outside '{self.home}', the folder of the studio. Start the studio "
+                "there, or with --anywhere."
             )
         return path
 
@@ -124,7 +124,7 @@ class Desk:
         """Where an upload is to be written: under its own name, in a private folder."""
         plain = Path(name.replace("\\", "/")).name.strip()
         if not plain.isprintable() or not plain or plain.startswith("."):
-            raise IncrowdError(f"'{name}' is no name of a file.")
+            raise IncrowdError(f"'{name}' is not a file name.")
         return self.room() / plain
 
     def room(self) -> Path:

@@ -15,12 +15,15 @@ from incrowd.spec.file import Place, SpecFile
 from incrowd.spec.release import METHODS, ClassesSpec, KEpsilonSpec
 
 Changes = dict[Place, Any]
-ROLES = {  # in short, and what becomes of the column
-    "identifier": ("Identifier", "It says who somebody is, and is left out."),
-    "quasi": ("Quasi-identifier", "Others may know it of somebody. It is generalised."),
-    "sensitive": ("Sensitive", "It must not be told of anybody."),
-    "noisy": ("Noisy", "Numbers that are shown with noise, by k-epsilon."),
-    "drop": ("Drop", "It is left out."),
+ROLES = {  # in short, and how the column is published
+    "identifier": ("Direct identifier", "Identifies a person. It is not published."),
+    "quasi": ("Quasi-identifier", "An attacker may know it. It is generalized."),
+    "sensitive": (
+        "Sensitive",
+        "What an attacker must not learn. k-anonymity publishes it unchanged.",
+    ),
+    "noisy": ("Noisy", "Numbers that k-epsilon publishes with noise."),
+    "drop": ("Drop", "Not published."),
 }
 _OF_ROLE = {  # what a column with another role cannot have
     "hierarchy": ("quasi", "sensitive"), "other": ("quasi", "sensitive"),
@@ -131,12 +134,12 @@ def method(file: SpecFile, chosen: str) -> Changes:
     Levels that were picked by what they keep of the table never become those of a safe release.
     """
     if chosen not in METHODS:
-        raise IncrowdError(f"There is no method '{chosen}'. There are: {', '.join(METHODS)}.")
+        raise IncrowdError(f"There is no method '{chosen}'. Choose one of {', '.join(METHODS)}.")
     noisy = file.spec.with_role("noisy")
     if noisy and chosen != "k-epsilon":
         raise IncrowdError(
-            f"The column '{noisy[0]}' has the role 'noisy', which belongs to the method k-epsilon "
-            "alone. Make it quasi or drop it on the Data page, then choose this method."
+            f"Column '{noisy[0]}' has the role 'noisy', which only k-epsilon supports. Make it a "
+            "quasi-identifier or drop it on the Data page, then choose this method."
         )
     old = file.spec.release
     if old is None or "release" not in file.document:
@@ -198,7 +201,7 @@ def scheme(file: SpecFile, levels: Sequence[int]) -> Changes:
     """The scheme that is published is settled: the level of every quasi column."""
     names = file.spec.with_role("quasi")
     if len(names) != len(levels):
-        raise IncrowdError("This scheme is of other columns. Look at the page again.")
+        raise IncrowdError("This scheme belongs to other columns. Reload the page.")
     return {("release", "levels"): dict(zip(names, levels, strict=True))}
 
 
@@ -228,7 +231,7 @@ def noisy(file: SpecFile, name: str, given: Mapping[str, str]) -> Changes:
     """
     low, high = given.get("low", "").strip(), given.get("high", "").strip()
     if bool(low) != bool(high):
-        raise IncrowdError(f"The bounds of '{name}' are two numbers: the least and the largest.")
+        raise IncrowdError(f"Enter both bounds of '{name}': the smallest and the largest value.")
     bounds = [_plain(_value("bound", low)), _plain(_value("bound", high))] if low else None
     left = [one for one in file.spec.columns[name].confirm if one not in ("precision", "bounds")]
     return {

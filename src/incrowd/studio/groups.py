@@ -61,21 +61,21 @@ def put(rows: ArxRows, level: int, members: Collection[str], name: str) -> ArxRo
     """
     name = name.strip()
     if not members:
-        raise IncrowdError("Select what belongs together first.")
+        raise IncrowdError("Select values first.")
     if not name:
         raise IncrowdError("Give the group a name.")
     above = next((row[level + 1 :] for row in rows if row[level] == name), None)
     if above is None:
         above = next((row[level + 1 :] for row in rows if row[level - 1] in members), None)
     if above is None:
-        raise IncrowdError("What was selected is not there any more.")
+        raise IncrowdError("The selected values no longer exist.")
     return [(*row[:level], name, *above) if row[level - 1] in members else row for row in rows]
 
 
 def apart(rows: ArxRows, level: int, members: Collection[str]) -> ArxRows:
     """Members leave their groups, and are groups of their own."""
     if not members:
-        raise IncrowdError("Select what is to leave its group first.")
+        raise IncrowdError("Select values first.")
     return [
         (*row[:level], row[level - 1], *row[level + 1 :]) if row[level - 1] in members else row
         for row in rows
@@ -104,7 +104,7 @@ def with_values(rows: ArxRows, values: Iterable[str], group: str) -> ArxRows:
     new = [text for value in values if (text := canonical(value)) and text not in known]
     new = list(dict.fromkeys(new))
     if not new:
-        raise IncrowdError("Write values that are not there yet, one on a line.")
+        raise IncrowdError("Enter new values, one per line.")
     root, height = rows[0][-1], len(rows[0])
     group = group.strip()
     above = next((row[1:] for row in rows if group and height > 2 and row[1] == group), None)
@@ -118,7 +118,7 @@ def without_values(rows: ArxRows, values: Collection[str]) -> ArxRows:
     """Values that are left out of the domain."""
     left = [row for row in rows if row[0] not in values]
     if not left:
-        raise IncrowdError("At least one value has to stay.")
+        raise IncrowdError("Keep at least one value.")
     return left
 
 

@@ -88,7 +88,7 @@ class Remembered:
 
 
 T = TypeVar("T")
-CRASHED = "The work on the table ended without an answer: its process was lost. Try again."
+CRASHED = "The process that reads the table ended unexpectedly. Try again."
 
 
 class _Asked(Future[T]):
@@ -369,14 +369,14 @@ def _published(theirs: Connection, subject: Subject, output: str) -> None:
         }))  # fmt: skip
     except KeyboardInterrupt as error:
         said = hasattr(error, "__notes__")  # that it is booked, and that nothing was released
-        words = "It was cancelled." if said else "It was cancelled, and nothing was released."
+        words = "The release was canceled." + ("" if said else " Nothing was published.")
         theirs.send(("failed", _told(words, error)))
     except IncrowdError as error:
         theirs.send(("failed", _told(str(error), error)))
     except OSError as error:
         theirs.send(("failed", _told(f"{error.strerror}: '{error.filename}'", error)))
     except Exception as error:  # noqa: BLE001 - whatever it is, the page has to say so
-        theirs.send(("failed", _told(f"A fault of ours: {error!r}", error)))
+        theirs.send(("failed", _told(f"Internal error: {error!r}", error)))
 
 
 def _told(words: str, error: BaseException) -> str:

@@ -29,28 +29,28 @@ from incrowd.spec.hierarchies import (
 )
 
 KINDS = {
-    "intervals": "Intervals: numbers in ranges",
-    "dates": "Dates: by day, month, year, decade",
-    "order": "Order: neighbours in an order are put together",
-    "groups": "Groups: values are put together by hand",
-    "flat": "Flat: the value itself, or nothing of it",
-    "mask": "Mask: characters are hidden one by one",
-    "countries": "Countries: by region and continent",
-    "icd": "Diagnoses: by chapter of the ICD",
-    "postcodes": "Postcodes with letters: by area",
-    "csv": "File: a hierarchy in ARX form",
+    "intervals": "Intervals: ranges of numbers",
+    "dates": "Dates: day, month, year, decade",
+    "order": "Order: runs of neighboring values",
+    "groups": "Groups: sets of values that you define",
+    "flat": "Flat: the value, or suppressed",
+    "mask": "Mask: characters masked one by one",
+    "countries": "Countries: region and continent",
+    "icd": "Diagnoses: categories and chapters of the ICD",
+    "postcodes": "Postcodes with letters: district and area",
+    "csv": "File: a hierarchy in ARX format",
 }
 ABOUT = {
-    "intervals": "Level 0 shows each step; each further level shows wider intervals.",
-    "dates": "Level 0 shows the finest of the chosen levels, the last one the coarsest.",
-    "order": "Level 0 shows the values; each further level merges runs of neighbours.",
-    "groups": "Level 0 shows the values; each further level shows the groups that they are in.",
-    "flat": "Either the value is shown as it is, or nothing of it.",
-    "mask": "Each level hides one character more, from one side.",
+    "intervals": "Level 0 has one label per step; each further level has wider intervals.",
+    "dates": "Level 0 is the first of the selected levels.",
+    "order": "Level 0 has the values; each further level merges runs of neighbors.",
+    "groups": "Level 0 has the values; each further level has their groups.",
+    "flat": "The value is published unchanged, or suppressed.",
+    "mask": "Each level masks one more character.",
     "countries": "Countries and territories of ISO 3166-1 by the regions of the UN: a public list.",
     "icd": "Categories of the ICD, by tens and by chapter: a public list.",
     "postcodes": "Postcodes of one country by district and area: a public list.",
-    "csv": "One row for each value, with its labels level by level, in a file beside the spec.",
+    "csv": "One line per value with its labels by level, in a file in the folder of the spec.",
 }
 DATE_LEVELS = ("day", "month", "quarter", "year", "decade")
 MOST_CUTS = 60  # bounds of a level that are listed one by one

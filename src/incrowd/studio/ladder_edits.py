@@ -122,7 +122,7 @@ def _intervals(now: Intervals, do: str, *given: str) -> dict[str, Any]:
     try:
         numbers = [Decimal(one) for one in given if one]
     except InvalidOperation as error:
-        raise IncrowdError(f"'{':'.join(given)}' are no numbers.") from error
+        raise IncrowdError(f"'{':'.join(given)}': enter numbers.") from error
     cuts, widths = ladder.cuts_of(now), list(now.widths)
     at = int(numbers[0]) if numbers else 0
     match do:
@@ -144,7 +144,7 @@ def _intervals(now: Intervals, do: str, *given: str) -> dict[str, Any]:
             return ladder.with_cuts(now, cuts.without_cut(at, numbers[1]))
         case "move" if len(numbers) == 2:
             return ladder.with_cuts(now, cuts.moved(numbers[0], numbers[1]))
-    raise IncrowdError(f"There is no '{do}' for intervals.")
+    raise IncrowdError(f"Unknown action '{do}' for intervals.")
 
 
 def set_groups(work: Work, name: str, form: Any) -> int:
@@ -175,7 +175,7 @@ def set_groups(work: Work, name: str, form: Any) -> int:
         case "remove-values":
             rows = groups.without_values(rows, members)
         case _:
-            raise IncrowdError(f"There is no '{do}' for groups.")
+            raise IncrowdError(f"Unknown action '{do}' for groups.")
     _take(work, name, _groups(rows))
     return level
 

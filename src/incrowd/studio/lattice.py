@@ -225,7 +225,7 @@ def _raised(levels: Node, place: int) -> Node:
 
 def words_of(found: Explored, one: Scheme) -> str:
     """A scheme in one line."""
-    holds = "holds" if one.holds else "too many rows would be left out"
+    holds = "allowed" if one.holds else "suppresses too many rows"
     share = one.suppressed / max(found.rows, 1)
     levels = " ".join(map(str, one.levels))
-    return f"Levels {levels}: {holds}, loss {one.loss:.3g}, {share:.1%} left out"
+    return f"Levels {levels}: {holds}, loss {one.loss:.3g}, {100 * share:.1f} % of rows suppressed"

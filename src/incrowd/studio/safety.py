@@ -120,7 +120,7 @@ class Guard:
     def _refused(self, scope: Scope) -> Response | None:
         request, headers = Request(scope), Headers(scope=scope)
         if headers.get("host", "") not in self._hosts:
-            return _no(403, "This studio answers to its own address alone.")
+            return _no(403, "Use the address that the terminal shows.")
         origins = headers.getlist("origin")
         own = len(origins) == 1 and origins[0] in self._origins
         if origins and not own:
@@ -132,9 +132,7 @@ class Guard:
             return self._enter(request, token)
         secret = request.cookies.get(self._cookie, "")
         if not self._sessions.knows(secret):
-            return _no(
-                403, "Open the link that the terminal shows: it lets a browser in, and works once."
-            )
+            return _no(403, "Open the link that the terminal shows. It works once.")
         scope["secret"] = secret
         return None
 
@@ -145,7 +143,7 @@ class Guard:
         if secret is None and not inside:
             return _no(
                 403,
-                "This link was used, or is not of this studio. Open the terminal's last link.",
+                "This link was used, or is of another studio. Open the last link in the terminal.",
             )
         left = {
             name: values for name, values in parse_qs(request.url.query).items() if name != "token"
@@ -169,7 +167,7 @@ def bound_body(receive: Receive) -> Receive:
             message = await asyncio.wait_for(receive(), BODY_SECONDS)
         except TimeoutError:
             raise IncrowdError(
-                f"Nothing more arrived within {BODY_SECONDS} seconds. Send it again."
+                f"No data arrived for {BODY_SECONDS} seconds. Send it again."
             ) from None
         complete = not message.get("more_body", False)
         return message

@@ -64,11 +64,11 @@ HERE = Path(__file__).parent
 _MOST_FORM, _BLOCK = 4_000_000, 4 << 20  # bytes
 # The rooms of a work in their order: address, name, what is done there.
 ROOMS = (
-    ("data", "Data", "What each column is"),
-    ("hierarchies", "Hierarchies", "How values may be coarsened"),
-    ("privacy", "Privacy", "What is promised"),
-    ("explore", "Explore", "What each choice costs"),
-    ("publish", "Publish", "Make the release"),
+    ("data", "Data", "Roles of columns"),
+    ("hierarchies", "Hierarchies", "Levels of values"),
+    ("privacy", "Privacy", "Guarantee"),
+    ("explore", "Explore", "Cost of choices"),
+    ("publish", "Publish", "Release"),
 )
 
 
@@ -176,7 +176,7 @@ async def form_of(request: Request) -> Form:
     async for part in request.stream():
         size += len(part)
         if size > _MOST_FORM:
-            raise IncrowdError(f"What was sent is larger than {_MOST_FORM:,} bytes.")
+            raise IncrowdError(f"The form is larger than {_MOST_FORM:,} bytes.")
         parts.append(part)
     text = b"".join(parts).decode("utf-8", errors="replace")
     return Form(parse_qsl(text, keep_blank_values=True))

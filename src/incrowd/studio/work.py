@@ -165,7 +165,7 @@ class Work:
         """Refuse changes until the file is usable again, or is replaced."""
         self.state, self.notice = state, ""
         self.conflict = (
-            f"{conflict} Nothing can be changed here until you correct the file, open it again, "
+            f"{conflict} Nothing can be changed here until you correct the file, reload it, "
             "or replace it with the spec that is shown."
         )
 
@@ -222,7 +222,7 @@ class Work:
             self._read_again(state)
             raise StaleError(
                 f"Not changed: another program has just changed '{self.path.name}'. "
-                "Look at the page again."
+                "Check the page and repeat the change."
             )
         self._write(file)
         self.notice = ""

@@ -3,7 +3,9 @@
 Cliques are drawn from the root down. Rows that agree on a separator form a group; the group's
 values are whole numbers near its probabilities, floors plus a systematic draw of what the floors
 leave, so that every count is within one of what the model expects. Within a group, values are
-interleaved along an order by other columns, so that they are spread evenly over those as well.
+interleaved along an order by other columns, so that they are spread evenly over those as well. In
+the end rows exchange values where that serves pairs of columns
+(:mod:`incrowd.anonymize.synthetic.exchange`).
 
 Everything here is post-processing of released results: no privacy depends on it.
 """
@@ -14,6 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from incrowd.anonymize.synthetic.exchange import exchange_values
 from incrowd.anonymize.synthetic.model import Model
 from incrowd.arrays import Codes, Counts, Floats, Places
 
@@ -50,7 +53,7 @@ def draw_rows(model: Model, count: int, rng: np.random.Generator) -> Codes:
             rows[:, column] = _draw_groups(
                 rows[:, column].astype(np.int64), table, rows[:, others], rng
             )
-    return rows
+    return exchange_values(model, rows, rng)
 
 
 def _group_rows(rows: Codes, columns: Sequence[int], sizes: Sequence[int]) -> Places:
@@ -86,13 +89,13 @@ def _deal(weights: Floats, sizes: Counts, rng: np.random.Generator) -> Counts:
     expected = expected * sizes[:, None]
     whole = np.floor(expected + 1e-9).astype(np.int64)
     missing = sizes - whole.sum(axis=1)
-    order = rng.permutation(weights.shape[1])
-    rest = np.maximum(expected - whole, 0.0)[:, order]
+    # In their own order, so that sums over neighbors are met as well.
+    rest = np.maximum(expected - whole, 0.0)
     rest[rest < 1e-9] = 0.0
     heaps = np.cumsum(rest, axis=1)
     heaps *= (missing / np.maximum(heaps[:, -1], 1e-300))[:, None]
     passed = np.floor(heaps + rng.random((len(sizes), 1)) - 1e-12)
-    whole[:, order] += np.diff(passed, axis=1, prepend=0.0).astype(np.int64)
+    whole += np.diff(passed, axis=1, prepend=0.0).astype(np.int64)
     for group in np.flatnonzero(sizes - whole.sum(axis=1)):
         # Rounding of floats: give or take it where there is most.
         whole[group, np.argmax(expected[group])] += sizes[group] - whole[group].sum()

@@ -127,7 +127,7 @@ def _scene(product: Product, counted: object, made: Made) -> Scene:
     ]
     wanted = secrets if len(secrets) < len(original.names) else []  # something must be known
     law = None
-    if made.events:
+    if made.events and made.synthetic is None:
         from incrowd.evaluation.attacks.laws import law_told
 
         law = law_told(product.parameters)

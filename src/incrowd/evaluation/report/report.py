@@ -279,6 +279,11 @@ def _survival(found: Evaluation) -> str:
     )
 
 
+def draw_attacks(attacked: Attacked | None) -> Markup:
+    """Draw the success of each attack; see ``_attacks``."""
+    return _drawn(lambda: _attacks(attacked))
+
+
 def _attacks(attacked: Attacked | None) -> str:
     """Success of each attack, beside guessing and beside people who are not in the table."""
     rows = {}

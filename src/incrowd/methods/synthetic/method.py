@@ -17,13 +17,14 @@ from incrowd.errors import IncrowdError, ParameterError
 from incrowd.methods.base import MakeContext, Settled, protection, published
 from incrowd.methods.safe.spread import SpreadCounted, counted
 from incrowd.methods.synthetic.columns import SyntheticColumns, refuse_labels
-from incrowd.methods.synthetic.product import make_product
+from incrowd.methods.synthetic.product import make_part, make_product
 from incrowd.methods.synthetic.tables import make_counter
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
 from incrowd.release.certificate import Promise
 from incrowd.release.parameters import DIFFERENTIAL_PRIVACY
 from incrowd.release.product import Made
+from incrowd.release.synthetic_part import SyntheticPart
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecFile
 from incrowd.spec.leaves import make_leaves
@@ -118,6 +119,11 @@ class Synthetic:
     def _target_place(self) -> int | None:
         target = self._release.target
         return None if target is None else self.columns.names.index(target)
+
+    @property
+    def part(self) -> SyntheticPart:
+        """What the certificate will say of the rows, but for what is measured."""
+        return make_part(self.columns, self._spec)
 
     @property
     def domain(self) -> Domain:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,13 @@ import numpy.typing as npt
 from incrowd.anonymize.synthetic.domain import Columns, Levels
 from incrowd.anonymize.synthetic.measurement import Measurement, centered_axes
 from incrowd.anonymize.synthetic.model import Model
+from incrowd.anonymize.synthetic.rows import draw_rows
 from incrowd.anonymize.synthetic.synthesize import Synthesis
-from incrowd.arrays import Places
+from incrowd.arrays import Codes, Places
 from incrowd.codes.counted import Counted, Shown
 from incrowd.codes.frequency import merged
 from incrowd.engine.table import Table
+from incrowd.measure.synthetic import SyntheticEvaluation, evaluate_synthetic
 from incrowd.methods.base import MakeContext, published
 from incrowd.methods.synthetic.columns import SyntheticColumns
 from incrowd.methods.synthetic.rows import choose_type, make_tables, publish_columns
@@ -27,7 +30,6 @@ from incrowd.release.synthetic_part import (
     PointsColumn,
     SyntheticPart,
     SyntheticProduct,
-    ValueType,
 )
 from incrowd.spec.model import Spec
 from incrowd.spec.release import SyntheticSpec
@@ -35,15 +37,29 @@ from incrowd.spec.release import SyntheticSpec
 
 @dataclass(frozen=True, eq=False)
 class RowsProduct(Product):
-    """Synthetic rows: ``data`` is their text, ``typed`` the same as numbers, days and so on."""
+    """Synthetic rows: ``data`` is their text, ``typed`` the same as numbers, days and so on.
 
-    typed: Table | None = field(default=None)
+    ``draw`` draws other rows from the same model.
+    """
+
+    typed: Table | None = None
+    draw: Callable[[], Codes] | None = None
+
+    @cached_property
+    def second_rows(self) -> Codes:
+        """The rows of a second draw: what chance alone explains."""
+        assert self.draw is not None
+        return self.draw()
 
     @property
     def table(self) -> Table:
         """The rows with the types that their declarations give."""
         assert self.typed is not None
         return self.typed
+
+    def measured(self) -> SyntheticEvaluation:
+        """How far the rows are from their table."""
+        return evaluate_synthetic(self.original, self.shown, self.second_rows)
 
 
 def make_product(
@@ -52,8 +68,8 @@ def make_product(
     """Return the rows as a product, and what is published beside them."""
     assert isinstance(spec.release, SyntheticSpec)
     drawn = spec.release.values == "drawn"
-    keys = [name for name, column in spec.columns.items() if column.role == "key"]
-    types = {name: choose_type(name, columns, drawn=drawn) for name in columns.names}
+    part = make_part(columns, spec)
+    types, keys = part.types, part.keys
     rng = np.random.default_rng([int(word) for word in context.bits.words(4)])
     shown = publish_columns(columns, made.rows, types, drawn=drawn, rng=rng)
     order = [name for name in spec.columns if name in shown or name in keys]
@@ -61,6 +77,12 @@ def make_product(
     ones = np.ones(len(made.rows), dtype=np.int64)
     labels = tuple(columns.hierarchies[name].labels[0] for name in columns.names)
     modeled = published(spec, "quasi", "sensitive")
+    original = replace(
+        original,
+        frequencies=merged(
+            columns.settle_codes(original.frequencies.codes), original.frequencies.counts
+        ),
+    )
     product = RowsProduct(
         data=text,
         original=original,
@@ -70,17 +92,22 @@ def make_product(
         parameters=synthetic_parameters(list(made.events)) or {},
         target=spec.release.target,
         typed=typed,
+        draw=lambda: draw_again(columns, made),
     )
-    part = make_part(columns, spec, types, keys)
     return product, SyntheticProduct(part, list_measured(columns, made), columns.value_columns)
 
 
-def make_part(
-    columns: SyntheticColumns, spec: Spec, types: dict[str, ValueType], keys: list[str]
-) -> SyntheticPart:
+def draw_again(columns: SyntheticColumns, made: Synthesis) -> Codes:
+    """Draw as many rows from the same model, for what chance alone explains."""
+    rng = np.random.default_rng(0)  # of nobody: no secret hangs on it
+    return columns.domain.decode(draw_rows(made.model, len(made.rows), rng))
+
+
+def make_part(columns: SyntheticColumns, spec: Spec) -> SyntheticPart:
     """Return what the certificate says besides, before the measured tables are written."""
     release = spec.release
     assert isinstance(release, SyntheticSpec)
+    drawn = release.values == "drawn"
     points: dict[str, PointsColumn] = {}
     for name, leaves in columns.leaves.items():
         column = spec.columns[name]
@@ -90,13 +117,13 @@ def make_part(
         points[name] = PointsColumn(
             rule=column.hierarchy.model_dump(mode="json", by_alias=True, exclude_none=True),
             precision=None if column.precision is None else str(column.precision),
-            drawn=leaves.has_spans and release.values == "drawn",
+            drawn=leaves.has_spans and drawn,
         )
     return SyntheticPart(
         columns=list(columns.names),
-        types=types,
+        types={name: choose_type(name, columns, drawn=drawn) for name in columns.names},
         points=points,
-        keys=keys,
+        keys=[name for name, column in spec.columns.items() if column.role == "key"],
         rules=[rule.as_dict() for rule in release.rules],
         tables=[list(part) for part in release.tables],
         target=release.target,

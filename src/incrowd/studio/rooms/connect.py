@@ -39,7 +39,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
     def pending(request: Request) -> tuple[str, Opening]:
         found = studio.desk(request).kept.get(("connect", request.path_params["name"]))
         if found is None:
-            raise MissingError("There is no such question on this desk. Open the table again.")
+            raise MissingError("This question has expired. Open the table again.")
         address: str
         opening: Opening
         address, opening = found
@@ -63,7 +63,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
 def _describe_password(target: Target) -> str:
     """Say where the password comes from that the server may ask for."""
     if target.has_password:
-        return "the one in the address"
+        return "from the address"
     if os.environ.get("PGPASSWORD"):
-        return "the one in the environment variable PGPASSWORD"
-    return "one of your password file, if it has an entry for this server"
+        return "from the environment variable PGPASSWORD"
+    return "from your password file, if it has an entry for this server"

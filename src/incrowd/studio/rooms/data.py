@@ -54,7 +54,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
     def role(request: Request, form: Form) -> Response:
         work, name = studio.work(request), form.get("column", "")
         if name not in work.file.spec.columns or form.get("role") not in edits.ROLES:
-            raise IncrowdError(f"There is no column '{name}', or no such role.")
+            raise IncrowdError(f"The spec has no column '{name}', or no such role.")
         work.change(edits.role(work.file, work.guessed, name, form["role"]))
         return _again(work)
 
@@ -156,16 +156,16 @@ def describe_written(written: Written) -> str:
     """Return in a line how values are written."""
     parts = []
     if written.dates is not None:
-        parts.append(f"dates by {written.dates.replace('-', ', ')}")
+        parts.append(f"dates in the order {written.dates.replace('-', ', ')}")
     if written.decimal is not None:
         parts.append(f"numbers with {_POINTS[written.decimal]}")
     if written.thousands is not None:
-        parts.append(f"thousands apart by '{written.thousands}'")
+        parts.append(f"thousands separated by '{written.thousands}'")
     if written.sign is not None:
         parts.append(f"amounts in '{written.sign}'")
     if written.nulls:
         listed = ", ".join(f"'{text}'" for text in written.nulls)
-        parts.append(f"{listed} for no value")
+        parts.append(f"{listed} for missing values")
     return "; ".join(parts)
 
 

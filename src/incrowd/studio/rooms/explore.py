@@ -85,7 +85,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
     def rehearse(request: Request, form: Form) -> Response:
         work, text = studio.work(request), form.get("size", "").replace(",", "").strip()
         if not text.isdecimal() or not 1 <= int(text) <= _MOST_MADE_UP:
-            raise IncrowdError(f"Make up from 1 to {_MOST_MADE_UP:,} people; got '{text}'.")
+            raise IncrowdError(f"Enter a number from 1 to {_MOST_MADE_UP:,}; got '{text}'.")
         work.kept["rehearsal"] = int(text)
         return _again(work)
 
@@ -265,7 +265,7 @@ def _picked(
 def _error_and_linking(found: Choices, one: Choice | None) -> Markup:
     points = [
         Point(
-            f"k = {choice.k}, epsilon = {choice.epsilon:g}", choice.error, choice.linking,
+            f"k = {choice.k}, ε = {choice.epsilon:g}", choice.error, choice.linking,
             _PICKED if choice == one else _BLUE,
             f"?{urlencode({'k': choice.k, 'epsilon': f'{choice.epsilon:g}'})}",
         )
@@ -277,7 +277,7 @@ def _error_and_linking(found: Choices, one: Choice | None) -> Markup:
         max((point.y for point in shown), default=1.0),
     )
     drawn = scatter(
-        shown, colour=_BLUE, title="Error and linking risk of k and epsilon",
+        shown, colour=_BLUE, title="Error and linking risk by k and ε",
         across="expected relative error", up="expected share of rows linked", most=most,
     )  # fmt: skip
     return Markup(drawn)  # noqa: S704 - every name in it is escaped where it is drawn

@@ -94,7 +94,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         names = work.file.spec.with_role("quasi", "sensitive")
         at = int(request.path_params["at"])
         if at >= len(names):
-            raise MissingError("There is no such column.")
+            raise MissingError("The spec has no such column.")
         target = desk.landing(request.query_params.get("name", ""))
         try:
             size = 0
@@ -145,7 +145,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
             case "paste":
                 ladder_edits.pasted(work, name, form.get("rows", ""))
             case other:
-                raise IncrowdError(f"There is no '{other}' to be done here.")
+                raise IncrowdError(f"Unknown action '{other}'.")
         return None
 
     return [
@@ -160,7 +160,7 @@ def _chosen(request: Request, work: Work, names: tuple[str, ...]) -> str:
     asked = request.query_params.get("column")
     name = asked if asked is not None else next(iter(names), None)
     if name is None or name not in names:
-        raise MissingError(f"'{name}' is no quasi or sensitive column of {work.title}.")
+        raise MissingError(f"'{name}' is not a quasi-identifier or sensitive in {work.title}.")
     return name
 
 
@@ -230,7 +230,7 @@ def _items(work: Work, names: tuple[str, ...], found: list[Any] | None) -> list[
         column = work.file.spec.columns[name]
         kind = ladder.kind_of(column.hierarchy)
         items.append(Item(
-            name, column.role, ladder.KINDS[kind].partition(":")[0] if kind else "As it is",
+            name, column.role, ladder.KINDS[kind].partition(":")[0] if kind else "Unchanged",
             bool({"hierarchy", "other"} & set(column.confirm)),
             any(one.column == name and one.severity is Severity.ERROR for one in found or ()),
             _address(work, name),

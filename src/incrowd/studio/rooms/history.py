@@ -74,7 +74,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         name = request.query_params.get("of", "")
         found = [path for path in releases(studio.home) if path.name == name]
         if not found:
-            raise MissingError(f"There is no release '{name}' in this folder.")
+            raise MissingError(f"This folder has no release '{name}'.")
         return send_zip(found[0], studio.desk(request).room())
 
     return [Route("/history", page), Route("/history/release.zip", zipped)]

@@ -24,6 +24,7 @@ from incrowd.privacy.rounded import rounded
 from incrowd.release.crowd import Crowd, crowd_of
 from incrowd.release.entries import RULE
 from incrowd.release.ledger import Ledger
+from incrowd.spec.model import PersonId
 from incrowd.spec.release import SafeSpec, Slicing
 from incrowd.studio import edits
 from incrowd.studio.answers import Refused, answers_of
@@ -49,22 +50,22 @@ class Card:
 CARDS = (
     Card(
         "safe", "Safe",
-        "Differential privacy: whether or not somebody is in the table hardly changes what is "
-        "released, whatever others know of them.",
-        "Costs detail: groups of few people are not shown, and numbers are off by a few.",
+        "Differential privacy: adding or removing one row or person hardly changes the "
+        "probability of any result, whatever an attacker knows.",
+        "Small groups are suppressed; counts carry noise, or the rows are a sample.",
     ),
     Card(
         "k-epsilon", "k-epsilon",
-        "Every row is alike to at least k - 1 others in the quasi columns, and noise hides the "
-        "values of noisy columns inside each group.",
+        "Each row is identical to at least k − 1 others in the quasi-identifiers, and the noisy "
+        "columns carry random noise.",
         "Not differential privacy: the range of a group can be estimated, and several releases "
-        "together may tell more.",
+        "do not compose.",
     ),
     Card(
         "k-anonymity", "k-anonymity",
-        "Every row is alike to at least k - 1 others in the quasi columns.",
-        "Not differential privacy: a group that shares a sensitive value reveals it, and whoever "
-        "knows more about somebody can rule out others.",
+        "Each row is identical to at least k − 1 others in the quasi-identifiers.",
+        "Not differential privacy: a group that shares a sensitive value reveals it, and an "
+        "attacker who knows more can exclude rows.",
     ),
 )  # fmt: skip
 
@@ -104,6 +105,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
             promise=promise if isinstance(promise, Promised) else None, strength=_strength(promise),
             refused=promise.words if isinstance(promise, Refused) else "",
             waiting=waiting, crowd=_crowd(promise), draws=draws, drawing=drawing,
+            unit="people" if isinstance(work.file.spec.unit, PersonId) else "rows",
             rule=RULE, books=books, book=_chosen_ledger(work), spending=spending, booking=booking,
             slices=slices.columns if isinstance(slices, Slicing) else "",
             listed=bool(slices) and not isinstance(slices, Slicing),
@@ -126,7 +128,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
     def noisy(request: Request, form: Form) -> Response:
         work, name = studio.work(request), form.get("column", "")
         if name not in work.file.spec.with_role("noisy"):
-            raise IncrowdError(f"There is no noisy column '{name}'.")
+            raise IncrowdError(f"The spec has no noisy column '{name}'.")
         work.change(edits.noisy(work.file, name, form))
         return _again(work)
 
@@ -134,7 +136,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         work, desk = studio.work(request), studio.desk(request)
         name = form.get("ledger", "")
         if name and desk.inside(name) not in ledgers(desk.home):
-            raise IncrowdError(f"There is no ledger '{name}' in the folder.")
+            raise IncrowdError(f"The folder has no ledger '{name}'.")
         work.change(edits.choose_ledger(work.file, desk.inside(name) if name else None), undo=False)
         return _again(work)
 
@@ -142,7 +144,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         work, desk = studio.work(request), studio.desk(request)
         path = desk.inside(_name(form.get("name", "")))
         if path.exists():
-            raise IncrowdError(f"'{path.name}' is in the folder already. Choose another name.")
+            raise IncrowdError(f"'{path.name}' already exists. Choose another name.")
         epsilon, delta = (_number(name, form.get(name, "")) for name in ("epsilon", "delta"))
         create_private(path).close()
         try:
@@ -171,7 +173,7 @@ def _name(text: str) -> str:
     """The name of a new ledger: a plain name of a file."""
     name = text.strip()
     if not name or Path(name).name != name or name.startswith("."):
-        raise IncrowdError(f"'{text}' is no name of a file. Write one such as patients.ledger.")
+        raise IncrowdError(f"'{text}' is not a file name. Enter one such as patients.ledger.")
     return name if "." in name else f"{name}.ledger"
 
 
@@ -251,7 +253,7 @@ def _in_digits(found: Outlay) -> dict[str, str]:
 def _digits(value: float | None) -> str:
     if value is None:
         return ""
-    return "without bounds" if math.isinf(value) else rounded("epsilon", value, 4)
+    return "∞" if math.isinf(value) else rounded("epsilon", value, 4)
 
 
 def _strength(promise: Promised | Refused | None) -> Strength | None:

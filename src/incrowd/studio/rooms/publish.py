@@ -30,8 +30,8 @@ from incrowd.studio.work import StaleError, Work
 STEPS = ("open", "count", "book", "search", "draw", "write", "measure", "attack", "report")
 WORDS = {**DOING, "begin": "starting", "open": "opening the table"}
 ENTRIES = {  # what can be unconfirmed, and the page where it is confirmed
-    "role": ("role", "data"), "written": ("how it is written", "data"),
-    "hierarchy": ("hierarchy", "hierarchies"), "other": ("label of other values", "hierarchies"),
+    "role": ("role", "data"), "written": ("value format", "data"),
+    "hierarchy": ("hierarchy", "hierarchies"), "other": ("label outside the domain", "hierarchies"),
     "precision": ("precision", "privacy"), "bounds": ("bounds", "privacy"),
 }  # fmt: skip
 # A report is one page with its own style, and runs nothing.
@@ -66,15 +66,15 @@ def routes(studio: Studio) -> list[BaseRoute]:
         work, desk = studio.work(request), studio.desk(request)
         job: Job | None = work.kept.get("job")
         if job is not None and not job.ended:
-            raise IncrowdError("A release of this table is being made. Wait, or cancel it.")
+            raise IncrowdError("A release of this table is in progress. Wait, or cancel it.")
         if job is not None:
             raise StaleError(
-                "Nothing was published: this page does not show the release that was made "
-                "meanwhile. Look at that first."
+                "Nothing was published: another release was made in the meantime. Review that "
+                "release first."
             )
         wrong, asked = _in_the_way(work, findings(studio, work))
         if wrong or asked:
-            first = wrong[0].message if wrong else "Confirm what is listed first."
+            first = wrong[0].message if wrong else "Confirm the listed entries first."
             raise IncrowdError(f"Nothing was published. {first}")
         made = Job(_output(desk, form.get("name", "")), ledger=work.file.spec.ledger)
         made.begin(subject(work), str(made.output))
@@ -141,17 +141,17 @@ def _summary(work: Work) -> list[tuple[str, tuple[str, ...]]]:
     kept = tuple(name for name in spec.columns if name not in gone)
     unit = spec.unit
     people = (
-        f"rows of one person share '{unit.id}'"
+        f"one person, identified by '{unit.id}'"
         if isinstance(unit, PersonId)
-        else "each row is one person"
+        else "one row per person"
     )
-    lines = [("Columns released", kept or ("none",)), ("Columns left out", gone or ("none",)),
-             ("People", (people,))]  # fmt: skip
+    lines = [("Columns published", kept or ("none",)), ("Columns dropped", gone or ("none",)),
+             ("Unit", (people,))]  # fmt: skip
     release = spec.release
     if release is None:
         return lines
     given = {
-        name: f"{value:g}" for name in ("k", "epsilon", "delta")
+        sign: f"{value:g}" for name, sign in (("k", "k"), ("epsilon", "ε"), ("delta", "δ"))
         if isinstance(value := getattr(release, name, None), int | float)
     }  # fmt: skip
     settings = "".join(f", {name} = {text}" for name, text in given.items())
@@ -174,14 +174,14 @@ def _output(desk: Desk, name: str) -> Path:
         raise IncrowdError("Name a folder for the release.")
     path = desk.inside(name.strip())
     if path.exists():
-        raise IncrowdError(f"'{name}' exists already. Name another folder.")
+        raise IncrowdError(f"'{name}' already exists. Name another folder.")
     return path
 
 
 def _done(work: Work) -> Job:
     job: Job | None = work.kept.get("job")
     if job is None or not job.ended or job.problem:
-        raise MissingError("There is no release of this table yet.")
+        raise MissingError("This table has no release yet.")
     return job
 
 

@@ -42,7 +42,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
     def opened(request: Request, form: Form) -> Response:
         desk, place = studio.desk(request), form.get("place", "").strip()
         if not place:
-            raise IncrowdError("Name a file, or the address of a table.")
+            raise IncrowdError("Enter a file or the address of a table.")
         return _go(_begin(desk, place, *_of_workbook(form)))
 
     def sampled(request: Request, form: Form) -> Response:
@@ -99,7 +99,7 @@ def _of_workbook(given: Mapping[str, str]) -> tuple[str | None, int | None]:
     """The sheet of a workbook and the row that holds the names, where they are given."""
     sheet, header = given.get("sheet", "").strip(), given.get("header", "").strip()
     if header and not (header.isascii() and header.isdigit() and len(header) < 10):
-        raise IncrowdError(f"The row that holds the names must be a number; got '{header}'.")
+        raise IncrowdError(f"The header row must be a number; got '{header}'.")
     return sheet or None, int(header) if header else None
 
 
@@ -118,7 +118,7 @@ def _take_spec(desk: Desk, path: Path, *, connect: bool) -> Work:
             file.write(path.read_bytes())
     except FileExistsError:
         raise IncrowdError(
-            f"'{path.name}' is in the folder already. Open it there, or rename it."
+            f"'{path.name}' already exists in the folder. Open it there, or rename it."
         ) from None
     try:
         return desk.resume(spec, connect=connect)
@@ -130,7 +130,7 @@ def _take_spec(desk: Desk, path: Path, *, connect: bool) -> Work:
 def _sample(desk: Desk, kind: str) -> Work:
     """The sample table with the spec that comes with it, as files of the project."""
     if kind not in SAMPLES:
-        raise IncrowdError(f"There is no sample '{kind}'. There are: {', '.join(SAMPLES)}.")
+        raise IncrowdError(f"There is no sample '{kind}'. Choose one of {', '.join(SAMPLES)}.")
     path, spec = desk.inside(f"{kind}.parquet"), desk.inside(f"{kind}.yaml")
     if not path.exists():
         sample(kind).write(path)

@@ -45,7 +45,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         desk, name = studio.desk(request), request.query_params.get("of", "")
         asked = desk.kept.get(("verdict", name))
         if name and asked is None:
-            raise MissingError("There is no such release on this desk. Hand it in again.")
+            raise MissingError("This result has expired. Choose the release again.")
         verdict = answer(asked[1], 0.5) if asked else None
         return studio.page(
             "verify.html", room="verify", verdict=verdict,
@@ -56,7 +56,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
     def named(request: Request, form: Form) -> Response:
         desk, given = studio.desk(request), form.get("folder", "").strip()
         if not given:
-            raise IncrowdError("Name the folder of a release, or a zip file.")
+            raise IncrowdError("Enter the folder of a release or a zip file.")
         path, key, made = desk.inside(given), form.get("key", "").strip(), []
         if path.is_file():
             path = _unpack(desk, path)
@@ -70,7 +70,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         desk, name = studio.desk(request), request.query_params.get("name", "")
         mark = request.query_params.get("set", "")
         if not re.fullmatch(r"[a-z0-9]{8,40}", mark):
-            raise IncrowdError("A set of files has a name of letters and digits.")
+            raise IncrowdError("The name of the upload must consist of letters and digits.")
         folder = desk.kept.setdefault(("set", mark), desk.room())
         target = place_below(folder, name)
         await land(request, target)
@@ -81,7 +81,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         desk = studio.desk(request)
         folder: Path | None = desk.kept.pop(("set", form.get("set", "")), None)
         if folder is None:
-            raise MissingError("There are no such files on this desk. Hand them in again.")
+            raise MissingError("This upload has expired. Choose the files again.")
         files, made = list(folder.iterdir()), [folder]
         title = files[0].name if len(files) == 1 else folder.name
         try:

@@ -1,0 +1,355 @@
+"""Synthetic rows from a spec and a table to a release that anyone can verify."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from support.findings import codes
+from support.make import make
+from support.readers import certificate_of, rewritten
+from support.synthetic import BUDGET, RULES, make_patients, make_spec
+
+import incrowd as ic
+from incrowd.curate.promise import promised
+from incrowd.errors import IncrowdError
+from incrowd.methods.registry import method_of
+from incrowd.privacy.accountant import Accountant
+from incrowd.privacy.randomness import SeededRandomness
+from incrowd.release.certificate import Certificate, sha256_of
+from incrowd.release.ledger import Ledger
+from incrowd.spec.file import SpecError, SpecFile
+
+DRAWN = f"{BUDGET}, values: drawn, {RULES}"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release of drawn values with rules, as parquet."""
+    place = tmp_path_factory.mktemp("synthetic") / "out"
+    make(make_patients(), make_spec(DRAWN), output=place)
+    return place
+
+
+@pytest.fixture
+def copied(folder: Path, tmp_path: Path) -> Path:
+    shutil.copytree(folder, tmp_path / "out")
+    return tmp_path / "out"
+
+
+def test_a_release_verifies_and_obeys_every_rule(folder: Path) -> None:
+    assert ic.verify(folder) == []
+    rows = pl.read_parquet(folder / "data.parquet")
+    assert rows.columns == make_patients(5).columns
+    assert rows["patient"].to_list() == list(range(1, len(rows) + 1))
+    assert rows.filter((pl.col("sex") == "male") & (pl.col("pregnant") != "no")).is_empty()
+    assert rows["age"].null_count() == 0
+    end = rows["discharged"].str.to_date("%d.%m.%Y")
+    assert not (rows["admitted"] > end).fill_null(value=False).any()
+    assert rows.schema["age"] == pl.Int64
+    assert rows.schema["weight"] == pl.Float64
+    assert rows.schema["smoker"] == pl.Boolean
+    assert rows.schema["admitted"] == pl.Date
+    assert rows["admitted"].max() <= dt.date(2021, 6, 30)  # type: ignore[operator]
+    assert set(rows["weight"].drop_nulls() % 0.5) == {0.0}
+    assert "elsewhere" in rows["region"]
+    assert rows["discharged"].null_count() > 0
+
+
+def test_the_budget_is_that_of_the_spec_and_follows_from_the_events(folder: Path) -> None:
+    certificate = certificate_of(folder)
+    method = method_of(make_spec(DRAWN))
+    assert certificate.guarantee.epsilon == 1.0
+    assert certificate.guarantee.delta == 1e-6
+    assert Accountant(method.events).delta(epsilon=1.0) <= 1e-6
+    assert len(certificate.events) == len(method.events)
+
+
+def test_nothing_but_what_the_events_pay_for_is_published(folder: Path) -> None:
+    """A table of another size, with the same measured tables, would have the same files."""
+    texts = b"".join(
+        path.read_bytes() for path in folder.rglob("*") if path.suffix in (".json", ".md", ".html")
+    )
+    assert b"2000" not in texts.replace(b"2000-", b"")
+    assert b"2,000" not in texts
+
+
+def test_the_same_seed_gives_the_same_release(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        make(make_patients(), make_spec(), output=tmp_path / name, bits=SeededRandomness(3))
+    for path in (tmp_path / "a").rglob("*"):
+        if path.is_file():
+            assert (
+                path.read_bytes()
+                == (tmp_path / "b" / path.relative_to(tmp_path / "a")).read_bytes()
+            )
+    assert codes(ic.verify(tmp_path / "a")) == ["RELEASE_SEEDED"]
+
+
+def test_people_with_several_rows_have_one_each(tmp_path: Path) -> None:
+    spec = make_spec(role="key", more="unit: {id: patient}")
+    release = make(make_patients(visits=4), spec, output=tmp_path / "out")
+    assert release.certificate.guarantee.unit == "one person"
+    assert release.certificate.table.release.rows < 900
+    assert ic.verify(tmp_path / "out") == []
+
+
+def test_a_ledger_books_a_release_once(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "l.ledger")
+    ledger.set_budget(epsilon=1.5, delta=1e-5)
+    release = make(make_patients(500), make_spec(), output=tmp_path / "out", ledger=ledger.path)
+    assert release.booked
+    assert len(ledger.spends()) == 1
+    with pytest.raises(IncrowdError, match="budget|ledger"):
+        make(make_patients(500), make_spec(), output=tmp_path / "more", ledger=ledger.path)
+    assert len(ledger.spends()) == 1
+    assert not (tmp_path / "more").exists()
+
+
+Change = Callable[[Path, Certificate], Certificate]
+
+
+def _edit_part(certificate: Certificate, **update: object) -> Certificate:
+    assert certificate.synthetic is not None
+    part = certificate.synthetic.model_copy(update=update)
+    return certificate.model_copy(update={"synthetic": part})
+
+
+def _edit_table(
+    folder: Path, certificate: Certificate, number: int, edit: Callable[[str], str] | None = None,
+    **update: object,
+) -> Certificate:  # fmt: skip
+    assert certificate.synthetic is not None
+    measured = list(certificate.synthetic.measured)
+    entry = measured[number]
+    if edit is not None:
+        path = folder / entry.file
+        path.write_text(edit(path.read_text(encoding="utf-8")), encoding="utf-8")
+        update["sha256"] = sha256_of(path)
+    measured[number] = entry.model_copy(update=update)
+    return _edit_part(certificate, measured=measured)
+
+
+def _shift_model(text: str) -> str:
+    lines = text.splitlines()
+    head, *rest = (line.rpartition(",") for line in lines)
+    shifted = [f"{left},{float(right) + 20:.3f}" for left, _, right in rest]
+    return "\n".join([",".join([head[0], head[2]]), *shifted]) + "\n"
+
+
+def _shift_count(text: str) -> str:
+    lines = text.splitlines()
+    parts = lines[1].split(",")
+    parts[-3] = f"{float(parts[-3]) + 1:.3f}"
+    return "\n".join([lines[0], ",".join(parts), *lines[2:]]) + "\n"
+
+
+def _halve_numbers(text: str) -> str:
+    head, first, *rest = text.splitlines()
+    parts = first.split(",")
+    parts[1] += ".5"
+    return "\n".join([head, ",".join(parts), *rest]) + "\n"
+
+
+def _rewrite_rows(edit: Callable[[pl.DataFrame], pl.DataFrame]) -> Callable[..., Certificate]:
+    def change(folder: Path, certificate: Certificate) -> Certificate:
+        from incrowd.engine.source import local_engine
+
+        path = folder / "data.parquet"
+        rows = edit(pl.read_parquet(path))
+        coded = {
+            name: (list(values := rows[name].unique().to_list()),
+                   np.array([values.index(x) for x in rows[name].to_list()], dtype=np.int32))
+            for name in rows.columns if name != "patient"
+        }  # fmt: skip
+        keys = rows["patient"].to_numpy(), np.zeros(len(rows), dtype=bool)
+        local_engine().from_rows(coded, {"patient": keys}, rows.columns).write(path)
+        assert certificate.release is not None
+        data = certificate.release.model_copy(update={"sha256": sha256_of(path)})
+        return certificate.model_copy(update={"release": data})
+
+    return change
+
+
+def _lower_variance(folder: Path, certificate: Certificate) -> Certificate:
+    assert certificate.synthetic is not None
+    number = len(certificate.synthetic.measured[1].variances)
+    return _edit_table(folder, certificate, 1, variances=[4] * number)
+
+
+def _drop_tables(_: Path, certificate: Certificate) -> Certificate:
+    assert certificate.synthetic is not None
+    return _edit_part(certificate, measured=certificate.synthetic.measured[:3])
+
+
+def _drop_choices(_: Path, certificate: Certificate) -> Certificate:
+    information = certificate.parameters["information"]
+    update = {
+        "events": certificate.events[-1:],
+        "parameters": {"information": information, "choices": 0.0},
+    }
+    return certificate.model_copy(update=update)
+
+
+def _raise_information(_: Path, certificate: Certificate) -> Certificate:
+    event = {"kind": "gaussian measurements", "information": 0.5}
+    update = {
+        "events": [*certificate.events[:-1], event],
+        "parameters": {**certificate.parameters, "information": 0.5},
+    }
+    return certificate.model_copy(update=update)
+
+
+def _add_rule(_: Path, certificate: Certificate) -> Certificate:
+    assert certificate.synthetic is not None
+    rule = {"never": {"sex": ["female"]}}
+    return _edit_part(certificate, rules=[*certificate.synthetic.rules, rule])
+
+
+def _swap_smokers(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows that no test of single values by domain finds, in the right order."""
+    swapped = rows.with_columns(~pl.col("smoker")).drop("patient")
+    return swapped.sort(swapped.columns, nulls_last=True).select(rows["patient"], pl.all())
+
+
+FORGERIES: dict[str, tuple[Change, str]] = {
+    "variances": (_lower_variance, "MEASUREMENTS_NOT_CHARGED"),
+    "fractions": (
+        lambda folder, known: _edit_table(folder, known, 1, _halve_numbers),
+        "MEASURED_NUMBERS_INVALID",
+    ),
+    "counts": (
+        lambda folder, known: _edit_table(folder, known, 1, _shift_count),
+        "MEASURED_COUNTS_DIFFER",
+    ),
+    "model": (lambda folder, known: _edit_table(folder, known, 3, _shift_model), "MODEL_DIFFERS"),
+    "tables": (_drop_tables, "MEASURED_TABLES_MISSING"),
+    "choices": (_drop_choices, "MEASURED_TABLES_NOT_CHARGED"),
+    "information": (_raise_information, "GUARANTEE_FALSE"),
+    "rules": (_add_rule, "SYNTHETIC_RULE_BROKEN"),
+    "value": (
+        _rewrite_rows(lambda rows: rows.with_columns(sex=pl.lit("robot"))),
+        "VALUE_NOT_IN_SCHEME",
+    ),
+    "rows of another model": (_rewrite_rows(_swap_smokers), "ROWS_NOT_OF_MODEL"),
+    "keys": (
+        _rewrite_rows(lambda rows: rows.with_columns(patient=rows["patient"] + 7)),
+        "KEYS_NOT_NUMBERED",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forged_release_is_found_out(copied: Path, name: str) -> None:
+    change, code = FORGERIES[name]
+    rewritten(copied, change(copied, certificate_of(copied)))
+    assert code in codes(ic.verify(copied))
+
+
+@pytest.mark.parametrize(
+    ("release", "words"),
+    [
+        ("method: synthetic, epsilon: 1", "needs 'epsilon', above 0, and 'delta'"),
+        (f"{BUDGET}, k: 5", "'k' does not belong to method 'synthetic'"),
+        (f"{BUDGET}, tables: [[sex, sex]]", "names a column twice"),
+        (f"{BUDGET}, rows: weighted", "synthetic rows are not grouped"),
+        (f"{BUDGET}, beta: 0.1", "'beta' does not belong to method 'synthetic'"),
+    ],
+)
+def test_specs_that_do_not_fit_are_refused(release: str, words: str) -> None:
+    with pytest.raises(SpecError, match=words):
+        make_spec(release)
+
+
+def _change(spec: SpecFile, *changes: tuple[tuple[str, ...], object]) -> SpecFile:
+    for place, value in changes:
+        spec = spec.changed(place, value)
+    return spec
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            [(("columns", "region", "hierarchy"), {"flat": {}})],
+            "'region' has an open domain: .* List them",
+        ),
+        (
+            [(("columns", "region", "hierarchy"), {"mask": {"length": 2}})],
+            "'region' has an open domain",
+        ),
+        ([(("columns", "region", "other"), "region 1")], "which is also a value"),
+        ([(("release", "target"), "patient")], "names the column 'patient'"),
+        (
+            [(("release", "rules"), [{"never": {"sex": ["male", "female", None]}}])],
+            "allows no row",
+        ),
+        (
+            [(("release", "rules"), [{"if": {"sex": "male"}, "then": {"smoker": True}},
+                                     {"if": {"sex": "male"}, "then": {"smoker": False}},
+                                     {"never": {"sex": ["female", None]}}])],
+            "rules cannot be obeyed",
+        ),
+        ([(("release", "rules"), [{"order": ["admitted", "age"]}])], "do not lie on one grid"),
+        ([(("columns", "weight", "precision"), 2)], "does not divide"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_made_is_refused_before_anything_is_read(
+    changes: list[tuple[tuple[str, ...], object]], words: str
+) -> None:
+    with pytest.raises(IncrowdError, match=words):
+        method_of(_change(make_spec(), *changes))
+
+
+@pytest.mark.parametrize("rows", [2, 30, 500])
+def test_small_tables(rows: int, tmp_path: Path) -> None:
+    release = make(make_patients(rows), make_spec(), output=tmp_path / "out")
+    assert release.certificate.table.release.rows >= 1
+    assert ic.verify(tmp_path / "out") == []
+
+
+def test_one_column(tmp_path: Path) -> None:
+    spec = make_spec()
+    for name in make_patients(2).columns:
+        if name != "age":
+            spec = spec.changed(("columns", name), {"role": "drop"})
+    make(make_patients(), spec, output=tmp_path / "out")
+    assert pl.read_parquet(tmp_path / "out" / "data.parquet").columns == ["age"]
+    assert ic.verify(tmp_path / "out") == []
+
+
+def test_intervals_of_the_readme_hold_what_is_true(folder: Path) -> None:
+    """Within five standard deviations; the coverage itself is tested on the core."""
+    table = make_patients()
+    part = certificate_of(folder).synthetic
+    assert part is not None
+    number = next(at for at, one in enumerate(part.measured) if one.columns == ["sex"])
+    measured = pl.read_csv(folder / f"measured/{number:03d}.csv")
+    for sex in ("female", "male"):
+        line = measured.filter(pl.col("sex") == sex)
+        true = (table["sex"] == sex).sum()
+        assert abs(line["count"][0] - true) <= 5 * line["sd"][0]
+
+
+def test_what_is_promised_is_what_will_be_certified(folder: Path) -> None:
+    stated = [sentence.text for sentence in promised(make_spec(DRAWN)).statement]
+    certified = certificate_of(folder).guarantee
+    assert stated == [sentence.text for sentence in certified.statement]
+    assert promised(make_spec(DRAWN)).epsilon == certified.epsilon
+
+
+def test_a_rehearsal_needs_no_table(tmp_path: Path) -> None:
+    ic.rehearse(make_spec(DRAWN), size=800, output=tmp_path / "out")
+    assert codes(ic.verify(tmp_path / "out")) == ["RELEASE_REHEARSED"]
+
+
+def test_a_check_forecasts_the_error() -> None:
+    spec = make_spec(more="size: 2000")
+    assert "SYNTHETIC_ERROR_OF_SIZE" in codes(ic.check(make_patients(), spec))
+    assert "SYNTHETIC_ERROR_LARGE" in codes(ic.check(make_patients(), make_spec(more="size: 90")))
+    assert "±" in ic.expect(None, spec).summary()
