@@ -62,7 +62,7 @@ def test_all_is_there() -> None:
     assert f"incrowd {incrowd.__version__} in " in said
     assert "Python 3.12.1 on Linux x86_64, 4 cores, 8.0 GiB of memory" in said
     assert "studio        web app, `incrowd studio`: starlette 1.0.0, uvicorn 0.40.0" in said
-    assert "Java          17.0.15, which Spark can use" in said
+    assert "Java          17.0.15, fits Spark" in said
     assert "pip install" not in said
     assert said.endswith("All required libraries are installed.")
 
@@ -75,7 +75,7 @@ def test_an_extra_that_is_missing_comes_with_its_command_and_breaks_nothing() ->
         "studio        web app, `incrowd studio`: starlette is missing, uvicorn is missing" in said
     )
     assert "pip install 'incrowd[studio]'" in said
-    assert "spark         pandas is missing (" in said
+    assert "spark         Apache Spark tables: pandas is missing" in said
     assert "pip install 'incrowd[spark]'" in said
     extras = {extra["name"]: extra for extra in seen.as_dict()["extras"]}
     assert not extras["studio"]["installed"]

@@ -240,7 +240,7 @@ def test_the_commands_say_that_it_is_a_rehearsal(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     first = done.stdout.splitlines()[0]
     assert "dry run" in first.lower()
-    assert "made up" in first
+    assert "fictional table" in first
     said = command("verify", str(tmp_path / "out"), columns=1000)
     assert said.returncode == 1
     assert SAID in said.stdout + said.stderr

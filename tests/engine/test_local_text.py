@@ -76,7 +76,7 @@ def test_a_header_can_be_named(tmp_path: Path) -> None:
     assert open_table(path, header=3).rows() == 1
     titled = written(tmp_path, "Title,,\na,b,c\nx,y,z\n")
     assert open_table(titled).columns == ("a", "b", "c")
-    with pytest.raises(TableError, match="a column without a name, number 2"):
+    with pytest.raises(TableError, match="column 2 has no name"):
         open_table(titled, header=1)
 
 

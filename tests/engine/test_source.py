@@ -43,19 +43,19 @@ GOOD: dict[str, tuple[bytes, dict[str, list[str | None]]]] = {
 }
 
 BAD: dict[str, tuple[bytes, str]] = {
-    "empty.csv": (b"", "The file 'empty.csv' is empty."),
-    "header.csv": (b"a,b\n", "The file 'header.csv' has a header but no rows."),
+    "empty.csv": (b"", "File 'empty.csv': it is empty."),
+    "header.csv": (b"a,b\n", "File 'header.csv': it has a header but no rows."),
     "twice.csv": (
         b"a,b,a\n1,2,3\n",
-        "The file 'twice.csv' has the column 'a' twice. Rename one of them.",
+        "The file 'twice.csv': column 'a' occurs twice. Rename one of them.",
     ),
     "nameless.csv": (
         b"a,,c\n1,2,3\n",
-        "The file 'nameless.csv' has a column without a name, number 2.",
+        "The file 'nameless.csv': column 2 has no name.",
     ),
     "named.csv": (
         b",unnamed\n1,2\n",
-        "The file 'named.csv' has a column without a name, number 1.",
+        "The file 'named.csv': column 1 has no name.",
     ),
     "short.csv": (
         b"a,b\n1,2\n3\n",
@@ -69,9 +69,9 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "binary.csv": (
         b"a,b\n\x81\xff,\x00\n",
-        "The file 'binary.csv' is no text in UTF-8, UTF-16 or Windows-1252. Save it as UTF-8.",
+        "File 'binary.csv': not text in UTF-8, UTF-16 or Windows-1252. Save it as UTF-8.",
     ),
-    "odd.xyz": (b"hello", "Cannot tell what 'odd.xyz' is; the name must end in"),
+    "odd.xyz": (b"hello", "File 'odd.xyz': unknown format. Its name must end in"),
     "fake.parquet": (b"hello", "Cannot read 'fake.parquet' as parquet:"),
     "fake.xlsx": (b"hello", "Cannot read 'fake.xlsx' as xlsx:"),
     "fake.arrow": (b"hello", "Cannot read 'fake.arrow' as arrow:"),
@@ -133,7 +133,7 @@ def test_a_large_file_is_checked_and_scanned(
 def test_a_huge_cell_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "huge.csv"
     path.write_bytes(b"a,b\n" + b"x" * 140_000_000 + b",1\n")
-    with pytest.raises(TableError, match="longer than 64 MB. Is a quote left open"):
+    with pytest.raises(TableError, match="longer than 64 MB. Close the open quote"):
         open_table(path)
 
 
@@ -255,8 +255,8 @@ def test_sheets_and_headers_belong_to_some_tables(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a\n1\n")
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "t.parquet")
     for source, asked, message in (
-        (tmp_path / "t.csv", {"sheet": "A"}, "'t.csv' has no sheets; a sheet is for Excel files"),
-        (tmp_path / "t.parquet", {"header": 2}, "'t.parquet' names its columns itself"),
+        (tmp_path / "t.csv", {"sheet": "A"}, "'t.csv' has no sheets"),
+        (tmp_path / "t.parquet", {"header": 2}, "'t.parquet' stores its column names"),
         (
             pl.DataFrame({"a": [1]}),
             {"header": 2},

@@ -74,8 +74,8 @@ def test_the_command_takes_the_folder_of_a_release(voters: pl.DataFrame, tmp_pat
     assert len(sliced["slices"]) == 3
     shown = asked("many", tmp_path / "many").stdout
     for number, names in enumerate(["zip, sex", "birth_year, race", "sex, birth_year"], 1):
-        assert f"Slice {number}: {names}" in shown
-    assert "associations" in shown
+        assert f"Table {number}: {names}" in shown
+    assert "Cramér's V" in shown
     one = asked("many", tmp_path / "many" / "data-2.parquet", "--json")
     assert json.loads(one.stdout)["rows_released"] == sliced["slices"][1]["rows_released"]
 
