@@ -30,7 +30,7 @@ from incrowd.engine.source import local_engine, open_table
 from incrowd.measure.evaluation import by_labels, pair_of
 from incrowd.measure.prediction import Accuracy
 from incrowd.measure.utility import Pair
-from incrowd.methods.base import Walk
+from incrowd.methods.base import MakeContext
 from incrowd.methods.registry import method_of
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.release.product import Made, Product
@@ -45,7 +45,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 def made(spec: SpecFile, counted: Counted) -> Made:
     """A release, nothing of it written."""
-    return method_of(spec).make(counted, Walk(SystemRandomness(), local_engine()))
+    return method_of(spec).make(counted, MakeContext(SystemRandomness(), local_engine()))
 
 
 def losses(subject: Subject, number: int) -> None:

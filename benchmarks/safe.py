@@ -5,7 +5,7 @@
 The hand-written pipeline draws every row with numpy's random numbers, recodes, counts,
 keeps the classes that are large enough by a semi-join, and writes. Ours groups, draws the
 counts from AES-CTR bits, cuts, writes, and adds certificate, scheme and report: by a sample of the
-same rate, by counts, which keep all rows, and by both in weighted form, one row for each class.
+same rate, by counts, which keep all rows, and by both with one row for each class and its count.
 Each runs in a process of its own, in turn. The ratio is that of the two samples, which have the
 same rate and threshold and write the same kind of rows.
 """
@@ -71,8 +71,8 @@ WAYS: dict[str, Way] = {
     "hand-written Polars": by_hand,
     "incrowd, sample": published(SAMPLE),
     "incrowd, counts": published(COUNTS),
-    "incrowd, sample, weighted": published(f"{SAMPLE}, rows: weighted"),
-    "incrowd, counts, weighted": published(f"{COUNTS}, rows: weighted"),
+    "incrowd, sample, rows counted": published(f"{SAMPLE}, rows: counted"),
+    "incrowd, counts, rows counted": published(f"{COUNTS}, rows: counted"),
 }
 COMPARED = ("hand-written Polars", "incrowd, sample")  # both write every row of a sample
 

@@ -48,6 +48,7 @@ class Walk:
     making: set[tuple[str, str]] = field(default_factory=set)
     judging: set[tuple[str, str]] = field(default_factory=set)
     files: list[str] = field(default_factory=list)
+    made: int = 0
     step: str = "open"
 
     def record(self, frame: FrameType, event: str, _argument: object) -> None:
@@ -56,12 +57,22 @@ class Walk:
             return
         if here not in self.making and here not in self.judging and self.files[-1:] != [here[0]]:
             self.files.append(here[0])
+            self.made += self.step not in JUDGING
         (self.judging if self.step in JUDGING else self.making).add(here)
 
     @property
     def returns(self) -> int:
         """Count the places where the walk goes to another file and straight back."""
-        return sum(file == after for file, after in zip(self.files, self.files[2:], strict=False))
+        return _count_returns(self.files)
+
+    @property
+    def returns_making(self) -> int:
+        """Count those before the release is judged."""
+        return _count_returns(self.files[: self.made])
+
+
+def _count_returns(files: list[str]) -> int:
+    return sum(file == after for file, after in zip(files, files[2:], strict=False))
 
 
 def _function(frame: FrameType | None) -> tuple[str, str] | None:
@@ -83,6 +94,7 @@ class Figures:
     functions_judging_only: int
     files_judging_only: int
     returns: int
+    returns_making: int
     participles: float
     mean_name_length: float
     class_names_twice: int
@@ -104,6 +116,7 @@ def measure(method: str) -> Figures:
         functions_judging_only=len(only),
         files_judging_only=len({file for file, _ in only} - making_files),
         returns=walk.returns,
+        returns_making=walk.returns_making,
         participles=sum(map(bool, map(PARTICIPLE.fullmatch, names))) / len(names),
         mean_name_length=sum(map(len, names)) / len(names),
         class_names_twice=sum(count > 1 for count in Counter(classes).values()),

@@ -18,7 +18,7 @@ from incrowd.findings import Finding
 
 
 class IncrowdError(Exception):
-    """Base class of every error that a user can correct; the message says how."""
+    """A mistake that the user can correct; its text names the place, the problem and the remedy."""
 
 
 class FindingError(IncrowdError):
@@ -33,7 +33,7 @@ class FindingError(IncrowdError):
 
 
 class Refusal(IncrowdError):  # noqa: N818 - it is an answer, not an error
-    """What was asked is understood, and the answer is no."""
+    """A request that is understood and refused."""
 
 
 class IncrowdWarning(UserWarning):
@@ -60,7 +60,7 @@ class ParameterError(IncrowdError, ValueError):
 
     def __init__(self, name: str, requirement: str, value: object, way_out: str = "") -> None:
         hint = f" {way_out}" if way_out else ""
-        super().__init__(f"The '{name}' parameter must {requirement}. Got {value!r} instead.{hint}")
+        super().__init__(f"Parameter '{name}': must {requirement}; got {value!r}.{hint}")
         self.name = name
 
 

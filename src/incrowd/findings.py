@@ -84,7 +84,7 @@ class Finding:
     @property
     def message(self) -> str:
         """The place and the problem."""
-        return f"Column '{self.column}': {self.text}" if self.column else self.text
+        return f"Column '{self.column}': {_uncapitalize(self.text)}" if self.column else self.text
 
     @property
     def remedy(self) -> str:
@@ -103,6 +103,11 @@ class Finding:
             "code": self.code, "severity": self.severity.value, "column": self.column,
             "values": dict(self.values), "message": self.message, "remedy": self.remedy,
         }  # fmt: skip
+
+
+def _uncapitalize(text: str) -> str:
+    """Return a sentence as it stands after a colon; abbreviations and symbols stay."""
+    return text if text[1:2].isupper() else f"{text[:1].lower()}{text[1:]}"
 
 
 def make_finding(code: str, column: str | None = None, /, **values: Value) -> Finding:

@@ -13,7 +13,6 @@ import tempfile
 import warnings
 import weakref
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,9 +25,9 @@ from incrowd.errors import IncrowdWarning
 from incrowd.evaluation.judge import Judge, judge, write_judgment
 from incrowd.evaluation.report.origin import Origin, Standing
 from incrowd.findings import Finding, make_finding
-from incrowd.methods.base import Method, Walk, refuse_outside
+from incrowd.methods.base import MakeContext, Method, refuse_outside
 from incrowd.methods.expect import expect
-from incrowd.methods.exposure import refuse_exposures
+from incrowd.methods.exposure import find_weak_parameters, refuse_exposures
 from incrowd.methods.outlay import (
     book_release,
     ledger_of,
@@ -37,13 +36,13 @@ from incrowd.methods.outlay import (
 )
 from incrowd.methods.people import choose_key, draw_rows, write_key
 from incrowd.methods.registry import method_of
-from incrowd.methods.weak_guarantee import find_weak_parameters
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.entries import Booking
 from incrowd.release.folder import fill_both
-from incrowd.release.history import Recognised
+from incrowd.release.history import ReleaseHistory
 from incrowd.release.ledger import Ledger
+from incrowd.release.product import Made
 from incrowd.release.release import Release, curator_folder
 from incrowd.release.write import write
 from incrowd.spec.file import SpecFile, SpecSource, taken
@@ -174,59 +173,49 @@ class RunContext:
 
 
 def make_release(run: RunContext) -> Release:
-    """Make, write and judge one release; see :func:`publish`. Nobody is warned aloud."""
-    file, bits, ledger = run.file, run.bits, run.ledger
+    """Make, write and judge one release; see :func:`publish`. Findings are returned with it."""
     method = _plan(run)
-    source = whole = open_for(file, run.table, engine=run.engine or engine_for(run.table))
-    _refuse_unfit(file.spec, source)
-    findings = [*refuse_exposures(file.spec, source)]
+    source = open_for(run.file, run.table, engine=run.engine or engine_for(run.table))
+    _refuse_unfit(run.file.spec, source)
+    findings = [*refuse_exposures(run.file.spec, source)]
     with ExitStack() as opened:
         spent = opened.enter_context(_Spend(run.output))
         draft, private = opened.enter_context(fill_both(run.output, run.private))
-        workers = opened.enter_context(ThreadPoolExecutor(2))  # hashing goes beside counting
-        recognised = None if run.rehearsal else Recognised(source, ledger, workers)
+        history = opened.enter_context(_open_history(run, method, source))
+
         run.step("count")
         counted = method.count(source)
         refuse_outside(counted)
-        if recognised is not None:
-            recognised.wait()
+        history.wait_for_fingerprints()
 
         run.step("book")
-        if ledger is not None:
-            spent.booking = book_release(file, method, ledger.book)
-        findings += [*_find_seed(bits), *_find_last(ledger, spent.booking)]
-        if recognised is not None:
-            findings += recognised.findings(accounted=bool(method.events))
+        if run.ledger is not None:
+            spent.booking = book_release(run.file, method, run.ledger.book)
+        findings += [*_find_seed(run.bits), *_find_last(run.ledger, spent.booking)]
+        findings += history.find_earlier_releases()
 
-        rows_key, unused = None, 0
-        if isinstance(file.spec.unit, PersonId):
-            rows_key = choose_key(file.spec, bits, rehearsal=run.rehearsal)
-            source = draw_rows(whole, file.spec, bits, rows_key)
-            unused = whole.rows() - source.rows()
-            counted = method.count(source)
-        made = method.make(counted, Walk(bits, source.engine, run.step, run.progress))
+        people = _choose_people(run, source)
+        counted = counted if people.rows is source else method.count(people.rows)
+        context = MakeContext(run.bits, source.engine, run.step, run.progress)
+        made = method.make(counted, context)
 
         run.step("write")
         certificate = write(
-            draft, made, _release_spec(file), private=bits.private, key=run.key,
+            draft, made, _release_spec(run.file), private=run.bits.private, key=run.key,
             rehearsal=run.rehearsal,
         )  # fmt: skip
-        if rows_key is not None:
-            write_key(private, certificate, rows_key)
+        if people.key is not None:
+            write_key(private, certificate, people.key)
 
-        judgment = run.judge(made, counted, source, certificate, step=run.step)
+        judgment = run.judge(made, counted, people.rows, certificate, step=run.step)
         run.step("report")
-        findings += find_weak_parameters(
-            file.spec.release, made.promise.epsilon, made.promise.delta
-        )
-        findings += expect(whole, file).warnings() if file.spec.size is not None else []
-        origin = _origin(file, ledger, spent.booking, signed=run.key is not None, unused=unused)
+        findings += _find_weaknesses(run, source, made)
+        origin = _describe_origin(run, spent.booking, people.unused)
         write_judgment(
             private, certificate, judgment, reasons=made.reasons, findings=findings, origin=origin
         )
         run.step("appear")
-        if recognised is not None:
-            findings += recognised.remember(tuple(findings), accounted=bool(method.events))
+        findings += history.remember_release(findings)
     return Release(
         certificate=certificate,
         evaluation=judgment.evaluation,
@@ -238,7 +227,7 @@ def make_release(run: RunContext) -> Release:
         reasons=made.reasons,
         library=type(run.table).__module__.partition(".")[0],
         examples=judgment.examples,
-        unused=unused,
+        unused=people.unused,
     )
 
 
@@ -251,6 +240,39 @@ def _plan(run: RunContext) -> Method:
     elif not run.rehearsal:
         refuse_without_ledger(run.file)
     return method
+
+
+def _open_history(run: RunContext, method: Method, source: Table) -> ReleaseHistory:
+    """Begin to recognize the table; hashing goes beside counting."""
+    return ReleaseHistory(
+        source, run.ledger, is_accounted=bool(method.events), is_rehearsal=run.rehearsal
+    )
+
+
+@dataclass(frozen=True)
+class _People:
+    """The rows that a release is made from, the key that chose them, and the number left out."""
+
+    rows: Table
+    key: bytes | None = None
+    unused: int = 0
+
+
+def _choose_people(run: RunContext, source: Table) -> _People:
+    """Choose one row of each person, where a person may have several."""
+    spec = run.file.spec
+    if not isinstance(spec.unit, PersonId):
+        return _People(source)
+    key = choose_key(spec, run.bits, rehearsal=run.rehearsal)
+    rows = draw_rows(source, spec, run.bits, key)
+    return _People(rows, key, source.rows() - rows.rows())
+
+
+def _find_weaknesses(run: RunContext, source: Table, made: Made) -> list[Finding]:
+    """Find parameters that guarantee little, and expectations that promise little."""
+    weak = find_weak_parameters(run.file.spec.release, made.promise.epsilon, made.promise.delta)
+    expected = expect(source, run.file).warnings() if run.file.spec.size is not None else []
+    return [*weak, *expected]
 
 
 def _release_spec(file: SpecFile) -> ReleaseSpec:
@@ -293,11 +315,9 @@ def _find_last(ledger: Ledger | None, booking: Booking | None) -> tuple[Finding,
     )  # fmt: skip
 
 
-def _origin(
-    file: SpecFile, ledger: Ledger | None, booking: Booking | None, *, signed: bool, unused: int
-) -> Origin:
-    """What the report says of the spec, and of the ledger after this release."""
-    standing = None
+def _describe_origin(run: RunContext, booking: Booking | None, unused: int) -> Origin:
+    """Describe the spec, and the ledger after this release, for the report."""
+    file, ledger, standing = run.file, run.ledger, None
     if ledger is not None and booking is not None:
         budget, spends = ledger.budget(), ledger.spends()
         standing = Standing(
@@ -305,22 +325,25 @@ def _origin(
             releases=sum(spend.used for spend in spends), in_spec=file.spec.ledger is not None,
         )  # fmt: skip
     name = file.path.name if file.path is not None else "spec.yaml"
-    return Origin(file.text(), name, signed, standing, unused)
+    return Origin(file.text(), name, run.key is not None, standing, unused)
 
 
 def _refuse_unfit(spec: Spec, table: Table) -> None:
     """Refuse a table whose columns are not those of the spec, or whose people cannot be told."""
     for name in table.columns:
         if name not in spec.columns:
-            raise TableError(f"The column '{name}' of the table has no role in the spec.")
+            raise TableError(
+                f"Column '{name}': in the table, but not in the spec. Declare it under `columns`."
+            )
     for name, column in spec.columns.items():
         if name not in table.columns and column.role != "drop":
-            raise TableError(f"The column '{name}' of the spec is not in the table.")
+            raise TableError(
+                f"Column '{name}': in the spec, but not in the table. Correct or remove it."
+            )
     if isinstance(spec.unit, PersonId) and not spec.unit.without_id:
         missing = table.missing(spec.unit.id)
         if missing:
             raise TableError(
-                f"{missing:,} rows have no id in the column '{spec.unit.id}', so nobody can say "
-                "whose they are. Give them one, or leave them out: unit: {id: "
-                f"{spec.unit.id}, without_id: drop}}."
+                f"Column '{spec.unit.id}': {missing:,} rows have no id. Add the ids, or drop these "
+                f"rows: `unit: {{id: {spec.unit.id}, without_id: drop}}`."
             )

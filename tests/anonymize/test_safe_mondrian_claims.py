@@ -41,7 +41,7 @@ from incrowd.codes.axis import positions
 from incrowd.codes.counted import Counted
 from incrowd.engine.source import local_engine
 from incrowd.errors import IncrowdError
-from incrowd.methods.base import Walk
+from incrowd.methods.base import MakeContext
 from incrowd.methods.safe import scheme as schemes
 from incrowd.methods.safe.method import Safe
 from incrowd.methods.safe.scheme import contiguous
@@ -284,10 +284,10 @@ def test_a_listed_value_may_show_its_box_but_an_open_one_its_level_alone() -> No
 def test_an_empty_table_is_made_like_any_other() -> None:
     """It neighbours a table of one row; who learns that it failed knows which of them it was."""
     whole = Whole(PLAIN)
-    walk = Walk(SeededRandomness(1), local_engine())
-    one = whole.scheme.product(whole.counted((("0",),)), whole.problem.split, walk)
+    context = MakeContext(SeededRandomness(1), local_engine())
+    one = whole.scheme.product(whole.counted((("0",),)), whole.problem.split, context)
     assert one.rows == 0
-    none = whole.scheme.product(whole.counted(()), whole.problem.split, walk)
+    none = whole.scheme.product(whole.counted(()), whole.problem.split, context)
     assert none.rows == 0
 
 

@@ -77,7 +77,7 @@ def test_of_counts_whose_bound_a_coin_settles_the_words_are_those_of_one_side() 
 def test_where_the_table_will_choose_k_and_beta_only_the_budget_is_said() -> None:
     before = promised(spec("epsilon: 2, delta: 1.0e-4, draw: sample"))
     assert "chosen" in before.later
-    assert "ε = 2.0 and δ = 0.0001" in before.statement[0].text
+    assert "ε = 2 and δ = 0.0001" in before.statement[0].text
     assert "sample" not in {sentence.key for sentence in before.statement}
     after = make(PEOPLE, spec("epsilon: 2, delta: 1.0e-4, draw: sample")).certificate.guarantee
     assert before.statement == [one for one in after.statement if one.key != "sample"]

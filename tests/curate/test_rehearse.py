@@ -82,7 +82,7 @@ def assert_rehearsed(release: Release, folder: Path) -> None:
         f"{SAFE}, draw: sample",
         f"{SAFE}, draw: sample, scheme: mondrian",
         f"{SAFE}, slices: [[sex, zip], [age, race, born], [job, ill]]",
-        f"{SAFE}, rows: weighted, format: csv",
+        f"{SAFE}, rows: counted, format: csv",
         "method: k-anonymity, k: 5",
         "method: k-anonymity, k: 5, algorithm: mondrian",
         "method: k-anonymity, k: 5, suppressed: starred, suppression: 0.1",

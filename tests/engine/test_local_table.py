@@ -12,7 +12,7 @@ from support.tuples import in_order, rows_of
 
 from incrowd.engine.count import count
 from incrowd.engine.local import table as local
-from incrowd.engine.local.cells import narrowed
+from incrowd.engine.local.excel import narrowed
 from incrowd.engine.released import open_released
 from incrowd.engine.source import local_engine, open_table
 from incrowd.spec.build import Declared

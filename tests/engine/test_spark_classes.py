@@ -9,7 +9,7 @@ from incrowd.codes.frequency import Frequencies
 from incrowd.engine.source import spark_engine
 from incrowd.engine.spark.table import SparkTable
 from incrowd.engine.table import TableError, WorkedRows
-from incrowd.methods.k_anonymity.apart import keep
+from incrowd.methods.k_anonymity.method import keep
 from incrowd.privacy.randomness import SeededRandomness
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark_session")]

@@ -46,7 +46,7 @@ METHODS: dict[str, dict[str, Any]] = {
 
 
 WRITTEN: list[dict[str, str]] = [
-    {}, {"format": "csv", "formulas": "escape"}, {"rows": "weighted"},
+    {}, {"format": "csv", "formulas": "escape"}, {"rows": "counted"},
 ]  # fmt: skip
 CASES = [  # rows with noise have no weights
     (method, more)

@@ -54,7 +54,7 @@ def attacked(released: Any, file: SpecFile, **more: Any) -> dict[str, Any]:
 def test_k_anonymity_keeps_no_secret_from_who_knows_the_others(algorithm: str) -> None:
     file = spec(method="k-anonymity", algorithm=algorithm, k=5)
     found = attacked(ic.publish(TABLE, file), file)
-    known = found["inference: ill, knowing everybody else"]
+    known = found["inference: ill, knowing all other rows"]
     assert known.success.value > 0.9
     assert known.succeeds
 
@@ -75,11 +75,11 @@ def test_any_file_can_be_attacked(tmp_path: Path) -> None:
     file = spec(method="k-anonymity", k=2)
     TABLE.write_csv(tmp_path / "whole.csv")
     whole = attacked(tmp_path / "whole.csv", file)
-    assert whole["linkage: all that identifies"].success.value > 0.3
-    assert whole["inference: ill, by the rows alike"].succeeds
+    assert whole["linkage: all quasi-identifiers"].success.value > 0.3
+    assert whole["inference: ill, by matching rows"].succeeds
     wide = TABLE.with_columns(age=pl.lit("0-99"), town=pl.lit("*"))
     rough = attacked(wide, file)
-    assert rough["linkage: all that identifies"].success.value < 0.01
+    assert rough["linkage: all quasi-identifiers"].success.value < 0.01
 
 
 def test_kept_columns_of_k_anonymity_are_secrets() -> None:
@@ -87,7 +87,7 @@ def test_kept_columns_of_k_anonymity_are_secrets() -> None:
     columns = {**COLUMNS, "ill": {"role": "sensitive"}}
     file = taken({"columns": columns, "release": {"method": "k-anonymity", "k": 5}})
     release = ic.publish(TABLE, file)
-    assert "inference: ill, knowing everybody else" in attacked(release, file)
+    assert "inference: ill, knowing all other rows" in attacked(release, file)
     known = json.loads((release.curator / "attacks.json").read_text())
     assert {one["attack"] for one in known["attacks"]} >= {"linkage", "inference", "extreme"}
 
@@ -95,15 +95,15 @@ def test_kept_columns_of_k_anonymity_are_secrets() -> None:
 def test_a_secret_can_be_named_and_is_then_not_known() -> None:
     file = spec(method="k-anonymity", k=5)
     found = attacked(ic.publish(TABLE, file), file, secrets=["town"])
-    assert "inference: town, by the rows alike" in found
-    assert "town" not in found["linkage: all that identifies"].knows
+    assert "inference: town, by matching rows" in found
+    assert "town" not in found["linkage: all quasi-identifiers"].knows
 
 
 def test_without_a_secret_or_a_control_it_is_said() -> None:
     file = spec(method="k-anonymity", k=5)
     found = ic.attack(TABLE, ic.publish(TABLE, file), file, secrets=[], seed=1)
-    assert any("no secret" in note for note in found.notes)
-    assert any("no control group" in note for note in found.notes)
+    assert any("no column is sensitive" in note for note in found.notes)
+    assert any("control group" in note for note in found.notes)
     assert all(one.control is None for one in found.estimates)
 
 
@@ -138,7 +138,7 @@ def test_the_command_says_what_was_tried(tmp_path: Path) -> None:
     ]  # fmt: skip
     said = run(*arguments, columns=160)
     assert "2,000 people of the table were attacked, and 2,000 who are not in it." in said
-    assert "knowing everybody else" in said
+    assert "knowing all other rows" in said
     known = json.loads(run(*arguments, "--json", "--only", "linkage"))
     assert [one["attack"] for one in known["attacks"]] == ["linkage"]
     assert command(*arguments, "--errors", "much").returncode == 2
@@ -148,7 +148,7 @@ def test_the_report_tells_who_was_tried(tmp_path: Path) -> None:
     release = ic.publish(TABLE, spec(method="safe", epsilon=1.0, delta=1e-6), output=tmp_path / "o")
     page = str(release.report())
     assert '<h2 id="attacks">Attacks</h2>' in page
-    assert "1,000 people of the table" in page
+    assert "1,000 random people of the table" in page
     assert not list((tmp_path / "o").glob("*attack*"))  # for the curator alone
 
 

@@ -35,13 +35,13 @@ def test_a_release_does_not_fail_by_what_is_tried_against_it(
 
     monkeypatch.setattr(own, "scene_of", broken)
     _, page = released(method="safe", epsilon=1.0, delta=1e-6)
-    assert "could not be made (ZeroDivisionError: a table nobody thought of)" in page
+    assert "could not be run (ZeroDivisionError: a table nobody thought of)" in page
 
 
 def test_where_nothing_is_shown_nothing_is_attacked() -> None:
     made, page = released(method="safe", epsilon=0.01, delta=1e-9)
     assert made.empty
-    assert "Nothing is shown, so nothing was attacked." in page
+    assert "No attack was run: nothing is published." in page
 
 
 @pytest.mark.parametrize("levels", [{"age": 2, "ill": 0}, {"age": 2, "ill": 1}])
@@ -51,7 +51,7 @@ def test_levels_above_the_values_are_attacked_by_one_value_of_each_group(
     """Ends of intervals apart: they would be those of the values that stand for groups."""
     release = {"method": "safe", "epsilon": 2.0, "delta": 1e-4, "scheme": "fixed", "levels": levels}
     _, page = released(**release)
-    assert "linkage: all that identifies" in page
+    assert "linkage: all quasi-identifiers" in page
     assert "ends of intervals" not in page
 
 
@@ -59,8 +59,8 @@ def test_of_a_large_table_some_rows_stand_for_all(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(own, "_TUPLES", 50)
     monkeypatch.setattr(own, "_SOME", 40)
     _, page = released(method="k-anonymity", algorithm="mondrian", k=5)
-    assert "40 rows at random stand for all" in page
-    assert "linkage: all that identifies" in page
+    assert "a random sample of 40 rows" in page
+    assert "linkage: all quasi-identifiers" in page
     assert "ends of intervals" not in page
 
 

@@ -16,7 +16,7 @@ from incrowd.codes.counted import Counted, Rows
 from incrowd.errors import ParameterError
 from incrowd.evaluation.attacks.membership import by_shadows, most, most_of
 from incrowd.evaluation.attacks.shadows import FIELDS, Shadows, shadow_attack
-from incrowd.methods.base import Method, Walk
+from incrowd.methods.base import MakeContext, Method
 from incrowd.methods.safe import draw
 from incrowd.privacy.randomness import SeededRandomness
 
@@ -117,9 +117,9 @@ class Counting:
     def __init__(self, method: Method) -> None:
         self.method, self.made = method, 0
 
-    def make(self, counted: Any, walk: Walk) -> Any:
+    def make(self, counted: Any, context: MakeContext) -> Any:
         self.made += 1
-        return self.method.make(counted, walk)
+        return self.method.make(counted, context)
 
 
 def test_what_draws_nothing_is_made_once() -> None:
@@ -166,7 +166,7 @@ def covers(label: object, value: str) -> bool:
 def test_rows_that_fit_are_counted_in_what_is_published(release: dict[str, Any]) -> None:
     shadows, rng = shadows_of(table(100), release), np.random.default_rng(7)
     assert isinstance(shadows.counted, Rows)
-    made = shadows.method.make(shadows.counted, Walk(SeededRandomness(1), shadows.engine))
+    made = shadows.method.make(shadows.counted, MakeContext(SeededRandomness(1), shadows.engine))
     shown = made.products[0].data.frame().select("age", "sex", "town")
     stars = ("*",) * 3  # rows that show nothing fit everybody, and are not counted
     hierarchies = shadows.counted.counted.hierarchies

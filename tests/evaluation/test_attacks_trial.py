@@ -41,7 +41,7 @@ def named(here: Scene, name: str, **more: Any) -> Estimate:
     return next(one for one in attacked(here, **more).estimates if name in one.name)
 
 
-@pytest.mark.parametrize("name", ["all that identifies", "classes that agree", "a row that fits"])
+@pytest.mark.parametrize("name", ["all quasi-identifiers", "homogeneous classes", "a matching row"])
 def test_rows_that_show_secrets_alone_hide_nobody(name: str) -> None:
     """Suppressed rows as some tools write them: nothing but the secret."""
     stars: list[Row] = [["*", "*", "no"]] * 5
@@ -59,7 +59,7 @@ def test_a_label_for_what_is_outside_covers_nothing_else() -> None:
              for a, t, i in rows]  # fmt: skip
     here = scene(COLUMNS, rows, shown, secrets=["ill"], levels={"age": 1, "town": 0, "ill": 0})
     assert here.release.class_of(here.everybody.codes) is not None
-    assert named(here, "knowing everybody else").success.value == 1.0
+    assert named(here, "knowing all other rows").success.value == 1.0
 
 
 def test_missing_rows_do_not_make_an_attacker_worse_than_guessing() -> None:
@@ -68,7 +68,7 @@ def test_missing_rows_do_not_make_an_attacker_worse_than_guessing() -> None:
         ["0-99" if at % 2 else "10-99", "*", ill] for at, (_, _, ill) in enumerate(TABLE) if at % 50
     ]
     here = scene(COLUMNS, TABLE, shown, secrets=["ill"])
-    found = named(here, "knowing everybody else")
+    found = named(here, "knowing all other rows")
     assert found.success.value >= found.guess.value - 0.02
 
 
@@ -87,10 +87,10 @@ def test_a_promise_about_a_population_is_not_one_about_the_table() -> None:
     """Who is attacked is known to be in it; so the bound is that of the release alone."""
     here = scene(COLUMNS, TABLE, TABLE, control=OTHERS, secrets=["ill"])
     drawn = replace(here, promise=(0.1, 0.0), events=(Sampled(Selection(2.0), 0.01),))
-    found = named(drawn, "by the rows alike")
+    found = named(drawn, "by matching rows")
     assert found.bound == 1.0  # e^2 times the control, not e^0.1
     own = replace(here, promise=(0.1, 0.0), events=(Selection(0.1),))
-    bound = named(own, "by the rows alike").bound
+    bound = named(own, "by matching rows").bound
     assert bound is not None
     assert bound < 0.8
 

@@ -18,7 +18,7 @@ from incrowd.errors import IncrowdError, ParameterError
 from incrowd.evaluation.audit.audit import Audit, audit
 from incrowd.evaluation.audit.bound import expected_bound
 from incrowd.evaluation.audit.pairs import Cells, pairs
-from incrowd.methods.base import Walk
+from incrowd.methods.base import MakeContext
 from incrowd.methods.registry import method_of
 from incrowd.privacy.counts import geometric_noise
 from incrowd.privacy.randomness import Randomness, SeededRandomness
@@ -125,11 +125,11 @@ def test_the_law_of_a_cell_is_that_of_its_runs() -> None:
         file = spec(release)
         method, bits = method_of(file), SeededRandomness(5)
         (pair,) = pairs(file, method, delta=0.01, seed=1)
-        walk = Walk(bits, local_engine())
+        context = MakeContext(bits, local_engine())
         for first, law in zip((True, False), pair.laws() or (), strict=True):
             met = np.zeros(len(law))
             for _ in range(12):
-                for (value,), times in pair.outcomes(method, walk, first=first).items():
+                for (value,), times in pair.outcomes(method, context, first=first).items():
                     assert isinstance(value, int)
                     met[value] += times
             assert np.abs(met / met.sum() - law).sum() / 2 < 0.03

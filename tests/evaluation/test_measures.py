@@ -189,12 +189,12 @@ def other_tools(original: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet", "frame", "weighted csv", "weighted parquet"])
+@pytest.mark.parametrize("form", ["csv", "parquet", "frame", "counted csv", "counted parquet"])
 def test_a_release_of_another_tool(tmp_path: Path, form: str) -> None:
     original = people()
     released = other_tools(original)
     expected = by_rows(original, released.to_dicts())
-    if form.startswith("weighted"):
+    if form.startswith("counted"):
         released = released.group_by(pl.all()).len("count")
     table: Any = released
     if form.endswith("csv"):
@@ -444,8 +444,8 @@ columns:
     "release",
     [
         "suppression: 0.1, suppressed: starred", "loss: entropy, format: csv",
-        "algorithm: mondrian, rows: weighted, format: csv",
-        "algorithm: cluster", "algorithm: duplicate, rows: weighted",
+        "algorithm: mondrian, rows: counted, format: csv",
+        "algorithm: cluster", "algorithm: duplicate, rows: counted",
     ],
 )  # fmt: skip
 def test_the_curators_figures_are_those_of_the_file(tmp_path: Path, release: str) -> None:

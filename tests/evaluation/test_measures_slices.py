@@ -20,7 +20,7 @@ SLICES = "slices: [[zip, sex], [birth_year, race], [sex, birth_year]]"
 WAYS = {
     "sample": f"release: {{epsilon: 1, delta: 1.0e-6, draw: sample, {SLICES}}}",
     "counts": f"release: {{epsilon: 1, delta: 1.0e-6, draw: counts, {SLICES}}}",
-    "counted": f"release: {{epsilon: 1, delta: 1.0e-6, draw: counts, rows: weighted, {SLICES}}}",
+    "counted": f"release: {{epsilon: 1, delta: 1.0e-6, draw: counts, rows: counted, {SLICES}}}",
 }
 
 

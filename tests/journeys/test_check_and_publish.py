@@ -15,7 +15,7 @@ from support.findings import codes
 from incrowd.curate.check import check
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
-from incrowd.methods.weak_guarantee import find_weak_parameters
+from incrowd.methods.exposure import find_weak_parameters
 from incrowd.publication import publish
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify

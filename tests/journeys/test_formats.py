@@ -38,7 +38,7 @@ def test_there_is_a_folder_of_every_method_and_form() -> None:
     assert {known.slices is None for known in certificates} == {True, False}
     assert {known.signature is None for known in certificates} == {True, False}
     tables = [table.release for known in certificates for table in known.tables]
-    assert {release.form for release in tables} == {"expanded", "weighted"}
+    assert {release.form for release in tables} == {"expanded", "counted"}
     assert {release.file.partition(".")[2] for release in tables} == {"parquet", "csv"}
     assert {known.guarantee.unit for known in certificates} == {"one row", "one person"}
 

@@ -62,7 +62,7 @@ def ends_well(number: int, folder: Path) -> bool:
     assert all((spend.releases == 2) is planned for spend in spends)
     page = (folder / "out.curator" / "report.html").read_text(encoding="utf-8")
     assert "could not be drawn" not in page, f"case {number}"
-    assert "attacks could not be made" not in page, f"case {number}"
+    assert "attacks could not be run" not in page, f"case {number}"
     return True
 
 

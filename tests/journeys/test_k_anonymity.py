@@ -38,7 +38,7 @@ from incrowd.release.verify import verify
 # What is published ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("rows", "ending"), [("expanded", "parquet"), ("weighted", "csv")])
+@pytest.mark.parametrize(("rows", "ending"), [("expanded", "parquet"), ("counted", "csv")])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_every_algorithm_holds_together(
     patients: pl.DataFrame, tmp_path: Path, algorithm: str, rows: str, ending: str
@@ -47,7 +47,7 @@ def test_every_algorithm_holds_together(
     result = released(patients, tmp_path / "out", settings)
     assert verify(tmp_path / "out") == []
     data = read(tmp_path / "out")
-    assert data.columns == [*QUASI, *KEPT, *(["count"] if rows == "weighted" else [])]
+    assert data.columns == [*QUASI, *KEPT, *(["count"] if rows == "counted" else [])]
     facts = result.certificate.table.release
     found = plain(data)
     assert len(found) == facts.rows
@@ -78,7 +78,7 @@ def label_of(zip_code: str, sex: str, year: int | None, levels: tuple[int, ...])
 @pytest.mark.parametrize(
     "settings",
     ["suppression: 0.05", "suppression: 0", "suppression: 0.3, candidates: minimal",
-     "loss: discernibility", "suppressed: starred", "rows: weighted",
+     "loss: discernibility", "suppressed: starred", "rows: counted",
      "levels: {zip: [1, 3], birth_year: 2}, suppression: 0.4"],
 )  # fmt: skip
 def test_full_domain_recoding_row_by_row(
@@ -100,7 +100,7 @@ def test_full_domain_recoding_row_by_row(
         assert lost > 0
         expected[("*", "*", "*", None, None)] += lost
     data = read(tmp_path / "out")
-    if "weighted" in settings:
+    if "counted" in settings:
         found: Counter[tuple[object, ...]] = Counter()
         for *labels, count in data.iter_rows():
             found[tuple(labels)] += count
@@ -134,7 +134,7 @@ def within(label: str | None, value: object) -> bool:
     return str(value) == label if not last else float(first) <= float(str(value)) <= float(last)
 
 
-@pytest.mark.parametrize("settings", ["", ", cut: median", ", rows: weighted, format: csv"])
+@pytest.mark.parametrize("settings", ["", ", cut: median", ", rows: counted, format: csv"])
 def test_mondrian_shows_every_row_in_the_one_class_that_holds_it(
     patients: pl.DataFrame, tmp_path: Path, settings: str
 ) -> None:

@@ -89,10 +89,10 @@ def test_rows_are_shuffled_and_people_stay_whole(tmp_path: Path) -> None:
 def test_the_certificate_says_what_it_is_and_is_not(tmp_path: Path) -> None:
     made = publish(heights(), spec("k: 5, epsilon: 2"), output=tmp_path / "class")
     said = made.certificate.guarantee
-    assert said.kind == "(k,epsilon)-anonymity"
+    assert said.kind == "(k, ε)-anonymity"
     sentences = stated(made.certificate)
     assert "NOT differential privacy" in sentences["not_differential_privacy"]
-    assert "k = 5 and ε = 2.0" in sentences["k_epsilon_anonymity"]
+    assert "k = 5 and ε = 2:" in sentences["k_epsilon_anonymity"]
     assert "local differential privacy" not in said.text
     made = publish(heights(), spec("k: 5, epsilon: 2, bounds: declared"), output=tmp_path / "range")
     assert "local differential privacy" in stated(made.certificate)["noise_scale"]
@@ -258,7 +258,7 @@ def test_gaussian_noise(tmp_path: Path) -> None:
         ("epsilon: 1", HEIGHT, "must give 'k'"),
         ("k: 5, epsilon: 1, noise: gaussian", HEIGHT, "needs a 'delta'"),
         ("k: 5, epsilon: 1, delta: 0.1", HEIGHT, "'delta' belongs to 'noise: gaussian'"),
-        ("k: 5, epsilon: 1, rows: weighted", HEIGHT, "'rows: weighted' has no use"),
+        ("k: 5, epsilon: 1, rows: counted", HEIGHT, "'rows: counted' has no use"),
         ("k: 5, epsilon: 1, bounds: declared", "{role: noisy, precision: 0.1}", "needs the bounds"),
         ("k: 5, epsilon: 1, bounds: declared, confidence: 0.9", HEIGHT, "does not go with"),
         ("k: 5, epsilon: 1, clamp: true", "{role: noisy, precision: 0.1}", "'clamp' needs"),

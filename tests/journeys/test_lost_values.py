@@ -56,7 +56,8 @@ def test_values_pairs_and_columns_that_were_lost_are_named_everywhere(counts: Re
     assert positives(counts.evaluation) in lines[0]
     assert "with result = positive (all of " in lines[1]
     assert "zip, day, clinic, group" in lines[2]
-    terminal, card = published(counts), summary(counts.certificate, counts.evaluation).lost
+    terminal = published(counts)
+    card = summary(counts.certificate, counts.evaluation).loss.sentences
     page = outline(report_of(counts)).text
     for line in lines:
         assert line in terminal
@@ -81,14 +82,14 @@ def test_columns_that_show_nothing_are_not_drawn_as_perfect(counts: Release) -> 
         assert not {*HIDDEN} & {pair.first, pair.second}
     for name in HIDDEN:
         row = re.findall(rf"<tr><td>{name}</td>(.*?)</tr>", page)[0]
-        assert "nothing shown" in row
+        assert row.count("<td>suppressed</td>") == 1
         (figure,) = re.findall(
             rf"<figure><figcaption>{name}</figcaption>(.*?)</figure>", page, re.S
         )
-        assert "nothing shown" in figure.lower()
+        assert "Suppressed." in figure
         assert "<svg" not in figure
     row = re.findall(r"<tr><td>insurer</td>(.*?)</tr>", page)[0]
-    assert "nothing shown" not in row
+    assert "suppressed" not in row
 
 
 def test_of_a_release_that_shows_nothing_no_figure_is_good(tmp_path: Path) -> None:
@@ -112,7 +113,7 @@ def test_what_is_not_shown_cannot_be_inferred(tmp_path: Path) -> None:
     attacked = json.loads((release.curator / "attacks.json").read_text())
     assert attacked["attacks"]
     assert "inference" not in [one["attack"] for one in attacked["attacks"]]
-    assert any("Nothing is shown of 'result'" in note for note in attacked["notes"])
+    assert any("'result' was not run" in note for note in attacked["notes"])
 
 
 def test_a_full_mask_is_nothing(tmp_path: Path) -> None:
@@ -128,7 +129,7 @@ def test_a_full_mask_is_nothing(tmp_path: Path) -> None:
         assert release.evaluation.lost.nothing_shown == ("zip",)
         assert evaluate(table, release, spec).lost.nothing_shown == ("zip",)
         assert release.examples is not None
-        assert release.examples.levels["zip"] == "nothing"
+        assert release.examples.levels["zip"] == "suppressed"
 
 
 def test_values_of_columns_that_are_kept_are_looked_at_too(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from incrowd.engine.table import TableError
 from incrowd.errors import IncrowdError
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.publication import Release, publish
-from incrowd.release import formulas
+from incrowd.release import write
 from incrowd.release.keys import public_key
 from incrowd.release.ledger import Ledger
 
@@ -246,7 +246,7 @@ def test_an_empty_release_is_said_to_be_one(tmp_path: Path) -> None:
     assert verify(tmp_path / "out") == []
     assert len(book.spends()) == 1
     report = (tmp_path / "out.curator" / "report.html").read_text()
-    assert "Nothing survived" in report
+    assert "Nothing was published" in report
     assert json.loads((tmp_path / "out.curator" / "evaluation.json").read_text())[
         "detail_by_column"
     ] == {"x": 0.0}
@@ -367,8 +367,8 @@ def test_an_interrupt_says_whether_the_spend_is_booked(tmp_path: Path, step: str
 
 @given(st.text(alphabet="=+-@'\t\rab1.5\uff1d", max_size=6))
 def test_an_escaped_text_is_read_back_and_runs_nothing(text: str) -> None:
-    written = formulas.escaped(text)
-    assert formulas.unescaped(written) == text
+    written = write.escaped(text)
+    assert write.unescaped(written) == text
     if written[:1] in ("=", "+", "@", "\t", "\r", "\uff1d"):
         assert written[0] == "+"
         float(written)  # a number
@@ -386,7 +386,7 @@ def test_cells_that_a_spreadsheet_would_run(tmp_path: Path) -> None:
     plain = publish(table, spec, output=tmp_path / "plain")  # the default writes what is there
     assert "=cmd" in (tmp_path / "plain" / "data.csv").read_text()
     assert plain.certificate.table.release.formulas is None
-    for rows in ("expanded", "weighted"):
+    for rows in ("expanded", "counted"):
         asked = {**spec["release"], "formulas": "escape", "rows": rows}
         release = publish(table, {**spec, "release": asked}, output=tmp_path / rows)
         assert verify(tmp_path / rows) == []

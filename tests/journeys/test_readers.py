@@ -61,7 +61,7 @@ def numeric(frame: Any, name: str) -> bool:
 def numbers_of(certificate: Certificate, table: Slice) -> set[str]:
     found = {name for name, column in table.scheme.items() if column.labels == "numbers"}
     found |= set(certificate.noisy)
-    return found | ({"count"} if table.release.form == "weighted" else set())
+    return found | ({"count"} if table.release.form == "counted" else set())
 
 
 # Examples --------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ def test_the_examples_for_python_load_what_was_released(
     for at, frame in enumerate(frames):
         table, original = certificate.tables[at // 2], release.tables[at // 2].frame()
         assert isinstance(frame, pl.DataFrame if at % 2 else pd.DataFrame)
-        rows = frame["count"].sum() if table.release.form == "weighted" else len(frame)
+        rows = frame["count"].sum() if table.release.form == "counted" else len(frame)
         assert rows == table.release.rows
         assert list(frame.columns) == original.columns
         for name in original.columns:
@@ -209,7 +209,7 @@ def test_the_example_for_r_loads_what_was_released(
         f'sum(data[["code"]] == "{text}") == {count}'
         for text, count in frame["code"].value_counts().iter_rows()
     ]
-    if writing == "weighted csv":
+    if writing == "counted csv":
         checks.append(f'sum(data[["count"]]) == {certificate.table.release.rows}')
     for name in numbers & {"n", "half"}:
         checks.append(f'isTRUE(all.equal(sum(data[["{name}"]]), {float(frame[name].sum())!r}))')

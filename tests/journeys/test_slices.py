@@ -50,7 +50,7 @@ def people() -> pl.DataFrame:
 
 
 SCHEMES = ("fixed", "search", "mondrian", "auto")
-FORMS = ("csv", "expanded"), ("parquet", "expanded"), ("csv", "weighted"), ("parquet", "weighted")
+FORMS = ("csv", "expanded"), ("parquet", "expanded"), ("csv", "counted"), ("parquet", "counted")
 WHOLES = [
     (wanted, scheme, *FORMS[(at + place) % 4])
     for at, wanted in enumerate((DECLARED, CHOSEN, COVERING))
@@ -87,7 +87,7 @@ def test_slices_hold_together(
         assert shown["count"].sum() == table.release.rows > 100
         assert len(shown) == table.release.classes
         assert shown["count"].min() == table.release.smallest_class
-        assert list(data.columns) == [*table.scheme, *(["count"] if rows == "weighted" else [])]
+        assert list(data.columns) == [*table.scheme, *(["count"] if rows == "counted" else [])]
         for name, column in table.scheme.items():
             hashes[name].add(column.sha256)
     assert all(len(found) == 1 for found in hashes.values())  # one file for all slices

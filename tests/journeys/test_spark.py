@@ -137,6 +137,7 @@ def test_rows_of_classes_are_joined_where_they_are_too_many(spark_session: Spark
     # Of columns that are kept, groups are counted only where all tuples are here.
     groups = [one for one in here.evaluation.subgroups if one.level is not None]
     # and no classifier is trained on them
+    assert here.evaluation.utility is not None
     utility = replace(here.evaluation.utility, accuracy=None)
     assert replace(here.evaluation, subgroups=groups, utility=utility) == there.evaluation
 

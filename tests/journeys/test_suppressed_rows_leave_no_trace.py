@@ -43,8 +43,8 @@ METHODS = {
     f"bounds: declared, suppression: 0.1, {LEVELS}",
 }
 FORMS = (
-    "format: parquet, rows: expanded", "format: parquet, rows: weighted",
-    "format: csv, rows: expanded", "format: csv, rows: weighted", "format: csv, formulas: escape",
+    "format: parquet, rows: expanded", "format: parquet, rows: counted",
+    "format: csv, rows: expanded", "format: csv, rows: counted", "format: csv, formulas: escape",
 )  # fmt: skip
 COLUMNS = """
 columns:
@@ -113,8 +113,8 @@ STRANGERS = [
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("method", METHODS)
 def test_one_suppressed_row_changes_no_byte(tmp_path: Path, method: str, form: str) -> None:
-    if "k-epsilon" in method and "weighted" in form:
-        form = form.replace("weighted", "expanded")  # rows with noise are all different
+    if "k-epsilon" in method and "counted" in form:
+        form = form.replace("counted", "expanded")  # rows with noise are all different
     columns = COLUMNS if "k-epsilon" in method else COLUMNS.replace(
         "{role: noisy, bounds: [0, 500]}", "{role: drop}"
     )  # fmt: skip

@@ -63,9 +63,8 @@ def test_a_row_of_a_population_is_not_called_a_person(tmp_path: Path) -> None:
     publish(tmp_path / "row", already_sampled=0.01)
     publish(tmp_path / "person", unit="who", already_sampled=0.01)
     sampled = "the population from which the table was sampled"
-    words = f"the people who are in {sampled}"
-    assert f"{words} with one row." in page(tmp_path / "row")
-    assert f"{words}." in page(tmp_path / "person")
+    assert f"the people who have one row in {sampled}." in page(tmp_path / "row")
+    assert f"the people who are in {sampled}." in page(tmp_path / "person")
     for name in ("row", "person"):
         assert (
             f"Protected: one {name} of {sampled}" in command("verify", str(tmp_path / name)).stdout
@@ -77,9 +76,11 @@ def test_a_bound_on_members_of_a_sample_is_not_called_the_guarantee(tmp_path: Pa
     """The certified epsilon protects members of the population, not of the table."""
     sampled = publish(tmp_path / "sampled", already_sampled=0.01)
     text = outline(sampled.report().html).text
-    assert "their bounds leave the sampling out" in text
+    assert "their bounds do not include the sampling" in text
     assert "within the guarantee" not in text
-    assert "leave the sampling out" not in outline(publish(tmp_path / "plain").report().html).text
+    assert (
+        "do not include the sampling" not in outline(publish(tmp_path / "plain").report().html).text
+    )
 
 
 # People and rows -------------------------------------------------------------------------------

@@ -53,10 +53,10 @@ def test_what_the_release_adds_is_held_beside_the_better_of_guess_and_control() 
     assert high.excess[0] == pytest.approx(0.8)
     assert high.excess[1] < 0.8 < high.excess[2]
     assert high.succeeds
-    assert high.verdict == "80% of those who were safe"
+    assert high.verdict == "80 % of people who were safe without it"
     low = estimate(Rate.of(500, 1000), Rate.of(600, 1000), Rate.of(100, 1000))
     assert low.rest is low.guess
-    assert (low.excess[0], low.succeeds, low.verdict) == (0.0, False, "nothing that shows")
+    assert (low.excess[0], low.succeeds, low.verdict) == (0.0, False, "none detected")
     near = estimate(Rate.of(520, 1000), Rate.of(100, 1000), Rate.of(500, 1000))
     assert not near.succeeds  # the intervals overlap
 
@@ -66,7 +66,7 @@ def test_the_guarantee_is_part_of_the_verdict() -> None:
     assert estimate(*rates, bound=0.95).verdict.endswith("within the theoretical bound")
     assert not estimate(*rates, bound=0.7).verdict.endswith("within the theoretical bound")
     alone = estimate(*rates[:2])
-    assert alone.verdict == "more than guessing, for 89% of the others"
+    assert alone.verdict == "89 % of people whom guessing misses"
 
 
 def test_everybody_hit_leaves_nothing_to_add() -> None:

@@ -40,7 +40,7 @@ def kept_columns(kinds: Sequence[str]) -> tuple[pl.DataFrame, str]:
     return table, f"columns: {{a: {{role: quasi, hierarchy: flat}}{sensitive}}}"
 
 
-@pytest.mark.parametrize("settings", ["", ", rows: weighted", ", algorithm: mondrian"])
+@pytest.mark.parametrize("settings", ["", ", rows: counted", ", algorithm: mondrian"])
 def test_sensitive_values_keep_their_types(tmp_path: Path, settings: str) -> None:
     kinds = [kind for kind in KINDS if kind != "spans"]
     table, columns = kept_columns(kinds)
@@ -52,7 +52,7 @@ def test_sensitive_values_keep_their_types(tmp_path: Path, settings: str) -> Non
         if kind != "decimals":  # they may have more digits
             assert data.schema[kind] == table.schema[kind]
         assert result.data.schema[kind] == data.schema[kind]
-    if "weighted" in settings:
+    if "counted" in settings:
         data = data.select(pl.exclude("count").repeat_by("count")).explode(cs.all())
     assert shown_rows(data) == shown_rows(table)
 
@@ -67,7 +67,7 @@ def test_spans_of_time_are_published_as_text(tmp_path: Path) -> None:
 
 def test_sensitive_values_in_text_files(tmp_path: Path) -> None:
     table, columns = kept_columns([kind for kind in KINDS if kind != "spans"])
-    for rows in ("expanded", "weighted"):
+    for rows in ("expanded", "counted"):
         released(table, tmp_path / rows, f"k: 5, format: csv, rows: {rows}", columns)
         assert verify(tmp_path / rows) == []
     data = pd.read_csv(tmp_path / "expanded" / "data.csv", dtype=str, keep_default_na=False)
@@ -78,19 +78,19 @@ def test_sensitive_values_in_text_files(tmp_path: Path) -> None:
     )
 
 
-def test_empty_text_and_null_in_a_weighted_text_file(tmp_path: Path) -> None:
+def test_empty_text_and_null_in_a_counted_text_file(tmp_path: Path) -> None:
     """In such a file they look alike, so they must be one row."""
     table = pl.DataFrame({"a": ["x"] * 20, "s": ["", None] * 10})
     columns = "columns: {a: {role: quasi, hierarchy: flat}, s: {role: sensitive}}"
-    released(table, tmp_path / "out", "k: 5, format: csv, rows: weighted", columns)
+    released(table, tmp_path / "out", "k: 5, format: csv, rows: counted", columns)
     assert verify(tmp_path / "out") == []
 
 
-@pytest.mark.parametrize("rows", ["expanded", "weighted"])
+@pytest.mark.parametrize("rows", ["expanded", "counted"])
 def test_a_sensitive_column_called_count(tmp_path: Path, rows: str) -> None:
     table = pl.DataFrame({"a": ["x"] * 10 + ["y"] * 10, "count": range(20)})
     columns = "columns: {a: {role: quasi, hierarchy: flat}, count: {role: sensitive}}"
-    if rows == "weighted":
+    if rows == "counted":
         with pytest.raises(IncrowdError, match="has a column 'count'; rename yours"):
             released(table, tmp_path / "out", f"k: 5, rows: {rows}", columns)
         return

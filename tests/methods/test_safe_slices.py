@@ -20,7 +20,7 @@ from support.sliced import BASE, CHOSEN, COLUMNS, COVERING, DECLARED, made_peopl
 from incrowd.arrays import Words
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
-from incrowd.methods.base import Walk
+from incrowd.methods.base import MakeContext
 from incrowd.methods.safe.method import Safe
 from incrowd.methods.safe.slices import Slicer
 from incrowd.privacy.accountant import Accountant
@@ -285,7 +285,7 @@ class Tiny:
         """What both slices show if in each of them certain rows are drawn."""
         table = open_table(pl.DataFrame(rows, schema={"a": pl.Int64, "b": pl.Int64}, orient="row"))
         words = Coins(itertools.chain.from_iterable(coins))
-        made = method.make(method.count(table), Walk(words, table.engine))
+        made = method.make(method.count(table), MakeContext(words, table.engine))
         assert not len(words.left)  # a word for each row in each slice
         return tuple(_weighted(product.data.frame()) for product in made.products)
 

@@ -27,7 +27,7 @@ from incrowd.privacy.events import (
     Selection,
 )
 from incrowd.privacy.rounded import as_written
-from incrowd.privacy.split_counts import counted
+from incrowd.privacy.split import counted
 
 mp = mpmath.mpf
 EPSILONS = [*(i / 100 for i in range(1, 200, 3)), 0.7, 2.3, 3.98, 7.1, 12.34, 0.000007, 0.123457]

@@ -18,7 +18,7 @@ from incrowd.privacy.counts import gaussian_noise
 from incrowd.privacy.events import GaussianCounts
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.privacy.rounded import as_written
-from incrowd.privacy.split_counts import counted
+from incrowd.privacy.split import counted
 
 DIGITS = 60
 

@@ -10,8 +10,7 @@ from incrowd.errors import IncrowdError, ParameterError, UnsolvableError
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.counts import is_even
 from incrowd.privacy.events import Coin, Composition, GaussianCounts, GeometricCounts, Sampled
-from incrowd.privacy.split import CountsEvent, Split
-from incrowd.privacy.split_counts import counted
+from incrowd.privacy.split import CountsEvent, Split, counted
 
 
 def spent(split: Split) -> float:

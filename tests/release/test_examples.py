@@ -62,7 +62,7 @@ def test_sensitive_and_noisy_columns_stand_before_and_after(tmp_path: Path) -> N
         assert row.after[2] == row.before[2]
     assert any(row.after is not None and row.after[3] != row.before[3] for row in found.rows)
     words = outline((release.curator / "report.html").read_text()).text
-    assert "A column with noise shows the value of some row of the same group" in words
+    assert "the value is that of any row of the same class" in words
 
 
 def test_values_with_noise_are_not_the_least_of_each_class(tmp_path: Path) -> None:
@@ -104,14 +104,14 @@ def test_of_a_class_that_is_not_shown_nothing_is_shown(tmp_path: Path) -> None:
 
 def test_the_card_of_a_release_with_noise_names_epsilon_and_delta(tmp_path: Path) -> None:
     release = made(tmp_path)
-    words = " ".join(summary(release.certificate, release.evaluation).promised)
-    assert "epsilon = 0.75" in words
+    words = " ".join(summary(release.certificate, release.evaluation).guarantee.sentences)
+    assert "ε = 0.75" in words
     assert "weight" in words
-    assert "delta" not in words
+    assert "δ" not in words
     assert "epsilon = 0.75" in promise(release.certificate)
-    assert "epsilon = 0.75" in outline((release.curator / "report.html").read_text()).text
+    assert "ε = 0.75" in outline((release.curator / "report.html").read_text()).text
     release = made(
         tmp_path / "normal", "method: k-epsilon, k: 5, epsilon: 2, noise: gaussian, delta: 1.0e-5"
     )
-    words = " ".join(summary(release.certificate, release.evaluation).promised)
-    assert "epsilon = 2 and delta = 1e-05" in words
+    words = " ".join(summary(release.certificate, release.evaluation).guarantee.sentences)
+    assert "ε = 2 and δ = 1e-05" in words

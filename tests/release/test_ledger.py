@@ -132,17 +132,6 @@ def test_a_table_is_recognised_however_it_was_released(tmp_path: Path) -> None:
     assert made(tmp_path / "other", people=other).findings == ()
 
 
-def test_what_an_older_version_remembered_is_still_known(tmp_path: Path) -> None:
-    state = tmp_path / "state" / "incrowd"
-    state.mkdir(parents=True)
-    key = "ab" * 32
-    from incrowd.engine.source import open_table
-
-    mark = open_table(table()).fingerprint(bytes.fromhex(key))
-    (state / "released.json").write_text(json.dumps({"key": key, "tables": [mark]}))
-    assert "was released before" in str(made(tmp_path / "out").findings[0])
-
-
 def test_a_memory_that_cannot_be_kept_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

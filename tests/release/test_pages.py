@@ -105,7 +105,7 @@ def test_a_missing_page_and_one_that_is_no_file_are_refused(folder: Path, tmp_pa
 def made_up(name: str, **more: Any) -> Certificate:
     column = {"level": 0, "labels": "text", "rule": {"flat": {}}, "other": name}
     release = {
-        "file": "data.csv", "form": "weighted", "sha256": "0" * 64,
+        "file": "data.csv", "form": "counted", "sha256": "0" * 64,
         "rows": 9, "classes": 1, "smallest_class": 9,
     }  # fmt: skip
     noisy = {f"{name}!": {"kind": "number", "step": "0.1", "bounds": ("0", "9")}}
@@ -188,12 +188,12 @@ def test_of_a_table_that_is_a_sample_the_promise_is_to_the_population() -> None:
     text = outline(certificate_page(certificate)).text
     keys = [sentence.key for sentence in known.statement]
     assert {"population", "assumption_sample"} <= set(keys)
-    assert "people who are in the table" not in text
-    assert "people who are in the population from which the table was sampled" in text
+    assert "people who have one row in the table" not in text
+    assert "people who have one row in the population from which the table was sampled" in text
 
 
 def test_of_any_other_table_the_promise_is_to_its_rows() -> None:
     certificate = read_certificate(FORMATS / "1" / "counts-fixed")
     text = outline(certificate_page(certificate)).text
     assert "population" not in text
-    assert "people who are in the table with one row" in text
+    assert "people who have one row in the table" in text

@@ -21,12 +21,13 @@ from support.readers import CASES, blocks, certificate_of, code_of, page_of, rea
 from incrowd.privacy.counts import law_of
 from incrowd.release.certificate import Certificate
 from incrowd.release.parameters import noise_event
+from incrowd.release.statement import TECHNICAL, format_exact
 
 pytestmark = pytest.mark.usefixtures("settled_once")
 
 SECTIONS = [
-    "About this data", "Guarantee", "Rows", "Columns", "Accuracy", "Suppression", "Load the data",
-    "Verify and cite",
+    "About this data", "Guarantee", "How to use", "Columns", "Accuracy", "Suppression",
+    "Load the data", "Verify and cite", "Statement", "Technical details",
 ]  # fmt: skip
 CHANGED = "The file 'README.md' does not say what the certificate says."
 OVERRIDES = "\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
@@ -55,25 +56,31 @@ def test_the_page_says_what_the_certificate_says(tmp_path: Path, method: str, wr
     assert f"certificate {certificate.seal}." in cited
     if certificate.method == "safe":
         known = certificate.guarantee
-        assert f"ε = {known.epsilon!r}, δ = {known.delta!r}" in cited
+        assert f"ε = {format_exact(known.epsilon)}, δ = {format_exact(known.delta)}" in cited
 
 
 def _says_the_rows(certificate: Certificate, page: str) -> None:
-    said = section(page, "Rows")
+    said, used = page.partition("\n## ")[0], section(page, "How to use")
     for table in certificate.tables:
         known = table.release
         assert (
             f"- `{known.file}`: {known.rows:,} rows in {known.classes:,} groups; the smallest "
             f"group has {known.smallest_class:,} rows."
         ) in said.splitlines()
-    assert ("The column `count`" in said) == (certificate.tables[0].release.form == "weighted")
-    assert ("do not join them" in said) == (len(certificate.tables) > 1)
+    assert ("The column `count`" in used) == (certificate.tables[0].release.form == "counted")
+    assert ("do not join them" in used) == (len(certificate.tables) > 1)
     assert ("not copies of individual records" in said) == certificate.by_counts
-    assert ("stand for suppressed rows" in said) == (
+    assert ("stand for suppressed rows" in used) == (
         certificate.parameters.get("suppressed") == "starred"
     )
+    ranges = {"a-b", "a to b", "[a, b)"}
+    labels = {one.labels for table in certificate.tables for one in table.scheme.values()}
+    assert ("midpoints" in used) == bool(ranges & labels)
+    assert "`*`" in used
+    assert "null" in used
+    assert ("no weights" in used) == (certificate.method != "safe" or certificate.by_counts)
     if certificate.method != "safe" and certificate.parameters.get("algorithm") != "duplicate":
-        assert f"at least {certificate.k} rows are equal" in said
+        assert f"identical to at least {certificate.k - 1} others" in said
 
 
 def _names_the_columns(certificate: Certificate, page: str) -> None:
@@ -86,7 +93,8 @@ def _names_the_columns(certificate: Certificate, page: str) -> None:
     for table in certificate.tables:
         for name, column in table.scheme.items():
             level = "any level" if column.level is None else f"level {column.level}"
-            assert shown[name].startswith(f"**{column.labels}**; {level} of ")
+            assert shown[name].startswith(f"**{column.labels}**")
+            assert f"; {level} of " in shown[name]
             assert f"- **{column.labels}**: " in said
             if column.file is not None:
                 assert f"(<{column.file}>)" in shown[name]
@@ -111,8 +119,6 @@ def _says_how_accurate(certificate: Certificate, said: str) -> None:
             assert f"about n × {1 / beta:.6g} rows" in said
             # Of N rows n = N beta are drawn; n / beta is off by sqrt(n (1 - beta)) / beta.
             assert f"about √n × {((1 - beta) / beta**2) ** 0.5:.3g}." in said
-        else:
-            assert "Each row counts as one" in said
     assert ("was itself a sample" in said) == ("already_sampled" in certificate.parameters)
     if "already_sampled" in certificate.parameters:
         assert "probability 0.25: for the population, multiply by 4." in said
@@ -127,6 +133,24 @@ def _says_what_is_missing(certificate: Certificate, said: str) -> None:
         assert "contain `*` in every generalized column" in said
     else:
         assert "are suppressed" in said
+
+
+def test_what_a_recipient_reads_first_fits_on_a_screen(tmp_path: Path) -> None:
+    readers.released(tmp_path / "out", "counts", "parquet")
+    page = page_of(tmp_path / "out")
+    first = page.partition("\n## Columns")[0]
+    assert len(first.split()) < 400
+    assert page.index("\n## Statement") > page.index("\n## Verify and cite")
+
+
+def test_technical_sentences_come_last(tmp_path: Path) -> None:
+    statement = readers.released(tmp_path / "out", "counts", "parquet").certificate.guarantee
+    keys = [sentence.key for sentence in statement.statement]
+    found = [key for key in keys if key in TECHNICAL]
+    assert found
+    assert keys[-len(found) :] == found
+    details = section(page_of(tmp_path / "out"), "Technical details")
+    assert details.startswith(f"{len(keys) - len(found) + 1}. ")
 
 
 def test_slices_with_different_thresholds_are_each_described_by_their_own() -> None:
@@ -280,14 +304,14 @@ def test_a_hostile_name_of_a_noisy_column_stays_a_name(tmp_path: Path, name: str
     page = hostile(name, tmp_path / "out", method="k-epsilon", role="noisy", epsilon=1)
     assert_contained(name, page)
     named = [token.content for token in readers.inlines(page) if token.type == "code_inline"]
-    assert named.count(spelled(name)) == 3  # rows, columns, accuracy
+    assert named.count(spelled(name)) == 4  # rows, use, columns, accuracy
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12))
 def test_any_name_keeps_to_its_cell_and_its_quotes(name: str) -> None:
     column = {"level": 0, "labels": "numbers", "file": "scheme/x.csv", "sha256": "0" * 64}
     release = {
-        "file": "data.csv", "form": "weighted", "sha256": "0" * 64,
+        "file": "data.csv", "form": "counted", "sha256": "0" * 64,
         "rows": 9, "classes": 1, "smallest_class": 9,
     }  # fmt: skip
     certificate = Certificate.model_validate(

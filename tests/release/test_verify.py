@@ -220,11 +220,11 @@ def test_a_lie_whose_seal_fits_is_found_all_the_same(
 @pytest.mark.parametrize(
     "text", ["zip,count\n33***,30\n33***,40\n", "zip,count\n33***,2_0\n", "zip,count\n33***,0\n"]
 )
-def test_weighted_data_that_lie_are_found(tmp_path: Path, text: str) -> None:
+def test_counted_data_that_lie_are_found(tmp_path: Path, text: str) -> None:
     table = pl.DataFrame({"zip": ["33101"] * 400})
     file = parse(
         "columns: {zip: {role: quasi, hierarchy: {mask: {length: 5}}}}\n"
-        "release: {k: 14, beta: 0.25, epsilon: 1, rows: weighted, format: csv, levels: {zip: 3}}"
+        "release: {k: 14, beta: 0.25, epsilon: 1, rows: counted, format: csv, levels: {zip: 3}}"
     )
     make(table, file, output=tmp_path / "out")
     assert verify(tmp_path / "out") == []

@@ -24,7 +24,7 @@ FIELDS = {
     "k": ("5", ALL),
     "levels": ("{a: 1}", ALL),
     "format": ("csv", ALL),
-    "rows": ("weighted", ALL),
+    "rows": ("counted", ALL),
     "formulas": ("escape", ALL),
     "epsilon": ("0", BUDGET),
     "delta": ("1.0e-6", BUDGET),

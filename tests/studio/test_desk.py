@@ -11,7 +11,7 @@ import pytest
 from incrowd.errors import IncrowdError
 from incrowd.spec.file import SpecError, load
 from incrowd.studio.desk import Desk, remove_left
-from incrowd.studio.title import title_of
+from incrowd.studio.work import title_of
 
 CSV = "age,town\n" + "".join(f"{20 + at % 40},{'ab'[at % 2]}\n" for at in range(80))
 

@@ -40,7 +40,7 @@ def release_of(file: SpecFile) -> CommonSpec:
         SAFE,
         f"{SAFE}, draw: sample, keep: 0.5, levels: {{age: 1}}, target: age, slices: [], k: 9",
         "method: k-anonymity, k: 7, suppression: 0.1, loss: entropy, levels: {age: 1, sex: [0, 1]}",
-        "method: k-anonymity, k: 7, algorithm: cluster, rows: weighted, suppressed: starred",
+        "method: k-anonymity, k: 7, algorithm: cluster, rows: counted, suppressed: starred",
         "method: k-anonymity, k: 7, algorithm: mondrian, cut: median, format: csv",
         "method: k-epsilon, k: 4, epsilon: 3, noise: gaussian, delta: 1.0e-5, confidence: 0.9",
     ],

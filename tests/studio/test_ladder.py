@@ -14,7 +14,7 @@ from incrowd.spec.build import build
 from incrowd.spec.hierarchies import Hierarchies, Intervals
 from incrowd.spec.model import Column
 from incrowd.studio import ladder
-from incrowd.studio.ruler import EDGE, WIDE, ruler
+from incrowd.studio.lattice import EDGE, WIDE, ruler
 from incrowd.studio.server import Form
 
 DECLARED: list[dict[str, Any]] = [

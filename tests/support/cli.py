@@ -23,7 +23,7 @@ class Done:
     stderr: str
 
 
-def command(*arguments: str, columns: int = 100) -> Done:
+def command(*arguments: str, columns: int = 500) -> Done:
     """``incrowd`` with these arguments, at no terminal."""
     out, err = StringIO(), StringIO()
     with (
@@ -50,7 +50,7 @@ def wait_for(process: subprocess.Popen[str], step: str) -> None:
     assert said == f"paused at {step}\n"
 
 
-def run(*arguments: str, columns: int = 100) -> str:
+def run(*arguments: str, columns: int = 500) -> str:
     """What a command says that succeeds and complains of nothing."""
     done = command(*arguments, columns=columns)
     assert done.returncode == 0, done.stderr

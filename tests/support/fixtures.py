@@ -14,8 +14,7 @@ from incrowd.privacy import filter as filter_
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Event
 from incrowd.privacy.plan import plan
-from incrowd.privacy.split import paired
-from incrowd.privacy.split_counts import counted
+from incrowd.privacy.split import counted, paired
 from incrowd.release import certificate
 
 

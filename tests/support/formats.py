@@ -28,7 +28,7 @@ SPECS = {
     "counts-chosen-slices": f"{SAFE}, slices: {{columns: 3, tables: 2}}",
     "counts-already-sampled": f"{SAFE}, already_sampled: 0.1, {LEVELS}",
     "counts-already-sampled-slices": f"{SAFE}, already_sampled: 0.1, {SLICES}",
-    "counts-person-weighted-csv": f"{SAFE}, {LEVELS}, format: csv, rows: weighted",
+    "counts-person-counted-csv": f"{SAFE}, {LEVELS}, format: csv, rows: counted",
     "sample-fixed": f"{SAFE}, draw: sample, {LEVELS}",
     "sample-search": f"{SAFE}, draw: sample, scheme: search",
     "sample-mondrian": f"{SAFE}, draw: sample, scheme: mondrian",

@@ -134,7 +134,7 @@ def _release(draw: random.Random, names: list[str], noisy: list[str]) -> dict[st
         elif draw.random() < 0.3:
             release["suppressed"] = "starred"
     if method != "k-epsilon":
-        release["rows"] = draw.choice(["expanded", "weighted"])
+        release["rows"] = draw.choice(["expanded", "counted"])
     release["format"] = draw.choice(["parquet", "csv"])
     if release["format"] == "csv" and draw.random() < 0.3:
         release["formulas"] = "escape"

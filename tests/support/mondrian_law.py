@@ -32,7 +32,7 @@ from incrowd.arrays import Counts
 from incrowd.codes.counted import Counted
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.engine.source import local_engine, open_table
-from incrowd.methods.base import Walk, published
+from incrowd.methods.base import MakeContext, published
 from incrowd.methods.safe import draw as drawing
 from incrowd.methods.safe import scheme as schemes
 from incrowd.methods.safe.scheme import Cut
@@ -189,9 +189,9 @@ class Whole:
     ) -> Iterator[tuple[Product, SafeRelease, float]]:
         self._script = list(script)
         self._heard: Any = None
-        walk = Walk(bits(), local_engine())
+        context = MakeContext(bits(), local_engine())
         try:
-            product = self.scheme.product(whole, self.problem.split, walk)
+            product = self.scheme.product(whole, self.problem.split, context)
         except UndecidedError:
             following = list(self._next(whole, len(script)))
         else:

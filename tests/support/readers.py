@@ -56,15 +56,15 @@ METHODS = {
 }
 WRITINGS = {
     "parquet": "format: parquet",
-    "weighted parquet": "format: parquet, rows: weighted",
+    "counted parquet": "format: parquet, rows: counted",
     "csv": "format: csv, formulas: escape",
-    "weighted csv": "format: csv, rows: weighted",
+    "counted csv": "format: csv, rows: counted",
 }
 CASES = [
     (method, writing)
     for method in METHODS
     for writing in WRITINGS
-    if not (method == "k-epsilon" and "weighted" in writing)  # noise is of single rows
+    if not (method == "k-epsilon" and "counted" in writing)  # noise is of single rows
 ]
 
 
@@ -134,8 +134,10 @@ def patterns(form: str) -> list[re.Pattern[str]]:
             },
         }
     )  # fmt: skip
-    (line,) = [x for x in readme(certificate).splitlines() if x.startswith(f"- **{form}**: ")]
-    found = re.findall(r"`(\^[^`]*\$)`", line)
+    page = readme(certificate).splitlines()
+    (line,) = [x for x in page if x.startswith(f"- **{form}**: ")]
+    given = "".join(x for x in page if x.startswith(f"- `{form}`: "))
+    found = re.findall(r"`(\^[^`]*\$)`", given)
     dates = [re.sub("[YMDn]", r"\\d", x) for x in re.findall("`(YYYY[^`]*)`", line)]
     return [re.compile(pattern) for pattern in (*found, *dates)]
 

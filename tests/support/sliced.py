@@ -64,7 +64,7 @@ def read(folder: Path, table: Slice) -> pl.DataFrame:
     """The rows of one slice as text, with how often each tuple occurs in ``count``."""
     path = folder / table.release.file
     rows = pl.read_csv(path, infer_schema=False) if path.suffix == ".csv" else pl.read_parquet(path)
-    if table.release.form == "weighted":
+    if table.release.form == "counted":
         assert len(rows) == table.release.classes
         return rows.with_columns(pl.col("count").cast(pl.Int64))
     return rows.group_by(rows.columns, maintain_order=True).len("count")

@@ -220,7 +220,14 @@ class Api(_Made):
 
     def run(self) -> list[nodes.Node]:
         """Make the table, then the entries."""
-        lines = [_ApiLine.of(line) for line in self.content if line.strip()]
+        lines = []
+        for text in filter(str.strip, self.content):
+            try:
+                line = _ApiLine.of(text)
+                line.value  # noqa: B018 - which fails for a name that does not exist
+                lines.append(line)
+            except (AttributeError, ImportError, ValueError) as error:
+                self.warn(f"'{text}' cannot be documented: {error}")
         return self.parsed(self._lines(lines))
 
     def _lines(self, lines: list[_ApiLine]) -> Iterator[str]:

@@ -49,8 +49,8 @@ class Lattice:
                 "levels",
                 f"leave at most {MOST_NODES:,} schemes to search",
                 self.size,
-                "Limit the levels of some columns with 'levels', or publish fewer columns: a safe "
-                "release has 'slices', k-anonymity has 'algorithm: mondrian'.",
+                "Narrow `levels`, publish fewer columns, or use `slices` (safe) or "
+                "`algorithm: mondrian` (k-anonymity).",
             )
 
     @cached_property
@@ -123,7 +123,8 @@ def lattice_between(
         least, most = (given, given) if isinstance(given, int) else given
         if most >= height:
             raise IncrowdError(
-                f"Level {most} is asked for column '{name}', but its highest is {height - 1}."
+                f"Column '{name}': level {most} does not exist, the highest is {height - 1}. Lower "
+                "it under `levels`."
             )
         low.append(least)
         high.append(most)

@@ -7,18 +7,19 @@ from typing import Annotated
 import typer
 
 from incrowd.cli import terminal
+from incrowd.cli.options import Json
 from incrowd.cli.terminal import say as print  # noqa: A004 - names and values come from anywhere
 
 
 def doctor(
     attempt: Annotated[
-        bool, typer.Option("--try", help="Make and verify a release of made-up people, too.")
+        bool, typer.Option("--try", help="Publish and verify a fictional table, too.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> int:
-    """Show what is installed, which extras are missing, Java, browser, cores and memory.
+    """Check the installation: libraries, extras, Java, browser, memory.
 
-    Exit status 1 if something that every release needs is missing or does not work.
+    Exit status 1: a required library is missing or does not work.
     """
     from incrowd.curate.doctor import diagnose
 

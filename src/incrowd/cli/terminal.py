@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from threading import Timer
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, Severity
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from incrowd.arrays import Progress, Step
+
+
+Facts: TypeAlias = list[tuple[str, str]]
 
 
 class StoppedError(IncrowdError):
@@ -51,14 +56,47 @@ def say(*texts: object, end: str = "\n", file: TextIO | None = None) -> None:
     print(visible(" ".join(map(str, texts))), end=end, file=file)
 
 
+def print_facts(facts: Iterable[tuple[str, str]], *, indent: int = 2, least: int = 0) -> None:
+    """Print names and texts in two columns; a long text continues below its first word."""
+    listed = [(name, text) for name, text in facts if text]
+    width = max([least, *(len(name) for name, _ in listed)])
+    for name, text in listed:
+        print_wrapped(f"{name:<{width}}  {text}", indent=indent, hanging=width + 2)
+
+
+def print_wrapped(text: str, *, indent: int = 0, hanging: int = 0) -> None:
+    """Print a line, wrapped at the width of the terminal; in a pipe it stays one line."""
+    print(_wrap(visible(" " * indent + text), indent + hanging, _line_width(sys.stdout)))
+
+
+def _wrap(text: str, hanging: int, width: int | None) -> str:
+    """Return a line in several, the later ones indented; unchanged where no width is known."""
+    if width is None or len(text) <= width:
+        return text
+    lines = textwrap.wrap(
+        text, max(width, hanging + 20), subsequent_indent=" " * hanging, break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
+    return "\n".join(lines)
+
+
+def _line_width(stream: TextIO) -> int | None:
+    """Return the width of the terminal, or the one that COLUMNS asks for; None in a pipe."""
+    if not stream.isatty() and not os.environ.get("COLUMNS"):
+        return None
+    return shutil.get_terminal_size().columns
+
+
 def print_findings(found: Iterable[Finding], *, stderr: bool = False) -> None:
     """Print one line for each finding: its severity, message, remedy and code."""
-    screen = None
+    screen, stream = None, sys.stderr if stderr else sys.stdout
     for finding in found:
         screen = screen or console(stderr=stderr)
-        screen.print(f"{finding.severity.value:>7}", style=_STYLES[finding.severity], end="  ")
-        line = "; ".join(str(finding).splitlines())
-        screen.print(f"{line} [{finding.code}]", markup=False, soft_wrap=True)
+        severity = f"{finding.severity.value:>7}"
+        line = f"{severity}  {'; '.join(str(finding).splitlines())} [{finding.code}]"
+        wrapped = _wrap(visible(line), len(severity) + 2, _line_width(stream))
+        screen.print(severity, style=_STYLES[finding.severity], end="")
+        screen.print(wrapped.removeprefix(severity), markup=False, soft_wrap=True)
 
 
 def hand_out(text: str) -> None:

@@ -13,7 +13,7 @@ from incrowd.codes.axis import Axis
 from incrowd.codes.frequency import Frequencies, between, merged
 from incrowd.codes.hierarchy import Hierarchy
 
-COUNT = "count"  # the column of a weighted table that says how many rows each row stands for
+COUNT = "count"  # the column of a table with counts that says how many rows each row stands for
 
 
 @dataclass(frozen=True, eq=False)

@@ -66,17 +66,22 @@ def grid_of(
     ]
     if days and all(days):
         if precision is not None and precision % 1:
-            raise IncrowdError(f"The column '{name}' holds dates; its precision is in whole days.")
+            raise IncrowdError(
+                f"Column '{name}': the precision of dates is in whole days. Correct `precision`."
+            )
         return _dates(name, bounds, texts)
     step = precision or Decimal(1)
     numbers = [None if text is None else number(text) for text in texts]
     for text, found in zip(texts, numbers, strict=True):
         if text is not None and found is None:
-            raise IncrowdError(f"'{text}' in the noisy column '{name}' is no number and no date.")
+            raise IncrowdError(
+                f"Column '{name}': '{text}' is neither a number nor a date. Correct it, or drop "
+                "the column."
+            )
         if found is not None and precision is None and found % 1:
             raise IncrowdError(
-                f"The noisy column '{name}' holds {text}, which is no whole number. Declare its "
-                "'precision', such as 0.1."
+                f"Column '{name}': {text} is not a whole number. Declare a `precision`, such as "
+                "0.1."
             )
     return Grid("number", step, _bounds(bounds, step)), _steps(name, numbers, step)
 
@@ -88,7 +93,7 @@ def _dates(
     days = [None if day is None else Decimal((day - _EPOCH).days) for day in found]
     if bounds is not None:
         raise IncrowdError(
-            f"The noisy column '{name}' holds dates, whose bounds cannot be declared so far."
+            f"Column '{name}': bounds of noisy dates are not supported. Remove `bounds`."
         )
     return Grid("date", Decimal(1), None), _steps(name, days, Decimal(1))
 
@@ -107,7 +112,7 @@ def _steps(name: str, numbers: Sequence[Decimal | None], step: Decimal) -> Steps
     for at, taken in enumerate(steps):
         if not -(2**63) <= taken < 2**63:
             raise IncrowdError(
-                f"{numbers[at]} in the noisy column '{name}' is beyond 64 bits at steps of {step}. "
-                "Declare a coarser 'precision'."
+                f"Column '{name}': {numbers[at]} exceeds 64 bits at steps of {step}. Declare a "
+                "coarser `precision`."
             )
     return np.array(steps, dtype=np.int64)

@@ -147,13 +147,13 @@ def from_rows(
     do not nest.
     """
     if not rows:
-        raise HierarchyError("The hierarchy has no values.")
+        raise HierarchyError("The hierarchy has no values. List at least one.")
     height = len(rows[0])
     for number, row in enumerate(rows, start=1):
         if len(row) != height:
             raise HierarchyError(
-                f"Row {number} of the hierarchy ('{row[0] if row else ''}') has {len(row)} levels, "
-                f"but row 1 ('{rows[0][0]}') has {height}. Give every value the same number."
+                f"Row {number} ('{row[0] if row else ''}') has {len(row)} levels, row 1 "
+                f"('{rows[0][0]}') has {height}. Give every value the same number of levels."
             )
     values = [row[0] if exact else canonical(row[0]) or "" for row in rows]
     _refuse_twice(values)
@@ -167,8 +167,8 @@ def _refuse_twice(values: Sequence[str]) -> None:
     for number, value in enumerate(values, start=1):
         if value in seen:
             raise HierarchyError(
-                f"The value '{value}' is in the hierarchy twice, in rows {seen[value]} and "
-                f"{number}. Remove one of them."
+                f"Rows {seen[value]} and {number} both list the value '{value}'. Remove one of "
+                "them."
             )
         seen[value] = number
 
@@ -181,8 +181,9 @@ def _refuse_unnested(values: Sequence[str], columns: Sequence[Sequence[str]]) ->
             first, label = parent.setdefault(child, (value, above))
             if label != above:
                 raise HierarchyError(
-                    f"The levels do not nest: '{first}' and '{value}' are both '{child}' at level "
-                    f"{level - 1}, but '{label}' and '{above}' at level {level}."
+                    f"Levels do not nest: '{first}' and '{value}' are both '{child}' at level "
+                    f"{level - 1}, but '{label}' and '{above}' at level {level}. Correct one of "
+                    "them."
                 )
 
 

@@ -1,4 +1,11 @@
-"""Hold a spec against its table: everything wrong or doubtful, in one go, with counts."""
+"""Hold a spec against its table: everything wrong or doubtful, in one go, with counts.
+
+**Expected losses.** Which values a release would lose, before it is made: read from the table, for
+the curator alone.
+
+Nothing that is published may depend on it. It is computed where the spec fixes the level of every
+column, so that nothing remains to be chosen by looking at the result.
+"""
 
 from __future__ import annotations
 
@@ -12,25 +19,60 @@ import numpy as np
 from incrowd.codes.grid import grid_of
 from incrowd.codes.hierarchy import Hierarchy, HierarchyError
 from incrowd.codes.values import canonical
-from incrowd.curate.expect_losses import find_expected_losses
+from incrowd.engine.count import count
 from incrowd.engine.source import open_for
 from incrowd.engine.table import Engine, Table, TableError, Tally
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, Severity, make_finding, sort_findings
 from incrowd.measure.labels import ambiguous
+from incrowd.measure.lost_values import LostValues, lost_by_labels
+from incrowd.measure.outcome import shown_at
 from incrowd.methods.base import Method
 from incrowd.methods.expect import expect
-from incrowd.methods.exposure import find_exposures
+from incrowd.methods.exposure import find_exposures, find_weak_parameters
 from incrowd.methods.outlay import outlay_of
+from incrowd.methods.people import draw_rows
 from incrowd.methods.person_id import find_ids
 from incrowd.methods.registry import method_of
-from incrowd.methods.weak_guarantee import find_weak_parameters
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.spec.base import quoted
 from incrowd.spec.build import build, is_open
 from incrowd.spec.file import SpecFile, SpecSource, taken
 from incrowd.spec.model import Column, PersonId, Spec
 from incrowd.spec.release import KEpsilonSpec, ReleaseSpec, SafeSpec
+
+_NAMED = 6
+
+
+def expect_losses(file: SpecFile, table: Table) -> LostValues | None:
+    """Find the values that a release would lose; None where levels are open, or there are slices.
+
+    Each cell is taken to keep its rows as often as it is shown.
+    """
+    settled = method_of(file.confirmed()).settled
+    (limits, *slices) = settled.tables
+    if slices or any(low != high for low, high in limits.values()):
+        return None
+    levels = tuple(limits[name][0] for name in settled.declared.names)
+    rows = draw_rows(table, file.spec, SystemRandomness())
+    counted = count(rows, settled.declared, levels=levels).by_label()
+    held = counted.frequencies
+    sizes, place = np.unique(held.counts, return_inverse=True)
+    shown = settled.likely(sizes.astype(np.float64))[place] * held.counts
+    kept = replace(held, counts=np.rint(shown).astype(np.int64))
+    return lost_by_labels(counted, shown_at(counted, kept))
+
+
+def find_expected_losses(file: SpecFile, table: Table) -> Iterator[Finding]:
+    """Find the values that a release would lose; nothing where none would be lost."""
+    lost = expect_losses(file, table)
+    named = [] if lost is None else [*lost.values, *lost.pairs]
+    if lost is None or not named:
+        return
+    rest = len(named) + lost.more_values + lost.more_pairs - _NAMED
+    listed = [one.words for one in named[:_NAMED]]
+    yield make_finding("VALUES_EXPECTED_LOST", listed=listed, more=max(rest, 0))
+
 
 _SHOWN = 5
 _NOISY_ROWS = 20_000  # that the error of noise is expected by

@@ -32,11 +32,11 @@ FREE: tuple[Confirmable, ...] = ("role", "written")  # what tells nothing of any
 FEW = 10
 _SHOWN = 12
 _ROLES = {
-    "identifier": "left out: it says who somebody is",
-    "quasi": "generalised: somebody may know it of others and look for them by it",
-    "noisy": "shown with noise",
-    "sensitive": "what must not be told of anybody; k-anonymity shows it as it is",
-    "drop": "left out",
+    "identifier": "direct identifier, not published",
+    "quasi": "quasi-identifier, generalized: an attacker may know it and search for people by it",
+    "noisy": "published with noise",
+    "sensitive": "an attacker must not learn it; k-anonymity publishes it unchanged",
+    "drop": "not published",
 }
 
 
@@ -54,8 +54,8 @@ class Question:
     def asks(self) -> str:
         """What is to be answered with yes or no."""
         if self.entry in FREE or self.entry == UNIT:
-            return "Is that right?"
-        return "Is all of it public knowledge, also to whoever has never seen this table?"
+            return "Is this correct?"
+        return "Is all of it public knowledge, known without this table?"
 
 
 def questions(
@@ -107,11 +107,11 @@ def _question(
     file: SpecFile, name: str, column: Column, entry: Confirmable, table: Table | None
 ) -> Question:
     if entry == "role":
-        why = "A wrong role shows what must be hidden, or hides what could be shown."
+        why = "A wrong role publishes what must be hidden, or hides what could be published."
         return Question(name, entry, f"{column.role}: {_ROLES[column.role]}", why)
     says = said(file, name, entry)
     if entry == "written":
-        why = "Read in another way, numbers and dates are others, and nulls are values."
+        why = "A wrong format changes numbers and dates, and turns nulls into values."
         return Question(name, entry, says, why)
     if entry == "hierarchy" and column.hierarchy is not None:
         declared = column.hierarchy.declared
@@ -119,16 +119,16 @@ def _question(
         if isinstance(declared, Intervals | Dates):
             ends = f"{declared.low} to {declared.high}"
             why = (
-                f"The range, {ends}, is published and was rounded from the data. It must be known "
-                "without them: an end that only one person explains tells of that person."
+                f"The range {ends} was rounded from the data and is published. It must be public "
+                "knowledge: an end that exists because of one person reveals that person."
             )
             return Question(name, entry, says, why, _extremes(counts))
         why = (
-            "Every value that is listed is published, whether or not a row shows it. So all of "
-            "them must be public knowledge, also those that few people have."
+            "Every listed value is published, even if no published row has it. All of them must be "
+            "public knowledge, rare values included."
         )
         return Question(name, entry, says, why, _rare(file, column, counts))
-    why = "It was read from the data and is published: it must be known without them."
+    why = "It was read from the data and is published. It must be public knowledge."
     return Question(name, entry, says, why)
 
 
@@ -176,7 +176,7 @@ def _extremes(counts: dict[str, int]) -> tuple[str, ...]:
     listed = " and ".join(
         f"{text} ({counts[text]:,} row{'' if counts[text] == 1 else 's'})" for text in ends
     )
-    return (f"The smallest and the largest value of the table: {listed}.",)
+    return (f"Smallest and largest value in the table: {listed}.",)
 
 
 def _rare(file: SpecFile, column: Column, counts: dict[str, int]) -> tuple[str, ...]:
@@ -193,10 +193,10 @@ def _rare(file: SpecFile, column: Column, counts: dict[str, int]) -> tuple[str, 
             held[hierarchy.values[code]] += counts[text]
     few = sorted((count, text) for text, count in held.items() if 0 < count < FEW)
     if not few:
-        return (f"No value that is listed is one of fewer than {FEW} rows.",)
+        return (f"Every listed value in the table occurs in at least {FEW} rows.",)
     listed = ", ".join(f"{text} ({count})" for count, text in few[:_SHOWN])
     more = f" and {len(few) - _SHOWN} more" if len(few) > _SHOWN else ""
-    return (f"Values that fewer than {FEW} rows have: {listed}{more}.",)
+    return (f"Values in fewer than {FEW} rows: {listed}{more}.",)
 
 
 def confirm(
@@ -246,7 +246,7 @@ def confirm(
         listed = "; ".join(f"{name}: {', '.join(entries)}" for name, entries in waiting.items())
         listed = "; ".join(filter(None, (*file.spec.confirm, listed)))
         raise IncrowdError(
-            "Say what is confirmed: columns, all=True or unit=True. Left to confirm: "
+            "Nothing is named to confirm. Name columns, all=True or unit=True; not confirmed: "
             f"{listed or 'nothing'}."
         )
     answers = list(answers or ())
@@ -274,15 +274,14 @@ def _entries(file: SpecFile, answers: Iterable[str | tuple[str, str]]) -> Iterat
         if name not in columns:
             close = difflib.get_close_matches(name, list(columns), n=1)
             hint = f" Did you mean '{close[0]}'?" if close else ""
-            raise IncrowdError(f"The spec has no column '{name}' to confirm.{hint}")
+            raise IncrowdError(f"Column '{name}': not in the spec.{hint}")
         if entry is None:
             yield from ((name, one) for one in columns[name].confirm)
         elif entry in entries:
             yield name, entry
         else:
             raise IncrowdError(
-                f"The column '{name}' has no entry '{entry}' to confirm. Entries are "
-                f"{', '.join(entries)}."
+                f"Column '{name}': no entry '{entry}' to confirm. Entries are {', '.join(entries)}."
             )
 
 
@@ -300,7 +299,7 @@ def public(file: SpecFile, columns: Sequence[str]) -> list[tuple[str, str]]:
     """The questions of some columns whose values and bounds are public knowledge."""
     for name in columns:
         if name not in file.spec.columns:
-            raise IncrowdError(f"The spec has no column '{name}' whose values could be public.")
+            raise IncrowdError(f"Column '{name}': not in the spec.")
     return [
         (name, entry)
         for name in columns

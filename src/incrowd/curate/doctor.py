@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 # What each extra is for; those of developers are not listed.
 PURPOSES = {
-    "pandas": "data frames of pandas",
-    "papers": "the papers' figures, 'incrowd reproduce'",
-    "postgres": "tables of PostgreSQL",
-    "spark": "tables on Apache Spark",
-    "statistics": "files of SAS, Stata and SPSS",
-    "studio": "the web app, 'incrowd studio'",
-    "utility": "how well a column can be predicted",
+    "pandas": "pandas data frames",
+    "papers": "figures of the papers, `incrowd reproduce`",
+    "postgres": "PostgreSQL tables",
+    "spark": "Apache Spark tables",
+    "statistics": "SAS, Stata and SPSS files",
+    "studio": "web app, `incrowd studio`",
+    "utility": "prediction measures",
 }
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
@@ -133,7 +133,7 @@ class Diagnosis:
         yield f"incrowd {incrowd.__version__} in {_home()}"
         yield f"Python {machine.python} on {machine.system}, {machine.cores} cores{memory}"
         yield ""
-        yield "Needed:"
+        yield "Required:"
         for package in self.packages:
             yield f"  {package.name:<14}{package.problem or package.version}"
         yield ""
@@ -141,23 +141,23 @@ class Diagnosis:
         for extra in self.extras:
             problems = [package.problem for package in extra.packages if package.problem]
             found = [f"{package.name} {package.version}" for package in extra.packages]
-            yield f"  {extra.name:<14}{', '.join(problems or found)} ({extra.purpose})"
+            yield f"  {extra.name:<14}{extra.purpose}: {', '.join(problems or found)}"
             if problems:
                 yield f"  {'':<14}{extra.command}"
         yield ""
-        yield "Around it:"
+        yield "System:"
         if (java := machine.java) is not None:
-            yield f"  {'Java':<14}{java.problem or f'{java.version}, which Spark can use'}"
-        yield f"  {'browser':<14}{machine.browser or 'none; the studio shows a link to open'}"
+            yield f"  {'Java':<14}{java.problem or f'{java.version}, fits Spark'}"
+        yield f"  {'browser':<14}{machine.browser or 'none; the studio prints a link'}"
         if machine.state is not None:
             lost = "" if machine.state.writable else "not "
             yield f"  {'state':<14}{machine.state.folder}, {lost}writable"
             if lost:
-                yield f"  {'':<14}Nobody is warned that a table was released before."
+                yield f"  {'':<14}Repeated releases of a table go unnoticed. Set XDG_STATE_HOME."
         yield ""
         if self.tried and self.works:
-            yield "A release of made-up people was published and verified."
-        yield from self.problems or ["All that is needed is there."]
+            yield "Published and verified a fictional table."
+        yield from self.problems or ["All required libraries are installed."]
 
 
 def installed_version(name: str) -> str | None:
@@ -202,7 +202,7 @@ def diagnose(
     ]
     if listed is None:
         problems.append(
-            "Incrowd is not installed as a package, so what it needs is not known: pip install it."
+            "Incrowd is not installed as a package, so its requirements are unknown. Install it."
         )
     if find_spec("_sqlite3") is None:
         problems.append("This Python was built without sqlite3, which ledgers need.")
@@ -263,9 +263,9 @@ def _attempted() -> list[str]:
             release = rehearse(spec, size=1000, output=Path(folder, "release"))
             wrong = verify(release.folder)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is what was looked for
-            return [f"A release could not be made: {type(error).__name__}: {error}"]
+            return [f"Publishing failed: {type(error).__name__}: {error}"]
     return [
-        f"A release does not verify: {finding}"
+        f"Verification failed: {finding}"
         for finding in wrong
         if finding.code != "RELEASE_REHEARSED"
     ]

@@ -131,15 +131,14 @@ def explore(
     """
     if not isinstance(file.spec.release, KAnonymitySpec):
         raise IncrowdError(
-            "Schemes can be explored for the method 'k-anonymity' alone. A safe release may not be "
-            "chosen by its result; for 'k-epsilon' there is: incrowd plan --spec SPEC."
+            "Exploring is for `method: k-anonymity`: a safe release must not be chosen by its "
+            "result. For `k-epsilon`, use: incrowd plan --spec SPEC."
         )
     method = KAnonymity(file.confirmed())
     release = method.columns.release
     if (release.algorithm or "ola") != "ola":
         raise IncrowdError(
-            f"The algorithm '{release.algorithm}' has no schemes: each class shows what covers it. "
-            "Schemes belong to 'algorithm: ola'."
+            f"Algorithm '{release.algorithm}' has no schemes to explore. Use `algorithm: ola`."
         )
     rows = method.count(draw_rows(table, file.spec, SystemRandomness()))
     if not isinstance(rows, Rows):

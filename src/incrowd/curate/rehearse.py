@@ -73,8 +73,8 @@ def _stated(spec: SpecFile) -> int:
     if isinstance(spec.spec.size, int):
         return spec.spec.size
     raise IncrowdError(
-        "A rehearsal does not open the table, so it must be told how many people to make up: "
-        "'size: NUMBER' in the spec, or --size NUMBER."
+        "Dry run: the number of fictional people is not given. Add `size: NUMBER` to the spec, or "
+        "--size NUMBER."
     )
 
 

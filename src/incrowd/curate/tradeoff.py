@@ -64,8 +64,8 @@ def choices(
     release = file.spec.release
     if release is None or release.method != "k-epsilon":
         raise IncrowdError(
-            "A plan from a spec is for the method 'k-epsilon'. For a safe release give numbers: "
-            "incrowd plan --epsilon 1 --delta 1e-6"
+            "--spec is for `method: k-epsilon`. For a safe release: incrowd plan --epsilon 1 "
+            "--delta 1e-6"
         )
     method = KEpsilon(file)
     release = method.release

@@ -98,7 +98,7 @@ def _coder(hierarchy: Hierarchy, level: int) -> Coder:
 def read_shown(table: Table, names: tuple[str, ...], *, weighted: bool) -> Shown:
     """A released table by its labels; a column that it lacks shows nothing.
 
-    A weighted table says in its column ``count`` how many rows each of its rows stands for.
+    A table with counts says in its column ``count`` how many rows each of its rows stands for.
     """
     present = [name for name in names if name in table.columns]
     table = table.gathered([*present, COUNT] if weighted else present)
@@ -140,5 +140,5 @@ def _counted(
 def _whole(value: object) -> int:
     text = canonical(value) or ""
     if not text.isdecimal() or not 0 < int(text) < 2**53:
-        raise TableError(f"'{value}' in the column '{COUNT}' is no number of rows.")
+        raise TableError(f"Column '{COUNT}': '{value}' is not a number of rows. Correct it.")
     return int(text)

@@ -72,7 +72,7 @@ def _opened_for(file: SpecFile, table: Any, engine: Engine | None) -> Table:
     folder = Path()
     if table is None:
         if spec.table is None:
-            raise IncrowdError("The spec names no table. Add 'table: FILE'.")
+            raise IncrowdError("Spec: no table is named. Add `table: FILE`.")
         table, folder = spec.table, file.folder
     if not isinstance(table, str | os.PathLike):
         return open_table(table, engine=engine)
@@ -124,7 +124,7 @@ def spark_engine(
 def catalogue(engine: object) -> Catalogue:
     """An engine that keeps tables by name; refuses any other."""
     if not isinstance(engine, Catalogue):
-        raise IncrowdError("Only Spark keeps tables by name: use --engine spark.")
+        raise IncrowdError("Tables are saved by name on Spark only. Use --engine spark.")
     return engine
 
 
@@ -140,7 +140,7 @@ def _loaded(module: str) -> Engine:
     except ModuleNotFoundError as error:
         if error.name and error.name.split(".")[0] in ("pyspark", "py4j"):
             raise TableError(
-                "Spark needs the package pyspark: pip install 'incrowd[spark]'."
+                "Spark needs an extra. Install it: pip install 'incrowd[spark]'."
             ) from error
         raise
     return engine

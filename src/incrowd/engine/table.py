@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -194,6 +195,42 @@ class Table(Protocol):
     def write(self, path: Path) -> None:
         """Write Parquet, CSV or Arrow by the ending of the name; whole or not at all."""
         ...
+
+
+class Fingerprints:
+    """Keyed fingerprints of a table, computed beside whatever else is done with it.
+
+    A table that hashes its rows while they are counted is asked for them when they are waited for.
+    Used as a context, the work ends with it.
+    """
+
+    def __init__(self, table: Table, keys: Mapping[str, bytes]) -> None:
+        self._table, self._keys = table, keys
+        self._workers = ThreadPoolExecutor(2)
+        self._running: dict[str, Future[str]] = {}
+        if not table.hash_when_counted():
+            self._start()
+
+    def __enter__(self) -> Fingerprints:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._workers.shutdown()
+
+    def __getitem__(self, name: str) -> str:
+        """Return one fingerprint; wait for it if need be."""
+        self._start()
+        return self._running[name].result()
+
+    def wait(self) -> None:
+        """Have all fingerprints, or raise whatever prevents them."""
+        for name in self._keys:
+            self[name]
+
+    def _start(self) -> None:
+        for name, key in self._keys.items():
+            if name not in self._running:
+                self._running[name] = self._workers.submit(self._table.fingerprint, key)
 
 
 class Shows(Protocol):

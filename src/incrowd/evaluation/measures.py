@@ -25,9 +25,9 @@ from incrowd.measure.slices import together
 from incrowd.methods.people import draw_rows, read_key
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.certificate import FILE, Certificate, Slice, sha256_of
-from incrowd.release.formulas import unescaped
 from incrowd.release.parameters import count_noise
 from incrowd.release.release import Release, curator_folder
+from incrowd.release.write import unescaped
 from incrowd.spec.build import Declared
 from incrowd.spec.file import SpecSource, taken
 from incrowd.spec.model import KEPT, Column, PersonId, Spec
@@ -101,7 +101,7 @@ def evaluate(
     )
     if file.spec.release is None or file.spec.release.method != "k-epsilon":
         if identity is not None:
-            raise IncrowdError("An identity column is for specs of the method 'k-epsilon'.")
+            raise IncrowdError("--id applies to `method: k-epsilon` only. Drop it.")
         return found
     before = draw_rows(before, file.spec, bits, known.rows_key)
     if identity is not None:
@@ -166,13 +166,13 @@ def evaluate_tables(
     for table, name in ((original, "original"), (held_out, "held-out")):
         missing = [column for column in columns if table and column not in table.columns]
         if missing:
-            raise TableError(f"The {name} table has no column '{missing[0]}'.")
+            raise TableError(
+                f"Column '{missing[0]}': not in the {name} table. Correct the table or the spec."
+            )
     if not set(columns) & set(released.columns):
-        raise TableError("The released table has none of the quasi columns of the spec.")
+        raise TableError("Released table: no quasi-identifier of the spec. Name the right spec.")
     if held_out is not None and target is None:
-        raise IncrowdError(
-            "A held-out table is for predicting a column: name it (--target COLUMN)."
-        )
+        raise IncrowdError("--holdout needs a column to predict. Add --target COLUMN.")
     step("count the original")
     told = known or Known()
     original = draw_rows(original, spec, SystemRandomness(), told.rows_key)
@@ -287,7 +287,7 @@ def quasi_columns(spec: Spec) -> dict[str, Column]:
         if spec.columns[name].hierarchy is not None
     }
     if not found:
-        raise IncrowdError("The spec has no quasi column: there is nothing to measure.")
+        raise IncrowdError("Spec: no quasi-identifier to measure. Give a column the role `quasi`.")
     return found
 
 
@@ -333,8 +333,8 @@ def opened(
     files = _files_of(released)
     if len(files) > 1:
         raise IncrowdError(
-            "The release has several tables. For this, take one of them: name its file, as "
-            f"'{files[0].name}' in '{files[0].parent}'."
+            f"Release: it has several tables. Name the file of one, such as '{files[0].name}' in "
+            f"'{files[0].parent}'."
         )
     released = files[0] if files else released
     here = isinstance(released, str | Path) and Path(released).is_file()
@@ -369,8 +369,8 @@ def _files_of(released: Any) -> tuple[Path, ...]:
             certificate = Certificate.model_validate_json((folder / FILE).read_bytes())
         except (OSError, ValueError, RecursionError) as error:
             raise IncrowdError(
-                f"'{folder}' is no release: its {FILE} cannot be read. Name the file that holds "
-                "the released table."
+                f"Folder '{folder}': its {FILE} cannot be read. Name the file of the released "
+                "table."
             ) from error
     else:
         return ()

@@ -191,14 +191,19 @@ def relinked(file: SpecFile, original: Table, released: Table, identity: str) ->
     for table, which in ((original, "original"), (released, "released")):
         missing = {identity, *method.noisy} - set(table.columns)
         if missing:
-            raise TableError(f"The {which} table has no column '{sorted(missing)[0]}'.")
+            raise TableError(
+                f"Column '{sorted(missing)[0]}': not in the {which} table. Correct the table or "
+                "the spec."
+            )
     names = list(method.noisy)
     quasi = [name for name in method.columns.quasi if name in released.columns]
     before = _by_person(original, identity, names)
     after = _by_person(released, identity, [*quasi, *names])
     people = [person for person in after if person in before]
     if not people:
-        raise IncrowdError(f"No value of '{identity}' occurs in both tables.")
+        raise IncrowdError(
+            f"Column '{identity}': no value occurs in both tables. Name another column with --id."
+        )
     labels = [tuple(after[person][: len(quasi)]) for person in people]
     places = {label: at for at, label in enumerate(dict.fromkeys(labels))}
     members = np.array([places[label] for label in labels])
@@ -242,8 +247,8 @@ def _by_person(table: Table, identity: str, names: list[str]) -> dict[str, list[
             person = canonical(tally.values[0][codes[0]])
             if person is None or person in found or count > 1:
                 raise TableError(
-                    f"The column '{identity}' does not name one row each: {person!r} occurs twice, "
-                    "or a row has none."
+                    f"Column '{identity}': {person!r} occurs twice, or a row has no value. Name a "
+                    "column that identifies rows."
                 )
             found[person] = [tally.values[at][code] for at, code in enumerate(codes)][1:]
     return found

@@ -76,7 +76,7 @@ def interval(hits: int, tries: int, confidence: float = CONFIDENCE) -> tuple[flo
     """The interval of Clopper and Pearson; from 0 to 1 where nothing was tried."""
     check_fraction("confidence", confidence)
     if not 0 <= hits <= tries:
-        raise ParameterError("hits", f"must be from 0 to the tries ({tries})", hits)
+        raise ParameterError("hits", f"be from 0 to the tries ({tries})", hits)
     error = (1 - confidence) / 2
     low = _share(hits, tries, error) if hits else 0.0
     high = 1 - _share(tries - hits, tries, error) if hits < tries else 1.0
@@ -170,12 +170,12 @@ class Estimate:
     def verdict(self) -> str:
         """What the release adds for this attacker, in words."""
         if not self.succeeds:
-            return "nothing that shows"
+            return "none detected"
         added = self.excess[0]
-        share = f"{added:.0%}" if added >= 0.01 else f"{added:.1g}"
-        words = f"{share} of those who were safe"
+        share = f"{100 * added:.0f} %" if added >= 0.01 else f"{100 * added:.1g} %"
+        words = f"{share} of people who were safe without it"
         if self.control is None:
-            words = f"more than guessing, for {share} of the others"
+            words = f"{share} of people whom guessing misses"
         allowed = self.bound is not None and self.success.low <= self.bound
         return f"{words}, within the theoretical bound" if allowed else words
 

@@ -26,13 +26,13 @@ from incrowd.measure.association import Association, associations, mean_error
 from incrowd.measure.labels import Cover, bins_of, cover, read_level
 from incrowd.measure.loss import average_class_size, discernibility, entropy_scale
 from incrowd.measure.lost_values import KeptRows, LostValues, lost_by_labels
+from incrowd.measure.prediction import one_thread
 from incrowd.measure.risk import Risk, risk
 from incrowd.measure.subgroups import Subgroup, by_covers, kept_groups
-from incrowd.measure.threads import one_thread
 
 if TYPE_CHECKING:
     from incrowd.measure.noise import Noisiness
-    from incrowd.measure.searched import Searched
+    from incrowd.measure.outcome import Searched
 
 Covered: TypeAlias = tuple[list[Codes], list[Floats], list[Cover]]  # see :func:`covered`
 

@@ -156,8 +156,8 @@ class Reader:
             places = self._set(text)
         if places is None or not len(places):
             raise LabelError(
-                f"'{text}' in column '{self._name}' is no value, group, interval or set of its "
-                "hierarchy. Name the hierarchy that the table was made with."
+                f"Column '{self._name}': '{text}' is not a label of its hierarchy. Name the spec "
+                "that the table was made with."
             )
         return places, None
 

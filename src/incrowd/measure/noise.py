@@ -20,8 +20,8 @@ from incrowd.measure.labels import Cover
 from incrowd.measure.linkage import Mean
 from incrowd.measure.risk import label_at
 
-NOT_MEASURED = "simulated with fresh noise of the spec's parameters, not measured on this file"
-FRESH = "simulated with fresh noise on the same classes, not measured on this release"
+NOT_MEASURED = "fresh noise by the spec, not measured on this file"
+FRESH = "fresh noise on the same classes, not measured on this release"
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from incrowd.spec.model import Column, Spec
 
 
 @dataclass(frozen=True)
-class Walk:
+class MakeContext:
     """What goes along with the making of a release.
 
     Random bits, the engine that makes the tables to be published, and who hears of each step.
@@ -78,7 +78,7 @@ class Method(Protocol):
         """The table as distinct tuples. Nothing is drawn."""
         ...
 
-    def make(self, counted: Any, walk: Walk) -> Made:
+    def make(self, counted: Any, context: MakeContext) -> Made:
         """The rows to be published, from what :meth:`count` has found."""
         ...
 
@@ -94,8 +94,8 @@ def here(counted: Counted | Rows | Elsewhere) -> Counted | Rows:
     """Tuples that are on this machine; refuses others."""
     if not isinstance(counted, Counted | Rows):
         raise TableError(
-            "This works on all distinct tuples of a table, and those of this one are on other "
-            "machines. Give it a part of the table."
+            "Table: its distinct tuples are on other machines, and this needs all of them. Use a "
+            "part of the table."
         )
     return counted
 
@@ -126,9 +126,8 @@ def refuse_outside(table: Counted | Rows | Elsewhere) -> None:
         held = counted.frequencies.codes[:, at]
         if groups > 0 and (held == groups + 1).any() and not (held < groups).any():
             raise TableError(
-                f"No value of the column '{name}' is in its declared domain, so that nothing of "
-                "it would be shown. 'incrowd check' lists the values; correct the hierarchy, or "
-                "drop the column."
+                f"Column '{name}': no value is in the declared domain. Correct the hierarchy (see "
+                "incrowd check), or drop the column."
             )
 
 
@@ -138,24 +137,24 @@ def published(spec: Spec, *roles: str) -> dict[str, Column]:
     for name in columns:
         if "\0" in name or name.startswith("\ufeff"):
             raise IncrowdError(
-                f"The name of the column {name!r} holds a character that no text file keeps. "
-                "Rename it."
+                f"Column {name!r}: its name holds a character that text files cannot keep. Rename "
+                "it."
             )
         if len(quote(name, safe=" ")) > 200:
-            raise IncrowdError(f"The name of the column '{name[:40]}...' is too long for a file.")
+            raise IncrowdError(
+                f"Column '{name[:40]}...': its name is too long for a file. Rename it."
+            )
     if "unit" in spec.confirm:
         raise IncrowdError(
-            "The unit was guessed: nobody has confirmed whether a release protects a row or a "
-            "person. Confirm it: incrowd confirm SPEC."
+            "Spec: the unit (row or person) is not confirmed. Confirm it: incrowd confirm SPEC."
         )
     guessed = [name for name, entries in spec.unconfirmed.items() if "role" in entries]
     if guessed:
         raise IncrowdError(
-            f"The role of '{guessed[0]}' was guessed and nobody has confirmed it. Check every "
-            "role: incrowd confirm SPEC."
+            f"Column '{guessed[0]}': its role is not confirmed. Confirm it: incrowd confirm SPEC."
         )
-    if spec.release is not None and spec.release.rows == "weighted" and COUNT in columns:
-        raise IncrowdError(f"A weighted release has a column '{COUNT}'; rename yours.")
+    if spec.release is not None and spec.release.rows == "counted" and COUNT in columns:
+        raise IncrowdError(f"With 'rows: counted' a release has a column '{COUNT}'; rename yours.")
     return columns
 
 

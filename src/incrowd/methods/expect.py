@@ -100,18 +100,20 @@ class Expectation:
         """The shortest that can be said, in one sentence."""
         size, columns = self.each[0].size, self.each[0].columns
         if size is None:
-            return f"Expected: groups of about {self.people:,} or more rows."
+            return f"Forecast: crowd size {self.people:,} rows."
         if max(one.empty or 0.0 for one in self.each) > 0.5:
             return (
-                f"Expected of {size:,} people: an empty release, since rows are shown in crowds of "
-                f"about {self.people:,} or more."
+                f"Forecast for {size:,} people: an empty release, because groups need about "
+                f"{self.people:,} people."
             )
         told = _span([len(one.told) for one in self.each], "d")
-        rows = _span([one.rows or 0.0 for one in self.each], ".0%")
+        rows = _span([100 * (one.rows or 0.0) for one in self.each], ".0f") + " %"
         what = (
-            "the levels of the spec" if self.fixed else f"something of {told} of {columns} columns"
+            "at the levels of the spec"
+            if self.fixed
+            else f"{told} of {columns} columns informative"
         )
-        return f"Expected of {size:,} people: {what}, in {rows} of the rows."
+        return f"Forecast for {size:,} people: {rows} of rows published, {what}."
 
     def findings(self) -> list[Finding]:
         """Return the table size that is needed or, where a size is known, a forecast of each."""

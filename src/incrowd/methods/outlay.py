@@ -40,8 +40,8 @@ def ledger_of(file: SpecFile, given: Ledger | Path | str | None = None) -> Ledge
     own = Ledger(file.folder / file.spec.ledger)
     if chosen is not None and chosen.path.resolve() != own.path.resolve():
         raise IncrowdError(
-            f"The spec names the ledger '{file.spec.ledger}', and '{chosen.path}' was given. Leave "
-            "out --ledger, or change 'ledger' in the spec: all releases of a table share one."
+            f"Ledger: the spec names '{file.spec.ledger}', the command '{chosen.path}'. Drop "
+            "--ledger, or change the spec: all releases of a table share one ledger."
         )
     return own
 
@@ -50,9 +50,8 @@ def refuse_without_events(method: str, events: Sequence[Event]) -> None:
     """Refuse a ledger for a method that is not differentially private."""
     if not events:
         raise IncrowdError(
-            f"The method '{method}' is not differentially private, so a ledger cannot account for "
-            "it. Publish it without --ledger and without 'ledger' in the spec, knowing that it "
-            "adds to no budget."
+            f"Method '{method}' is not differentially private, so no ledger can account for it. "
+            "Remove --ledger, and `ledger` from the spec."
         )
 
 
@@ -177,9 +176,8 @@ def refuse_without_ledger(file: SpecFile) -> None:
     """Refuse a spec of planned releases that has no ledger to count them."""
     if file.spec.release is not None and file.spec.release.planned is not None:
         raise IncrowdError(
-            f"The spec says 'releases: {file.spec.release.planned}', which takes a ledger to count "
-            "them. Name it in the spec, 'ledger: FILE', and plan: incrowd ledger plan FILE --spec "
-            "SPEC."
+            f"Spec: `releases: {file.spec.release.planned}` needs a ledger. Add `ledger: FILE`, "
+            "then: incrowd ledger plan FILE --spec SPEC"
         )
 
 
@@ -207,11 +205,13 @@ def plan_block(
     number, stated = releases, file.spec.release.planned
     if stated is not None and (releases not in (None, stated) or delta is not None):
         raise IncrowdError(
-            f"The spec says 'releases: {stated}', and its epsilon and delta are those of the whole "
-            "block. Leave out --releases and --delta, or change the spec."
+            f"Spec: `releases: {stated}` sets ε and δ of the whole block. Drop --releases and "
+            "--delta, or change the spec."
         )
     if stated is None and number is None:
-        raise IncrowdError("Say how many releases to plan: --releases, or 'releases' in the spec.")
+        raise IncrowdError(
+            "The number of releases is not given. Add --releases, or `releases` to the spec."
+        )
     events = method.events
     event = events[0] if len(events) == 1 else Composition(events)
     number = stated if number is None else int(check_whole("releases", number))
@@ -227,12 +227,14 @@ def _compose(event: Event, number: int, each: Guarantee, delta: float | None) ->
     if delta is None:
         delta = float(Fraction(repr(each.delta)) * number)
         if delta >= 1:
-            raise IncrowdError(f"{number} releases of delta = {each.delta:g} promise nothing.")
+            raise IncrowdError(
+                f"{number} releases with δ = {each.delta:g} guarantee nothing. Use a smaller δ."
+            )
     epsilon = Accountant(repeat_event(event, number)).epsilon(delta=delta)
     if math.isinf(epsilon):
         raise IncrowdError(
-            f"No epsilon is enough for {number} releases at delta = {delta:g}. Use a larger "
-            "--delta, or fewer releases."
+            f"No ε suffices for {number} releases at δ = {delta:g}. Use a larger --delta, or fewer "
+            "releases."
         )
     return Guarantee(float(rounded("epsilon", epsilon, 6)), delta)
 

@@ -167,15 +167,17 @@ def _adult(path: Path, rows: int | None) -> Table:
     missing = [name for name in wanted if name not in known]
     if missing:
         raise IncrowdError(
-            f"The file '{path.name}' has no column '{missing[0]}'. The Adult table needs "
-            f"{', '.join(wanted)} in its header."
+            f"File '{path.name}': no column '{missing[0]}'. The Adult table needs "
+            f"{', '.join(wanted)}."
         )
     frame = table.frame()
     columns = {name: [str(value).strip() for value in frame[known[name]]] for name in wanted}
     try:
         age = np.array([int(text) for text in columns["age"]], dtype=np.int64)
     except ValueError as error:
-        raise IncrowdError(f"The column 'age' of '{path.name}' holds no whole numbers.") from error
+        raise IncrowdError(
+            f"File '{path.name}': column 'age' must hold whole numbers. Correct it."
+        ) from error
     sex = np.char.lower(np.array(columns["sex"]))
     height = _height(sex, age.astype(np.float64), np.random.default_rng(SEED))
     texts = {name: np.array(columns[name]) for name in ("race", "marital_status")}

@@ -17,11 +17,10 @@ from incrowd.errors import (
     check_whole,
     single,
 )
-from incrowd.privacy.answer import Answer
 from incrowd.privacy.binomial import Definition
 from incrowd.privacy.events import LARGEST_K
 from incrowd.privacy.plan_counts import CountsPlan, plan_counts
-from incrowd.privacy.rounded import people_alike, rounded
+from incrowd.privacy.rounded import Answer, people_alike, rounded
 from incrowd.privacy.solver import solver_for
 
 
@@ -63,19 +62,16 @@ class Plan(Answer):
         }
 
     def words(self) -> str:
-        """Return what the plan means for people and rows, in two sentences."""
-        each = "Each release keeps" if self.releases > 1 else "The release keeps"
-        together = (
-            f"All {self.releases} releases together satisfy"
-            if self.releases > 1
-            else ("It satisfies")
-        )
+        """What the plan means for the people and the rows, in two sentences."""
+        many = f"All {self.releases} releases together satisfy" if self.releases > 1 else (
+            "The release satisfies"
+        )  # fmt: skip
+        crowd = people_alike(self.crowd)
         return (
-            f"{each} {self.beta:.1%} of the rows, drawn at random, and only where at least "
-            f"{self.k} of those drawn are alike: a crowd of {people_alike(self.crowd)} people "
-            f"survives as often as not, a larger one more often. {together} "
-            f"({rounded('epsilon', self.epsilon, 4)}, {rounded('delta', self.delta, 3)})"
-            "-differential privacy."
+            f"Groups of {crowd:,} or more people are published with probability 1/2 or more. "
+            f"{self.beta:.1%} of rows are drawn at random; groups with fewer than {self.k} sampled "
+            f"rows are suppressed. {many} ({rounded('epsilon', self.epsilon, 4)}, "
+            f"{rounded('delta', self.delta, 3)})-differential privacy."
         )
 
 
@@ -161,15 +157,15 @@ def plan(
     if draw == "counts":
         for name, value in (("beta", beta), ("keep", keep)):
             if value is not None:
-                raise ParameterError(name, "be left out: counts keep all rows", value)
+                raise ParameterError(name, "not be given for counts, which keep all rows", value)
         if definition == "paper":
-            raise ParameterError("definition", "be tight: the paper's is of samples", definition)
+            raise ParameterError("definition", "be 'tight' for counts", definition)
         return plan_counts(epsilon=epsilon, delta=delta, k=k, crowd=crowd, releases=releases)
     if crowd is not None:
-        raise ParameterError("crowd", "be left out, or go with draw='counts'", crowd)
+        raise ParameterError("crowd", "be given with draw='counts' only", crowd)
     if keep is not None:
         if beta is not None or k is not None:
-            raise ParameterError("keep", "stand without beta and k, which it decides", keep)
+            raise ParameterError("keep", "not be given with beta or k, which it sets", keep)
         beta = single("keep", check_fraction("keep", keep))
     if definition == "paper" and epsilon == 0:
         raise OutsideDefinitionError(
@@ -205,8 +201,8 @@ class PlanTable:
     def words(self) -> str:
         """The heading of the grid."""
         kind = {"k": "Smallest k", "beta": "Largest beta", "epsilon": "Smallest epsilon"}
-        many = f" for {self.releases} releases together" if self.releases > 1 else ""
-        return f"{kind[self.unknown]} with delta <= {self.delta:g}{many} ({self.definition})"
+        many = f", {self.releases} releases together" if self.releases > 1 else ""
+        return f"{kind[self.unknown]} with δ ≤ {self.delta:g}{many} ({self.definition} δ)"
 
     def as_dict(self) -> dict[str, object]:
         """The grid as plain values, for JSON; None where there is no answer."""
@@ -244,7 +240,7 @@ def plan_grid(
     """
     check_choice("table", unknown, ("k", "beta", "epsilon"))
     if delta is None:
-        raise IncrowdError("A table needs delta. Give it, for example delta = 1e-6.")
+        raise IncrowdError("A grid needs δ. Add it, such as 1e-6.")
     rows_name, columns_name = (name for name in ("k", "beta", "epsilon") if name != unknown)
     given = {"k": k, "beta": beta, "epsilon": epsilon}
     axes = {
@@ -329,19 +325,18 @@ class _Task:
             assert self.beta is not None
             floor = min(self.releases * self.beta**self.k, 1.0)
             raise UnsolvableError(
-                f"No epsilon reaches delta = {self.delta:g} with k = {self.k}, beta = "
-                f"{self.beta:g} and {self._count}: a cell of exactly k rows is "
-                f"published whole with probability beta**k, so delta cannot fall below about "
-                f"{floor:.3g}. Use a larger k, a smaller beta or a larger delta."
+                f"No ε reaches δ = {self.delta:g} with k = {self.k}, β = {self.beta:g} and "
+                f"{self._count}: δ cannot fall below about {floor:.3g}. Use a larger k, a smaller "
+                "β or a larger δ."
             )
         return epsilon
 
     def _finite_k(self, k: float) -> int:
         if math.isinf(k):
             raise UnsolvableError(
-                f"No k up to {LARGEST_K:,} reaches epsilon = {self.epsilon:g}, delta = "
-                f"{self.delta:g} with {self._count}"
-                + ("" if self.beta is None else f" and beta = {self.beta:g}")
-                + ". Use a larger epsilon or delta, or a smaller beta."
+                f"No k up to {LARGEST_K:,} reaches ε = {self.epsilon:g}, δ = {self.delta:g} with "
+                f"{self._count}"
+                + ("" if self.beta is None else f" and β = {self.beta:g}")
+                + ". Use a larger ε or δ, or a smaller β."
             )
         return int(k)

@@ -15,12 +15,10 @@ from incrowd.errors import (
     check_whole,
     single,
 )
-from incrowd.privacy.answer import Answer
 from incrowd.privacy.counts import Law, law_of
 from incrowd.privacy.events import Coin
-from incrowd.privacy.rounded import rounded
-from incrowd.privacy.split import CountsEvent, Split, parameters_of
-from incrowd.privacy.split_counts import counted
+from incrowd.privacy.rounded import Answer, rounded
+from incrowd.privacy.split import CountsEvent, Split, counted, parameters_of
 
 USUAL_K = 5
 SHARE = 0.95  # of cells, of which an error is said
@@ -86,23 +84,16 @@ class CountsPlan(Answer):
         }
 
     def words(self) -> str:
-        """Return what the plan means for people and rows, in a few sentences."""
-        several = self.releases > 1
-        each = "Each release keeps" if several else "The release keeps"
-        together = f"All {self.releases} releases together satisfy" if several else "It satisfies"
-        coin = (
-            f" (A coin that sees no data takes {self.r - 1} in place of {self.r}, {self.chance:.1%}"
-            " of the time.)"
-            if self.chance
-            else ""
-        )
+        """What the plan means for the people and the rows, in a few sentences."""
+        many = f"All {self.releases} releases together satisfy" if self.releases > 1 else (
+            "The release satisfies"
+        )  # fmt: skip
         return (
-            f"{each} all rows of the cells that are shown, and shows how many they are with noise "
-            f"of at most {self.r}, and of at most {self.error} with probability 0.95. A crowd of "
-            f"{self.crowd} people is shown more often than not, one of {self.always} always. "
-            f"Behind whatever is shown stand {self.k} or more rows of the table, for "
-            f"certain.{coin} {together} ({rounded('epsilon', self.epsilon, 4)}, "
-            f"{rounded('delta', self.delta, 3)})-differential privacy."
+            f"Groups of {self.crowd:,} or more people are published with probability above 1/2, "
+            f"groups of {self.always:,} or more always. 95 % of noise lies within ±{self.error}; "
+            f"every count lies within ±{self.r}. Each group has at least {self.k} original rows. "
+            f"{many} ({rounded('epsilon', self.epsilon, 4)}, {rounded('delta', self.delta, 3)})"
+            "-differential privacy."
         )
 
 
@@ -134,7 +125,7 @@ def plan_counts(
         return _planned(rows, counted(epsilon=epsilon, delta=delta, tables=many))
     size = int(single("crowd", check_whole("crowd", crowd)))
     if size <= rows:
-        raise ParameterError("crowd", f"be above k = {rows}: it is r + k, r the noise", size)
+        raise ParameterError("crowd", f"be above k = {rows}, since it is r + k", size)
     return _planned(rows, _for_crowd(size - rows, epsilon, delta, many))
 
 
@@ -157,7 +148,8 @@ def _for_crowd(r: int, epsilon: float | None, delta: float | None, tables: int) 
         raise _wrong_unknowns(epsilon, delta, r)
     if found is None:
         raise UnsolvableError(
-            f"No counts whose noise is at most {r} do that. Use a larger crowd, or a smaller k."
+            f"No noisy counts with noise of at most {r} reach this. Use a larger crowd, or a "
+            "smaller k."
         )
     return found
 

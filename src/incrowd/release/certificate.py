@@ -121,7 +121,7 @@ class Data(_Part):
     """
 
     file: Annotated[str, Field(pattern=r"^data(-[1-9]\d{0,3})?\.(parquet|csv)$")]
-    form: Literal["expanded", "weighted"]
+    form: Literal["expanded", "counted"]
     sha256: Hash
     rows: Count
     classes: Count

@@ -11,9 +11,8 @@ from incrowd.privacy.filter import Charge
 from incrowd.privacy.rounded import rounded
 
 RULE = (
-    "Releases of a planned block compose tightly, since their events were fixed in advance. "
-    "Planned blocks and unplanned releases add their ε's and their δ's, which also holds where "
-    "parameters are chosen after earlier results."
+    "Releases of a planned block compose tightly. Blocks and unplanned releases add their ε and "
+    "their δ, even if their parameters are chosen after earlier results."
 )
 
 

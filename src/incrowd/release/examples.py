@@ -12,6 +12,7 @@ from incrowd.codes.values import canonical, reading_order
 from incrowd.engine.table import Table
 from incrowd.measure.lost_values import shows_nothing
 from incrowd.release.product import Product, Recoded
+from incrowd.spec.build import SUPPRESSED, describe_level, is_open
 
 ROWS, _LOOKED_AT = 6, 1000
 _SEARCHED = 200_000  # rows of a release that are searched for those that look like an example
@@ -116,21 +117,16 @@ def _completed(
 
 
 def in_words(recoded: Recoded) -> str:
-    """What a column shows, in words."""
+    """Describe what a column publishes."""
     hierarchy, level = recoded.hierarchy, recoded.level
     if level is None:
-        return "intervals or groups, class by class"
+        return "intervals or groups, by class"
     if (level == hierarchy.height - 1 and hierarchy.rooted) or shows_nothing(
         hierarchy, hierarchy.labels[level][:-2], level
     ):
-        return "nothing"
-    if level == 0:
-        return "each value"
-    mask = recoded.column.hierarchy.mask if recoded.column.hierarchy is not None else None
-    if mask is not None:
-        return f"{mask.length - level} of {mask.length} characters"
-    labels = [label for label in hierarchy.labels[level][:-2] if label is not None]
-    return f"{len(labels):,} groups, such as {labels[len(labels) // 2]}"
+        return SUPPRESSED
+    labels = () if is_open(recoded.column) else hierarchy.labels[level][:-2]
+    return describe_level(recoded.column, level, labels)
 
 
 def _shown(product: Product, row: Sequence[object]) -> list[str | None] | None:

@@ -23,8 +23,8 @@ def fill_both(public: Path, private: Path) -> Iterator[tuple[Path, Path]]:
     public, private = _resolved(public), _resolved(private)
     if private.is_relative_to(public) or public.is_relative_to(private):
         raise IncrowdError(
-            f"'{private}' is private and must not lie in the folder that is handed out, nor hold "
-            f"it ('{public}'). Name another folder."
+            f"Folder '{private}': it is private and must not lie inside '{public}', nor contain "
+            "it. Name another folder."
         )
     appeared = False
     try:
@@ -73,7 +73,7 @@ def fill(folder: Path, *, replacing: Sequence[str] = (), mode: int = 0o755) -> I
 def _resolved(folder: Path) -> Path:
     """Where a folder really lies, whatever links lead there; a link itself is refused."""
     if folder.is_symlink():
-        raise IncrowdError(f"'{folder}' is a link. Name a folder; nothing was written.")
+        raise IncrowdError(f"'{folder}' is a link, and nothing was written. Name a folder.")
     return folder.resolve()
 
 
@@ -82,11 +82,11 @@ def _refuse_foreign(folder: Path, replacing: Sequence[str]) -> None:
         foreign = sorted(entry.name for entry in folder.iterdir() if entry.name not in replacing)
         if foreign:
             raise IncrowdError(
-                f"The folder '{folder}' exists and holds '{foreign[0]}'. Name another folder; "
-                "nothing was written."
+                f"Folder '{folder}': it exists and holds '{foreign[0]}', so nothing was written. "
+                "Name another folder."
             )
     elif folder.exists():
-        raise IncrowdError(f"'{folder}' is a file. Name a folder; nothing was written.")
+        raise IncrowdError(f"'{folder}' is a file, and nothing was written. Name a folder.")
 
 
 def _sync(folder: Path) -> None:

@@ -25,12 +25,14 @@ def public_key(text: str) -> str:
         key = load_pem_public_key(Path(text).read_bytes())
     except OSError as error:
         raise IncrowdError(
-            f"'{text}' is no public key: give 64 hexadecimal digits, or the path of a PEM file."
+            f"Key '{text}': not a public key. Give 64 hexadecimal digits, or a PEM file."
         ) from error
     except ValueError as error:
-        raise IncrowdError(f"'{text}' is no public key in PEM form.") from error
+        raise IncrowdError(
+            f"Key '{text}': not a public key in PEM form. Name another file."
+        ) from error
     if not isinstance(key, Ed25519PublicKey):
-        raise IncrowdError(f"'{text}' is no Ed25519 key.")
+        raise IncrowdError(f"Key '{text}': not an Ed25519 key. Name another one.")
     return key.public_bytes_raw().hex()
 
 
@@ -41,9 +43,12 @@ def load_key(path: Path) -> Ed25519PrivateKey:
     except OSError as error:
         raise IncrowdError(f"Cannot read the key '{path}': {error.strerror}.") from error
     except (ValueError, TypeError) as error:
-        raise IncrowdError(f"'{path}' is no unencrypted private key in PEM form.") from error
+        raise IncrowdError(
+            f"Key '{path}': not an unencrypted private key in PEM form. Name another file."
+        ) from error
     if not isinstance(key, Ed25519PrivateKey):
         raise IncrowdError(
-            f"'{path}' is no Ed25519 key. Make one: openssl genpkey -algorithm ed25519 -out {path}"
+            f"Key '{path}': not an Ed25519 key. Make one: openssl genpkey -algorithm ed25519 -out "
+            f"{path}"
         )
     return key

@@ -111,10 +111,9 @@ class Ledger:
             old = self._budgets(database)
             if old and not raising and (known[0] > old[-1].epsilon or known[1] > old[-1].delta):
                 raise BudgetError(
-                    f"The budget of '{self.path.name}' is epsilon = {old[-1].epsilon:g} at delta = "
-                    f"{old[-1].delta:g}, and epsilon = {known[0]:g} at delta = {known[1]:g} would "
-                    "raise it. To raise what may be learnt about people is a decision of its own: "
-                    "confirm it with --raise (raising=True). It stays on record."
+                    f"Ledger '{self.path.name}': ({known[0]:g}, {known[1]:g}) would raise the "
+                    f"budget of ({old[-1].epsilon:g}, {old[-1].delta:g}). Confirm it with --raise "
+                    "(raising=True); it stays on record."
                 )
             database.execute(
                 "INSERT INTO budgets (day, epsilon, delta) VALUES (?, ?, ?)", (_today(), *known)
@@ -276,7 +275,9 @@ class Ledger:
         """
         number = int(check_whole("releases", releases))
         if number > MOST_RELEASES:
-            raise IncrowdError(f"A planned block has at most {MOST_RELEASES:,} releases.")
+            raise IncrowdError(
+                f"A planned block has at most {MOST_RELEASES:,} releases. Plan fewer."
+            )
         charge = charge_guarantee(repeat_event(event, number), guarantee)
         with self._writing() as database:
             self._refuse_unit(database, unit)
@@ -327,15 +328,13 @@ class Ledger:
         known = self._about(database).get("unit")
         if known is None and self._spends(database) and not told:
             raise BudgetError(
-                f"The ledger '{self.path.name}' was made by an older version and does not say what "
-                "its releases protect. Say it once: incrowd ledger unit "
-                f"{self.path} --row, or --id COLUMN. Nothing was released."
+                f"Ledger '{self.path.name}': its unit is not recorded, and nothing was released. "
+                f"Set it: incrowd ledger unit {self.path} --row, or --id COLUMN"
             )
         if known not in (None, unit):
             raise BudgetError(
-                f"The releases under '{self.path.name}' protect {known}, not {unit}: they do not "
-                "add up. Publish a table with one unit only, and keep its ledger for that. Nothing "
-                "was released."
+                f"Ledger '{self.path.name}': its releases protect {known}, not {unit}, and nothing "
+                "was released. Use one unit per table and ledger."
             )
 
     def _refuse_unplanned(self, spends: list[Spend], event: Event) -> None:
@@ -345,9 +344,8 @@ class Ledger:
             last = used[-1]
             why = f"made all {last.releases} releases of planned block {last.number}"
         raise BudgetError(
-            f"The spec says 'releases', and the ledger '{self.path.name}' has {why}. Plan "
-            f"{'another' if used else 'it first'}: incrowd ledger plan {self.path} --spec SPEC. "
-            "Nothing was released."
+            f"Ledger '{self.path.name}': it has {why}, and nothing was released. Plan "
+            f"{'another one' if used else 'it'}: incrowd ledger plan {self.path} --spec SPEC"
         )
 
     def _refuse(self, database: sqlite3.Connection, charge: Charge, what: str) -> None:
@@ -359,20 +357,18 @@ class Ledger:
         limits = f"the budget of '{self.path.name}' is ({budget.epsilon:g}, {budget.delta:g})"
         if spent.delta >= budget.delta:
             raise BudgetError(
-                f"δ is used up: the ledger '{self.path.name}' does not allow it. Booked: (ε, δ) = "
-                f"{write_pair(spent)} by {_count(past)}, and {limits}. Nothing was released."
+                f"Ledger '{self.path.name}': δ is used up, and nothing was released. "
+                f"(ε, δ) = {write_pair(spent)} is booked by {_count(past)}, and {limits}."
             )
         if math.isinf(total.epsilon):
             raise BudgetError(
-                f"The budget of '{self.path.name}' does not allow it: no ε is enough for {what} at "
-                f"the δ that it may have ({limits}). Give the release a smaller 'delta'. Nothing "
-                "was released."
+                f"Ledger '{self.path.name}': no ε suffices for {what} at the remaining δ "
+                f"({limits}). Use a smaller δ; nothing was released."
             )
         raise BudgetError(
-            f"The budget of '{self.path.name}' does not allow it: with {what} the total would be "
-            f"(ε, δ) = {write_pair(total)}, and {limits}. Booked: {write_pair(spent)} by "
-            f"{_count(past)}. Unplanned releases and planned blocks add their ε's and their "
-            "δ's; use a smaller 'epsilon' or 'delta'. Nothing was released."
+            f"Ledger '{self.path.name}': with {what} the total would be (ε, δ) = "
+            f"{write_pair(total)}, but {limits}; {write_pair(spent)} is booked by {_count(past)}. "
+            "Use a smaller ε or δ; nothing was released."
         )
 
     def key(self) -> bytes:
@@ -396,7 +392,7 @@ class Ledger:
     def _open(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
         if not create and not self.path.exists():
             raise IncrowdError(
-                f"There is no ledger '{self.path}'. Make one: incrowd ledger budget {self.path} "
+                f"Ledger '{self.path}': not found. Create it: incrowd ledger budget {self.path} "
                 "--epsilon 1 --delta 1e-6"
             )
         with ExitStack() as opened:
@@ -453,7 +449,9 @@ class Ledger:
     def _budget(self, database: sqlite3.Connection) -> Budget:
         found = self._budgets(database)
         if not found:
-            raise IncrowdError(f"The ledger '{self.path}' has no budget. Set one.")
+            raise IncrowdError(
+                f"Ledger '{self.path}': it has no budget. Set one: incrowd ledger budget"
+            )
         return found[-1]
 
     def _budgets(self, database: sqlite3.Connection) -> list[Budget]:
@@ -484,7 +482,7 @@ class Ledger:
         if releases is None:
             return Spend(number, day, event, charge)
         if not isinstance(event, Composition) or len(event.events) != releases:
-            raise IncrowdError(f"Cannot use '{self.path}' as a ledger: block {number} is broken.")
+            raise IncrowdError(f"Ledger '{self.path}': block {number} is damaged. Restore a copy.")
         return Spend(number, day, event.events[0], charge, releases, used)
 
 

@@ -30,6 +30,7 @@ from incrowd.privacy.protection import (
 from incrowd.release.certificate import PAGE, README, Certificate, SchemeColumn, Slice
 from incrowd.release.parameters import noise_event
 from incrowd.release.render import environment
+from incrowd.release.statement import TECHNICAL, format_exact, noise_within
 
 if TYPE_CHECKING:
     from incrowd.release.parameters import Parameters
@@ -73,8 +74,8 @@ def protected_people(certificate: Certificate) -> str:
     place = "table"
     if certificate.sampled:
         place = "population from which the table was sampled"
-    rows = "" if certificate.guarantee.unit == "one person" else " with one row"
-    return f"people who are in the {place}{rows}"
+    verb = "are" if certificate.guarantee.unit == "one person" else "have one row"
+    return f"people who {verb} in the {place}"
 
 
 def success_rates(certificate: Certificate) -> list[tuple[str, str]]:
@@ -93,6 +94,19 @@ def success_rates(certificate: Certificate) -> list[tuple[str, str]]:
 
 # The model ------------------------------------------------------------------------------------
 
+_HEADLINE = frozenset(  # the sentences that a recipient reads first
+    {
+        "rehearsal",
+        "not_private",
+        "differential_privacy",
+        "population",
+        "k_anonymity",
+        "k_epsilon_anonymity",
+        "not_differential_privacy",
+    }
+)
+_RANGES = ("a-b", "a to b", "[a, b)")
+
 
 def _model(certificate: Certificate) -> dict[str, Any]:
     """Return the values that both templates are filled with."""
@@ -104,7 +118,18 @@ def _model(certificate: Certificate) -> dict[str, Any]:
         "first": {**certificate.parameters, **first.parameters},
         "algorithm": first.parameters.get("algorithm"),
         "starred": first.parameters.get("suppressed") == "starred",
-        "weighted": first.release.form == "weighted",
+        "counted": first.release.form == "counted",
+        "headline": [one for one in certificate.guarantee.statement if one.key in _HEADLINE],
+        "sentences": [one for one in certificate.guarantee.statement if one.key not in TECHNICAL],
+        "technical": [one for one in certificate.guarantee.statement if one.key in TECHNICAL],
+        "ranges": sorted(
+            {
+                column.labels
+                for table in certificate.tables
+                for column in table.scheme.values()
+                if column.labels in _RANGES
+            }
+        ),
         "by_person": certificate.guarantee.unit == "one person",
         "strength": describe_strength(certificate),
         "success": describe_success(certificate),
@@ -138,9 +163,10 @@ def _grouped(
 
 
 def _accuracy(known: Parameters) -> tuple[Any, ...]:
-    """Of counts r and the standard deviation, of a sample beta, its inverse, and the error."""
+    """Of counts the bounds and the spread of noise, of a sample beta, its inverse, and the error."""
     if "r" in known:
-        return int(known["r"]), f"{law_of(noise_event(known)).variance ** 0.5:.3g}"
+        spread = law_of(noise_event(known)).variance ** 0.5
+        return int(known["r"]), f"{spread:.3g}", noise_within(known)
     beta = float(known["beta"])
     return repr(beta), f"{1 / beta:.6g}", f"{(1 - beta) ** 0.5 / beta:.3g}"
 
@@ -156,6 +182,7 @@ class _Column:
     name: str
     file: str = ""
     labels: str = ""
+    shows: str = ""
     level: str = ""
     source: str = ""
     rule: str = ""
@@ -181,11 +208,21 @@ def _scheme_column(name: str, column: SchemeColumn, file: str) -> _Column:
         name,
         file,
         column.labels,
+        _describe_mask(column),
         "any level" if column.level is None else f"level {column.level}",
         column.file or "",
         "" if column.rule is None else json.dumps(column.rule, sort_keys=True),
         column.other,
     )
+
+
+def _describe_mask(column: SchemeColumn) -> str:
+    """Return how many characters a masked column shows; empty for any other column."""
+    mask = (column.rule or {}).get("mask")
+    length = mask.get("length") if isinstance(mask, dict) else None
+    if not isinstance(length, int) or column.level is None or not 0 < column.level < length:
+        return ""
+    return f"{length - column.level} of {length} characters"
 
 
 def _explained(certificate: Certificate) -> list[tuple[str, str, str]]:
@@ -198,7 +235,7 @@ def _explained(certificate: Certificate) -> list[tuple[str, str, str]]:
                 meaning = "a rule for every class"
             elif name == "k" and certificate.by_counts:
                 meaning = "the least number of input rows in a published group"
-            text = value if isinstance(value, str) else repr(value).removesuffix(".0")
+            text = value if isinstance(value, str) else format_exact(value)
             rows[name, text, meaning] = None
     return list(rows)
 
@@ -244,7 +281,7 @@ def _numeric_columns(certificate: Certificate, table: Slice) -> list[str]:
     """Return the columns that contain nothing but numbers."""
     names = [name for name, column in table.scheme.items() if column.labels == "numbers"]
     names += [name for name, grid in certificate.noisy.items() if grid.kind == "number"]
-    return names + ([COUNT] if table.release.form == "weighted" else [])
+    return names + ([COUNT] if table.release.form == "counted" else [])
 
 
 def _from_parquet(file: str) -> Iterator[tuple[str, str, str]]:
@@ -291,6 +328,7 @@ def _templates() -> jinja2.Environment:
         "prose": _prose,
         "plain": _plain,
         "codes": _codes,
+        "exact": format_exact,
     }
     return made
 

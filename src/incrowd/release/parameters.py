@@ -49,7 +49,7 @@ METHODS = {
     "safe": Terms(DIFFERENTIAL_PRIVACY, events=True),
     "k-anonymity": Terms("k-anonymity", required=_CLASSES),
     "k-epsilon": Terms(
-        "(k,epsilon)-anonymity",
+        "(k, ε)-anonymity",
         required=_CLASSES | {"epsilon", "noise", "bounds"},
         optional=frozenset({"delta", "confidence"}),
         noisy=True,

@@ -32,7 +32,7 @@ from incrowd.spec.model import Column
 
 if TYPE_CHECKING:
     from incrowd.measure.noise import Noisiness
-    from incrowd.measure.searched import Searched
+    from incrowd.measure.outcome import Searched
 
 Parameters: TypeAlias = dict[str, float | str]
 

@@ -16,7 +16,7 @@ from incrowd.release.certificate import Certificate
 from incrowd.release.entries import Booking
 from incrowd.release.examples import Examples
 from incrowd.release.folder import fill_both
-from incrowd.release.page import Page
+from incrowd.release.render import Page
 
 NEARLY_NOTHING = 0.05  # of rows, or of pairs of columns
 

@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import jinja2
+
+
+@dataclass(frozen=True)
+class Page:
+    """A whole HTML page, without links to anything else."""
+
+    html: str
+
+    def save(self, path: Path | str) -> None:
+        """Write the page to a file."""
+        Path(path).write_text(self.html, encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        return self.html
 
 
 def render(package: str, template: str, **values: Any) -> str:

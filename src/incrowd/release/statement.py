@@ -15,6 +15,7 @@ from incrowd.privacy.counts import law_of
 from incrowd.release.parameters import RULES, Parameters, noise_event, rules_of
 
 _SHARE = 0.95
+TECHNICAL = frozenset({"noise_law", "noise_bound", "noise_sums"})  # shown below the others
 _ASSERTED = "The curator asserts this; the release cannot prove it."
 
 
@@ -66,9 +67,18 @@ class Facts:
 
 
 def write_statement(facts: Facts) -> list[Sentence]:
-    """Return the sentences of a statement, the most important ones first."""
+    """Return the sentences of a statement, the most important ones first, technical ones last."""
     write = {"safe": _safe, "k-anonymity": _k_anonymity, "k-epsilon": _k_epsilon}[facts.method]
-    return [*_reservations(facts), *write(facts), *_columns(facts)]
+    return [*_reservations(facts), *write(facts), *_columns(facts), *_technical(facts)]
+
+
+def format_exact(value: float | str | None) -> str:
+    """Return a number with all its digits, without a decimal point where it is whole.
+
+    >>> format_exact(1.0), format_exact(1e-06), format_exact(0.95)
+    ('1', '1e-06', '0.95')
+    """
+    return repr(value).removesuffix(".0")
 
 
 def _sentence(key: str, text: str) -> Sentence:
@@ -114,9 +124,9 @@ def _differential_privacy(facts: Facts) -> Iterator[Sentence]:
         unit = "all input rows of one person" if facts.by_person else "one row of the input"
     yield _sentence(
         "differential_privacy",
-        f"{subject} (ε, δ)-differential privacy with ε = {facts.epsilon!r} and δ = "
-        f"{facts.delta!r}. Adding or removing {unit} changes the probability of any set of "
-        "outcomes by a factor of at most e^ε, plus δ.",
+        f"{subject} (ε, δ)-differential privacy with ε = {format_exact(facts.epsilon)} and δ = "
+        f"{format_exact(facts.delta)}. Adding or removing {unit} changes the probability of any "
+        "set of outcomes by a factor of at most e^ε, plus δ.",
     )
     if sampled:
         yield _sentence(
@@ -145,28 +155,29 @@ def _choices(facts: Facts) -> Iterator[Sentence]:
         yield _sentence(
             "slices",
             "The columns of each file were chosen by a differentially private search (ε = "
-            f"{facts.shared['slices_epsilon']!r}, included above).",
+            f"{format_exact(facts.shared['slices_epsilon'])}, included above).",
         )
     yield _sentence("generalization", _per_file(facts, _generalization))
 
 
 def _generalization(facts: Facts, known: Parameters) -> str:
     several = len(facts.tables) > 1
-    what = "The generalization of each file" if several else "The generalization of the columns"
+    what = "The generalization" if facts.local else "The generalization levels"
+    what += " of each file" if several else ""
+    verb = "was" if facts.local else "were"
     if "search_epsilon" not in known:
-        return f"{what} was fixed before the input was read."
-    chosen = "was" if facts.by_counts else "(with k and β, unless they were fixed before) was"
+        return f"{what} {verb} fixed before the input was read."
+    if not facts.by_counts:
+        what, verb = f"{what}, and k and β unless they were fixed before,", "were"
     each = " per file" if several else ""
     return (
-        f"{what} {chosen} chosen by a differentially private search (ε = "
-        f"{known['search_epsilon']!r}{each}, included above)."
+        f"{what} {verb} chosen by a differentially private search (ε = "
+        f"{format_exact(known['search_epsilon'])}{each}, included above)."
     )
 
 
 def _counts(facts: Facts) -> Iterator[Sentence]:
     yield _sentence("noise", _per_file(facts, _count_noise))
-    if any("coin" in known for known in facts.tables):
-        yield _sentence("noise_bound", _per_file(facts, _coin))
     yield _sentence("accuracy", _per_file(facts, _accuracy))
     yield _sentence(
         "rows",
@@ -175,15 +186,51 @@ def _counts(facts: Facts) -> Iterator[Sentence]:
 
 
 def _count_noise(_: Facts, known: Parameters) -> str:
-    law, r, k = law_of(noise_event(known)), int(known["r"]), int(known["k"])
-    kind = (
-        f"two-sided geometric noise (noise ε = {known['noise_epsilon']!r}"
+    r, k = int(known["r"]), int(known["k"])
+    kind = "two-sided geometric" if known["noise"] == "geometric" else "discrete Gaussian"
+    return (
+        f"Counts carry {kind} noise, truncated at ±{r} (standard deviation {_spread(known)}). "
+        f"Groups with a noisy count below {r + k} are suppressed."
+    )
+
+
+def _spread(known: Parameters) -> str:
+    return f"{law_of(noise_event(known)).variance ** 0.5:.3g}"
+
+
+def _accuracy(_: Facts, known: Parameters) -> str:
+    return (
+        f"The noise of each group, published or not, is within ±{noise_within(known)} with "
+        f"probability at least {_SHARE:g}. Published counts near the threshold of "
+        f"{int(known['r']) + int(known['k'])} are biased upward, because groups with negative "
+        "noise are suppressed there."
+    )
+
+
+def noise_within(known: Parameters) -> int:
+    """Return the number that the noise of a group stays within with probability 0.95."""
+    return law_of(noise_event(known)).within(_SHARE)
+
+
+def _technical(facts: Facts) -> Iterator[Sentence]:
+    if not facts.by_counts:
+        return
+    yield _sentence("noise_law", _per_file(facts, _law))
+    if any("coin" in known for known in facts.tables):
+        yield _sentence("noise_bound", _per_file(facts, _coin))
+    yield _sentence("noise_sums", _per_file(facts, _sums))
+
+
+def _law(_: Facts, known: Parameters) -> str:
+    r, k = int(known["r"]), int(known["k"])
+    law = (
+        f"e^(−s |x|) with s = {format_exact(known['noise_epsilon'])}"
         if known["noise"] == "geometric"
-        else f"discrete Gaussian noise (variance {known['noise_variance']!r} before truncation"
+        else f"e^(−x² / (2 v)) with v = {format_exact(known['noise_variance'])}"
     )
     return (
-        f"Counts carry {kind}, standard deviation {law.variance**0.5:.3g}), truncated at r = ±{r}. "
-        f"Groups with a noisy count below r + k = {r + k} are suppressed."
+        f"The noise of a group is x with a probability proportional to {law}, for whole numbers x "
+        f"from −r to r = {r}. The threshold is r + k = {r} + {k}."
     )
 
 
@@ -191,20 +238,15 @@ def _coin(_: Facts, known: Parameters) -> str:
     most = int(known["coin_r"])
     return (
         f"The bound r was drawn at random, independently of the input: {most - 1} with probability "
-        f"{known['coin']!r}, otherwise {most}. δ is averaged over both cases, with these "
+        f"{known['coin']!r}, otherwise {most}. ε and δ account for both cases, with these "
         "probabilities."
     )
 
 
-def _accuracy(_: Facts, known: Parameters) -> str:
-    law, r = law_of(noise_event(known)), int(known["r"])
+def _sums(_: Facts, known: Parameters) -> str:
     return (
-        f"The noise of each group, published or not, is within ±{law.within(_SHARE)} with "
-        f"probability at least {_SHARE:g} and never beyond ±{r}. Published counts near the "
-        f"threshold of {r + int(known['k'])} are biased upward, because groups with negative noise "
-        "are suppressed there. The noise of different groups is independent: a sum over c groups "
-        f"far above the threshold has a standard error of {law.variance**0.5:.3g} × √c. Suppressed "
-        "groups are missing from sums."
+        "The noise of different groups is independent: a sum over c groups far above the threshold "
+        f"has a standard error of {_spread(known)} × √c. Suppressed groups are missing from sums."
     )
 
 
@@ -227,7 +269,7 @@ def _unit(facts: Facts) -> Iterator[Sentence]:
         yield _sentence(
             "unit",
             "The unit of the guarantee is a person: one row per person was used, chosen at random. "
-            "Numbers of rows are numbers of people, each in the group of the chosen row.",
+            "Numbers of rows are numbers of people, each counted in the group of the chosen row.",
         )
     else:
         yield _sentence(
@@ -241,16 +283,15 @@ def _unit(facts: Facts) -> Iterator[Sentence]:
 def _assumptions(facts: Facts) -> Iterator[Sentence]:
     yield _sentence(
         "assumption_public",
-        "Assumption: the columns, hierarchies and domains, and the levels, weights and files that "
-        "no search named above has chosen, are public knowledge and do not depend on the input. "
-        f"{_ASSERTED}",
+        "Assumption: the columns, hierarchies and domains, and every other setting that no search "
+        f"named above chose, are public knowledge and do not depend on the input. {_ASSERTED}",
     )
     known = facts.common
     if "already_sampled" in known:
         yield _sentence(
             "assumption_sample",
             "Assumption: each member of the population was included in the input with probability "
-            f"{known['already_sampled']!r}, independently of all others. {_ASSERTED}",
+            f"{format_exact(known['already_sampled'])}, independently of all others. {_ASSERTED}",
         )
     if "size" in known:
         yield _sentence(
@@ -326,8 +367,7 @@ def _k_anonymity(facts: Facts) -> Iterator[Sentence]:
     k = int(parameters["k"])
     yield _sentence(
         "k_anonymity",
-        f"This release is {k}-anonymous: in the generalized columns, each row is identical to at "
-        f"least {k - 1} other rows.",
+        f"This release is {k}-anonymous: {_classes_hold(parameters)}.",
     )
     yield _sentence(
         "not_differential_privacy",
@@ -335,6 +375,15 @@ def _k_anonymity(facts: Facts) -> Iterator[Sentence]:
         "reveals about one person, about other columns, or about several releases together.",
     )
     yield from _classes(facts, parameters)
+
+
+def _classes_hold(parameters: Parameters) -> str:
+    rows = "rows" if int(parameters["k"]) > 1 else "row"
+    stars = ", suppressed rows aside" if parameters.get("suppressed") == "starred" else ""
+    return (
+        "each published combination of values in the generalized columns occurs in at least "
+        f"{int(parameters['k'])} {rows}{stars}"
+    )
 
 
 def _classes(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
@@ -379,9 +428,8 @@ def _k_epsilon(facts: Facts) -> Iterator[Sentence]:
     k, epsilon = int(parameters["k"]), parameters["epsilon"]
     yield _sentence(
         "k_epsilon_anonymity",
-        f"This release is (k, ε)-anonymous with k = {k} and ε = {epsilon!r}: in the generalized "
-        f"columns, each row is identical to at least {k - 1} other rows, and the noisy columns "
-        "carry random noise.",
+        f"This release is (k, ε)-anonymous with k = {k} and ε = {format_exact(epsilon)}: "
+        f"{_classes_hold(parameters)}, and the noisy columns carry random noise.",
     )
     yield _sentence(
         "not_differential_privacy",
@@ -394,12 +442,12 @@ def _k_epsilon(facts: Facts) -> Iterator[Sentence]:
 
 
 def _value_noise(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
-    delta = f" and δ = {parameters['delta']!r}" if "delta" in parameters else ""
+    delta = f" and δ = {format_exact(parameters['delta'])}" if "delta" in parameters else ""
     kind = {"laplace": "Laplace", "gaussian": "Gaussian"}[str(parameters["noise"])]
     yield _sentence(
         "noise",
         f"The noisy columns are {_listed(sorted(facts.noisy))}. They carry {kind} noise; ε = "
-        f"{parameters['epsilon']!r}{delta} is divided among them.",
+        f"{format_exact(parameters['epsilon'])}{delta} is divided among them.",
     )
     if parameters["bounds"] == "declared":
         yield _sentence(

@@ -39,10 +39,10 @@ from incrowd.release.certificate import (
     SchemeColumn,
     sha256_of,
 )
-from incrowd.release.formulas import unescaped
 from incrowd.release.keys import public_key
 from incrowd.release.pages import make_pages
 from incrowd.release.parameters import RULES, rules_of
+from incrowd.release.write import unescaped
 from incrowd.spec.arx import read_rows, write_rows
 from incrowd.spec.hierarchies import Hierarchies, Mask
 
@@ -73,7 +73,7 @@ def verify(folder: Path | str, *, key: str | None = None) -> list[Finding]:
     folder = Path(folder)
     signer = None if key is None else public_key(key)
     if not folder.is_dir():
-        raise IncrowdError(f"'{folder}' is no folder. Name the folder of a release.")
+        raise IncrowdError(f"'{folder}' is not a folder. Name the folder of a release.")
     try:
         certificate = read_certificate(folder)
     except FindingError as error:
@@ -202,7 +202,7 @@ def _data(folder: Path, certificate: Certificate) -> list[Finding]:
         table = table.respelled(unescaped)
     names = list(certificate.table.scheme)
     expected = [*names, *certificate.kept, *certificate.noisy]
-    expected += [COUNT] if release.form == "weighted" else []
+    expected += [COUNT] if release.form == "counted" else []
     if sorted(table.columns) != sorted(expected):
         return [make_finding("DATA_COLUMNS_DIFFER", columns=list(table.columns))]
     for name in names:
@@ -252,7 +252,7 @@ def _data(folder: Path, certificate: Certificate) -> list[Finding]:
 def _oddities(table: ReleasedTable, certificate: Certificate) -> list[Finding]:
     """What a release does not have, and a reader would not notice."""
     found = []
-    weighted = certificate.table.release.form == "weighted"
+    weighted = certificate.table.release.form == "counted"
     names = [name for name in table.columns if not (weighted and name == COUNT)]
     if not _is_ordered(table, names):
         found.append(make_finding("ROWS_UNORDERED"))
@@ -296,13 +296,13 @@ def _is_ordered(table: ReleasedTable, names: list[str]) -> bool:
 def _sizes(table: Table, certificate: Certificate) -> tuple[Counts, int]:
     """How many rows each class has, and how many rows stand for suppressed ones.
 
-    A class is told by the generalised columns. A weighted table has one row for each class,
+    A class is told by the generalised columns. A table with counts has one row for each class,
     or, with columns that are kept as they are, for each of their values in it.
     """
     names = list(certificate.table.scheme)
     if not table.rows():
         return np.zeros(0, dtype=np.int64), 0
-    weighted = certificate.table.release.form == "weighted"
+    weighted = certificate.table.release.form == "counted"
     shown = read_shown(table, tuple(names), weighted=weighted)
     if weighted:
         _refuse_bad_counts(table, [*names, *certificate.kept])
@@ -325,7 +325,7 @@ def _broken_rules(table: Table, certificate: Certificate) -> list[Finding]:
         rule = checked.get(kind)
         if rule is None or not table.rows():
             continue
-        weighted = certificate.table.release.form == "weighted"
+        weighted = certificate.table.release.form == "counted"
         shown = read_shown(table, (*names, column), weighted=weighted)
         codes = shown.frequencies.codes
         if certificate.parameters.get("suppressed") == "starred":
@@ -360,14 +360,14 @@ def _on_grid(value: object, grid: NoisyColumn) -> bool:
 def _refuse_bad_counts(table: Table, names: list[str]) -> None:
     for value in table.values(COUNT):
         if not re.fullmatch(r"[1-9]\d{0,14}", str(value)):
-            raise IncrowdError("a count is no whole number from 1")
+            raise IncrowdError("a count is not a whole number of at least 1")
     labels = {name: {x: at for at, x in enumerate(table.values(name))} for name in names}
 
     def coder(name: str) -> Coder:
         return lambda values: np.array([labels[name].get(value, 0) for value in values], np.int32)
 
     if (table.count(names, {name: coder(name) for name in names}).counts > 1).any():
-        raise IncrowdError("a class stands in several rows of a weighted release")
+        raise IncrowdError("a class occurs in several rows of a release with counts")
 
 
 def _allowed(folder: Path, name: str, column: SchemeColumn) -> Callable[[object], bool]:
@@ -379,7 +379,7 @@ def _allowed(folder: Path, name: str, column: SchemeColumn) -> Callable[[object]
         rows = read_rows(folder / column.file, ";", ours=True)
         hierarchy = from_rows(rows, other=column.other, exact=True)
         if write_rows(hierarchy).encode() != (folder / column.file).read_bytes():
-            raise IncrowdError(f"the scheme of '{name}' is not written as a release writes it")
+            raise IncrowdError(f"the scheme of '{name}' is not in the form that a release has")
         if column.level is None:
             axis = Axis(hierarchy, bool(column.ordered))
             _refuse_form(name, column, form_on(axis))

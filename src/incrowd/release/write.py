@@ -1,17 +1,26 @@
 """A release as files: data, scheme, certificate; and, private, the report and its numbers.
 
 The numbers are in evaluation.json and attacks.json.
+
+**Formulas.** Texts that a spreadsheet would run, written so that it does not, and read back.
+
+A cell that begins with ``=``, ``+``, ``@`` or a control character may be taken for a formula. An
+apostrophe before it prevents that. Numbers, and whatever begins with "-" (intervals, negative
+numbers, labels), are left as they are. Written and read back, every text is what it was: one that
+already looks escaped is escaped once more.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from incrowd import __version__
 from incrowd.codes.forms import Form
+from incrowd.codes.values import number
 from incrowd.privacy.events import as_dict
 from incrowd.release.certificate import (
     FILE,
@@ -24,7 +33,6 @@ from incrowd.release.certificate import (
     Slice,
     sha256_of,
 )
-from incrowd.release.formulas import escaped
 from incrowd.release.pages import make_pages
 from incrowd.release.product import Made, Product, Recoded
 from incrowd.spec.arx import write_rows
@@ -33,6 +41,27 @@ from incrowd.spec.release import CommonSpec
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+
+_RUNS = re.compile(r"'*[=+@\t\r\n\uff1d\uff0b\uff20]")
+
+
+def escaped(text: str) -> str:
+    """The text with an apostrophe before it where a spreadsheet might run it.
+
+    >>> [escaped(text) for text in ("=1+1", "'=x", "-5", "+5", "@a", "a=b")]
+    ["'=1+1", "''=x", '-5', '+5', "'@a", 'a=b']
+    """
+    return f"'{text}" if _RUNS.match(text) and number(text) is None else text
+
+
+def unescaped(text: str) -> str:
+    """The text that :func:`escaped` was given.
+
+    >>> [unescaped(text) for text in ("'=1+1", "''=x", "'a", "-5")]
+    ['=1+1', "'=x", "'a", '-5']
+    """
+    return text[1:] if text.startswith("'") and escaped(text[1:]) == text else text
 
 
 def write(

@@ -27,9 +27,13 @@ def read_text(path: Path, *, ours: bool = False) -> str:
         # Of ours every character counts, a mark at the beginning and line ends among them.
         return path.read_bytes().decode() if ours else path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise HierarchyError(f"The hierarchy '{path.name}' is not UTF-8 text.") from error
+        raise HierarchyError(
+            f"Hierarchy '{path.name}': not UTF-8 text. Save it as UTF-8."
+        ) from error
     except OSError as error:
-        raise HierarchyError(f"Cannot read the hierarchy '{path}': {error.strerror}.") from error
+        raise HierarchyError(
+            f"Hierarchy '{path}': cannot be read ({error.strerror}). Correct the path."
+        ) from error
 
 
 def parse_rows(
@@ -37,7 +41,7 @@ def parse_rows(
 ) -> ArxRows:
     """The rows of a text in ARX form; ``name`` is that of its file."""
     if not text.strip():
-        raise HierarchyError(f"The hierarchy '{name}' is empty.")
+        raise HierarchyError(f"Hierarchy '{name}': it is empty. List its values.")
     try:
         delimiter = delimiter or _delimiter(text)
         rows = csv.reader(io.StringIO(text), delimiter=delimiter)
@@ -46,7 +50,9 @@ def parse_rows(
             raise HierarchyError(fault.said(name))
         return [tuple(row) for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
     except csv.Error as error:
-        raise HierarchyError(f"Cannot read the hierarchy '{name}': {error}.") from error
+        raise HierarchyError(
+            f"Hierarchy '{name}': cannot be read ({error}). Correct the file."
+        ) from error
 
 
 def _delimiter(text: str) -> str:

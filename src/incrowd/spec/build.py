@@ -12,7 +12,7 @@ from __future__ import annotations
 import bisect
 import datetime as dt
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
@@ -47,7 +47,7 @@ def build(column: Column, *, folder: Path, values: Iterable[object] = ()) -> Hie
     ``folder`` is what the path of a CSV file is relative to.
     """
     if column.hierarchy is None:
-        raise HierarchyError("The column has no hierarchy.")
+        raise HierarchyError("No hierarchy is declared. Add one.")
     made = _built(column, column.hierarchy.declared, folder, values)
     return replace(made, ordered=_is_ordered(column.hierarchy.declared, made))
 
@@ -111,6 +111,37 @@ def is_open(column: Column) -> bool:
     return column.hierarchy is not None and column.hierarchy.declared.open_height is not None
 
 
+SUPPRESSED = "suppressed"
+UNCHANGED = "unchanged"
+_LONGEST_LIST = 36  # characters of labels that are listed one by one
+
+
+def describe_level(column: Column, level: int, labels: Sequence[str | None]) -> str:
+    """Describe what a level below the root publishes, by its rule or by its labels.
+
+    ``labels`` are those of the level, without the labels of null and of values outside the domain.
+    """
+    declared = None if column.hierarchy is None else column.hierarchy.declared
+    named = [label for label in labels if label is not None]
+    example = f" (such as {named[len(named) // 2]})" if named else ""
+    match declared:
+        case Mask(length=length, hide=hide) if level:
+            side = "first" if hide == "right" else "last"
+            return f"{side} {length - level} of {length} characters"
+        case Dates(levels=levels) if levels[level] != "day":
+            return levels[level]
+        case Intervals(widths=widths) if 0 < level <= len(widths):
+            return f"steps of {widths[level - 1]}{example}"
+        case Intervals(step=step) if level == 0 and step != 1:
+            return f"steps of {step}{example}"
+    if level == 0:
+        return UNCHANGED
+    listed = ", ".join(named)
+    if len(named) > 1 and len(listed) <= _LONGEST_LIST:
+        return f"{len(named)} groups ({listed})"
+    return f"{len(named):,} {'group' if len(named) == 1 else 'groups'}{example}"
+
+
 class Declared:
     """The hierarchies of some columns, each built once.
 
@@ -135,16 +166,11 @@ class Declared:
         return self._built[name].height if open_height is None else open_height
 
     def words(self, name: str, level: int) -> str:
-        """What a level of a column shows, in words."""
-        hierarchy = self.columns[name].hierarchy
+        """Describe what a level of a column publishes."""
         if level == self.height(name) - 1 and self.rooted(name):
-            return "nothing"
-        if level == 0:
-            return "as it is"
-        if hierarchy is not None and hierarchy.mask is not None:
-            shown = hierarchy.mask.length - level
-            return f"{shown} of {hierarchy.mask.length} characters"
-        return f"such as {self._built[name].labels[level][0]}"
+            return SUPPRESSED
+        labels = () if self.is_open(name) else self._built[name].labels[level][:-2]
+        return describe_level(self.columns[name], level, labels)
 
     def rooted(self, name: str) -> bool:
         """Whether the top level of a column is a single group."""
@@ -163,7 +189,7 @@ class Declared:
         try:
             return build(self.columns[name], folder=self._folder, values=met)
         except HierarchyError as error:
-            raise HierarchyError(f"The hierarchy of column '{name}': {error}") from error
+            raise HierarchyError(f"Column '{name}': {error}") from error
 
 
 @lru_cache(maxsize=_KEPT)
@@ -216,7 +242,7 @@ def _edges(declared: Intervals) -> list[list[Decimal]]:
     levels = []
     for cuts in declared.cuts:
         if sorted(set(cuts)) != list(cuts):
-            raise HierarchyError(f"The cuts {', '.join(map(str, cuts))} must rise.")
+            raise HierarchyError(f"The cuts {', '.join(map(str, cuts))} must increase. Sort them.")
         inside = [x for x in cuts if declared.low < x <= declared.high]
         levels.append([declared.low, *inside])
     return levels
@@ -279,11 +305,11 @@ def _paths(node: object, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     elif isinstance(node, list):
         for value in node:
             if value is None or isinstance(value, dict | list):
-                raise HierarchyError(f"The group '{above[-1]}' holds {value!r}, which is no value.")
+                raise HierarchyError(f"Group '{above[-1]}': {value!r} is not a value. Correct it.")
             yield (*above, canonical(value) or "")
     else:
         raise HierarchyError(
-            f"The group '{above[-1]}' must hold a list of values or further groups."
+            f"Group '{above[-1]}': expected a list of values or groups. Correct it."
         )
 
 

@@ -19,8 +19,7 @@ from typing import Literal, TypeAlias
 
 from incrowd.codes.hierarchy import ROOT, Hierarchy, from_rows
 from incrowd.codes.values import canonical
-from incrowd.spec.likeness import distinct, nearly_all
-from incrowd.spec.public_list import read_list
+from incrowd.spec.public_list import distinct, nearly_all, read_list
 
 Codes: TypeAlias = Literal["alpha-2", "alpha-3", "names"]
 

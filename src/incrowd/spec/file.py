@@ -202,7 +202,9 @@ def _simple(value: Any) -> Any:
             keys = [_key(key.tolist() if hasattr(key, "tolist") else key) for key in value]
             twice = [key for key, times in Counter(keys).items() if times > 1]
             if twice:
-                raise SpecError("The spec", [Problem("", f"the key '{twice[0]}' stands twice")])
+                raise SpecError(
+                    "The spec", [Problem("", f"the key '{twice[0]}' occurs twice; remove one")]
+                )
             return dict(zip(keys, map(_simple, value.values()), strict=True))
         case None | str() | bool() | int() | float():
             return value
@@ -241,9 +243,11 @@ def load(path: Path) -> SpecFile:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise IncrowdError(f"'{path}' is not UTF-8 text, so it is no spec.") from error
+        raise IncrowdError(f"Spec '{path}': not UTF-8 text. Name a YAML file.") from error
     except OSError as error:
-        raise IncrowdError(f"Cannot read the spec '{path}': {error.strerror}.") from error
+        raise IncrowdError(
+            f"Spec '{path}': cannot be read ({error.strerror}). Correct the path."
+        ) from error
     return parse(text, path=path)
 
 

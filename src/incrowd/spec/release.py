@@ -90,13 +90,13 @@ class CommonSpec(Model):
     k: Annotated[int, Field(ge=1)] | None = None
     levels: dict[Text, Level | tuple[Level, Level]] = Field(default={})
     format: Literal["parquet", "csv"] = "parquet"
-    rows: Literal["expanded", "weighted"] = "expanded"
+    rows: Literal["expanded", "counted"] = "expanded"
     formulas: Literal["escape"] | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.formulas is not None and self.format != "csv":
-            raise ValueError("'formulas' belongs to 'format: csv'; Parquet holds no formulas")
+            raise ValueError("'formulas' is for 'format: csv'; remove it")
         self._refuse_misfits()
         return self
 
@@ -119,7 +119,9 @@ class CommonSpec(Model):
         """Refuse what does not fit together."""
         for name, level in self.levels.items():
             if isinstance(level, tuple) and level[0] > level[1]:
-                raise ValueError(f"the levels of '{name}' must rise; got {level[0]}, {level[1]}")
+                raise ValueError(
+                    f"the levels of '{name}' must increase; got {level[0]}, {level[1]}"
+                )
 
 
 class SafeSpec(CommonSpec):
@@ -172,14 +174,13 @@ class SafeSpec(CommonSpec):
                 raise ValueError(NO_CUTS)
         for name in ("objective", "search_epsilon", "target"):
             if getattr(self, name) is not None and self.scheme == "fixed":
-                raise ValueError(f"'{name}' belongs to 'scheme: search' or 'scheme: mondrian'")
+                raise ValueError(f"'{name}' is for 'scheme: search' or 'scheme: mondrian'")
         if self.target is not None and self.scheme == "mondrian":
             raise ValueError(
-                "'target' does not go with 'scheme: mondrian': all values of a target must share "
-                "the labels of the other columns. Use 'scheme: search'"
+                "'target' is not supported by 'scheme: mondrian'; use 'scheme: search'"
             )
         if self.target is not None and self.slices:
-            raise ValueError("'target' is for one table, and 'slices' asks for several; drop one")
+            raise ValueError("'target' is for one table; remove it or 'slices'")
         if not isinstance(self.slices, Slicing):
             _refuse_alike(self.slices)
         super()._refuse_misfits()
@@ -187,7 +188,9 @@ class SafeSpec(CommonSpec):
 
 def _refuse_alike(slices: tuple[SliceColumns, ...]) -> None:
     if len(slices) == 1:
-        raise ValueError("one slice is one table; give columns it lacks the role 'drop'")
+        raise ValueError(
+            "one slice is one table; remove 'slices', and give other columns the role 'drop'"
+        )
     for part in slices:
         if len(set(part)) < len(part):
             raise ValueError(f"a slice names a column twice: {', '.join(part)}")
@@ -222,15 +225,16 @@ class ClassesSpec(CommonSpec):
             ("search_seconds", "ola"),
         ):  # fmt: skip
             if getattr(self, name) and algorithm != owner:
-                raise ValueError(f"'{name}' does not belong to the algorithm '{algorithm}'")
+                raise ValueError(
+                    f"'{name}' is not supported by the algorithm '{algorithm}'; remove it"
+                )
         if self.search_seconds is not None and self.candidates == "minimal":
             raise ValueError(
-                "'search_seconds' does not go with 'candidates: minimal', which takes the time "
-                "that it needs"
+                "'search_seconds' is not supported by 'candidates: minimal'; remove one"
             )
         super()._refuse_misfits()
         if self.levels and algorithm != "ola":
-            raise ValueError(f"'levels' do not belong to the algorithm '{algorithm}'")
+            raise ValueError(f"'levels' is not supported by the algorithm '{algorithm}'; remove it")
 
 
 class KAnonymitySpec(ClassesSpec):
@@ -258,7 +262,7 @@ class KEpsilonSpec(ClassesSpec):
 
     def _refuse_misfits(self) -> None:
         if self.algorithm in ("cluster", "duplicate"):
-            raise ValueError(f"the algorithm '{self.algorithm}' does not go with 'k-epsilon'")
+            raise ValueError(f"the algorithm '{self.algorithm}' is not supported by 'k-epsilon'")
         super()._refuse_misfits()
 
 
@@ -294,7 +298,7 @@ def _by_method(given: Any) -> Any:
     spec = METHODS[every.method]
     for name in type(every).model_fields:
         if name not in spec.model_fields and getattr(every, name) not in (None, ()):
-            raise ValueError(f"'{name}' does not belong to method '{every.method}'")
+            raise ValueError(f"'{name}' is not supported by method '{every.method}'; remove it")
     return spec.model_validate({name: given[name] for name in given if name in spec.model_fields})
 
 

@@ -24,8 +24,7 @@ from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
 from incrowd.spec.file import SpecFile, load, parse
 from incrowd.studio.private import write_private
-from incrowd.studio.title import TABLES, title_of
-from incrowd.studio.work import FileState, Work
+from incrowd.studio.work import TABLES, FileState, Work, title_of
 
 fcntl: ModuleType | None
 try:

@@ -109,7 +109,7 @@ _CLASSES = (
     *_FILES, "k", "levels", "loss", "candidates", "cut", "suppression", "suppressed", "algorithm",
 )  # fmt: skip
 _NOT_WITH_NOISE = {
-    "rows": ("weighted",), "suppressed": ("starred",), "algorithm": ("cluster", "duplicate"),
+    "rows": ("counted",), "suppressed": ("starred",), "algorithm": ("cluster", "duplicate"),
 }  # fmt: skip
 _OF_ALGORITHM = {
     "loss": "ola", "candidates": "ola", "suppression": "ola", "levels": "ola", "cut": "mondrian",

@@ -7,6 +7,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -21,13 +22,43 @@ from starlette.types import ASGIApp
 
 from incrowd import __version__
 from incrowd.errors import IncrowdError
+from incrowd.methods.outlay import ledger_of
+from incrowd.release.entries import write_left
 from incrowd.release.render import render
+from incrowd.spec.release import SafeSpec
 from incrowd.studio.desk import Desk, Works
 from incrowd.studio.hands import Hands, Job
-from incrowd.studio.ledger import find_standing
 from incrowd.studio.private import create_private
 from incrowd.studio.safety import Guard, Sessions
 from incrowd.studio.work import StaleError, Work
+
+
+@dataclass(frozen=True)
+class LedgerStanding:
+    """The ledger of a work: its name, what is left, and why it cannot be used if it cannot."""
+
+    name: str
+    left: str
+    problem: str = ""
+    is_used_up: bool = False
+
+
+def find_standing(work: Work) -> LedgerStanding | None:
+    """Return what the ledger of a spec has left now; None where the method needs no ledger."""
+    spec = work.file.spec
+    if spec.ledger is None and not isinstance(spec.release, SafeSpec):
+        return None
+    if spec.ledger is None:
+        return LedgerStanding("", "")
+    name = spec.ledger.rsplit("/", 1)[-1]
+    try:
+        book = ledger_of(work.file)
+        assert book is not None
+        left = book.remaining()
+    except IncrowdError as error:
+        return LedgerStanding(name, "", str(error))
+    return LedgerStanding(name, write_left(left), is_used_up=not (left.epsilon and left.delta))
+
 
 HERE = Path(__file__).parent
 _MOST_FORM, _BLOCK = 4_000_000, 4 << 20  # bytes

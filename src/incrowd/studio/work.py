@@ -16,12 +16,27 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.curate.draft.draft import Draft
+from incrowd.engine.address import is_address, take_apart
 from incrowd.engine.source import open_for
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.spec.file import Place, SpecFile, load, parse
 from incrowd.studio.private import write_private
-from incrowd.studio.title import title_of
+
+TABLES = (
+    ".parquet", ".csv", ".tsv", ".txt", ".csv.gz", ".xlsx", ".xls", ".ods", ".arrow", ".feather",
+    ".sav", ".dta", ".sas7bdat",
+)  # fmt: skip
+
+
+def title_of(place: str) -> str:
+    """Return the name of a table: its file without the ending, or the table of a database."""
+    if is_address(place):
+        return take_apart(place).table.replace('"', "").replace("/", "-")
+    name = Path(place).name
+    ending = max((one for one in TABLES if name.lower().endswith(one)), key=len, default="")
+    return name[: len(name) - len(ending)] or name
+
 
 _STEPS_BACK = 100
 

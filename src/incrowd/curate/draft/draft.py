@@ -43,13 +43,13 @@ class Draft:
     def yaml(self) -> str:
         """The text of the spec."""
         lines = [
-            "# Drafted by `incrowd init`. What `confirm` names was read from the data, or from",
-            "# files of unknown origin: check it, put right what is wrong, and confirm what is",
-            "# public knowledge: `incrowd confirm SPEC` goes through it.",
+            "# Drafted by `incrowd init`. Entries under `confirm` were read from the data, or from",
+            "# files of unknown origin. Correct them, then confirm those that are public",
+            "# knowledge: `incrowd confirm SPEC`.",
             *([] if self.table is None else [f"table: {quoted(self.table)}"]),
             *([] if self.sheet is None else [f"sheet: {quoted(self.sheet)}"]),
             *([] if self.header is None else [f"header: {self.header}"]),
-            "# size: 1000  # how many people, or `public`; to be told what to expect",
+            "# size: 1000  # number of people, or `public`; for a forecast",
             *self._unit(),
             "columns:",
             *(one.yaml() for one in self.guesses),
@@ -65,7 +65,7 @@ class Draft:
             guess = min(ids, key=lambda guess: KINDS.index(guess.identifies or "event"))
             assert guess.counts is not None
             drop = ", without_id: drop" if guess.nulls else ""
-            left = ", rows without an id are left out" if guess.nulls else ""
+            left = ", rows without an id are dropped" if guess.nulls else ""
             rows = describe_rows(guess.counts, "id")
             known = f"unit: {{id: {quoted(guess.column)}{drop}}}"
             known += f"  # {rows}; one row of each is used{left}"
@@ -74,16 +74,15 @@ class Draft:
     def personal(self) -> str:
         """What looks like an identifier of HIPAA, or personal data of GDPR, in a sentence."""
         found = [f"{kind} ({', '.join(names)})" for kind, names in self.checklist() if names]
-        looked = f"by their names, and by up to {SAMPLED:,} values of each"
+        looked = f"by name and by up to {SAMPLED:,} values of each column"
         if found:
             return (
-                f"What looks like HIPAA's identifiers, personal data under the GDPR, {looked}: "
-                f"{'; '.join(found)}. Free text may hold others: look yourself."
+                f"HIPAA identifiers (personal data under the GDPR), {looked}: "
+                f"{'; '.join(found)}. Check free text yourself."
             )
         return (
-            "No column looks like one of HIPAA's identifiers, "
-            f"{looked}. That is no proof: what is rare, or written in words, may name somebody, "
-            "and under the GDPR all of it is personal data."
+            f"HIPAA identifiers, {looked}: none found. This is no proof: rare values and free text "
+            "may identify people."
         )
 
     def checklist(self) -> list[tuple[str, tuple[str, ...]]]:
@@ -135,7 +134,7 @@ def _looked_at(
     try:
         values = head.values(column)
     except TableError:
-        return Guess(column, "drop", None, "holds lists or bytes, not single values", ("role",))
+        return Guess(column, "drop", None, "lists or bytes, not single values", ("role",))
     missing = head.missing(column)
     made = guess(column, values, head.rows() - missing, label, order)
     if made.identifies is not None:  # the first rows may show each id once
@@ -166,7 +165,7 @@ def draft_from_arx(
     that is possible.
     """
     if not folder.is_dir():
-        raise IncrowdError(f"'{folder}' is no folder. Name a folder of ARX files.")
+        raise IncrowdError(f"'{folder}' is not a folder. Name a folder of ARX files.")
     files = sorted(folder.glob("*_hierarchy_*.csv"))
     parts = {file: file.stem.split("_hierarchy_", 1) for file in files}
     names = sorted({name for name, _ in parts.values()})
@@ -175,8 +174,8 @@ def draft_from_arx(
     if name not in names:
         found = ", ".join(names) or "none"
         raise IncrowdError(
-            f"'{folder}' has no files {name}_hierarchy_COLUMN.csv for the table. It has files for: "
-            f"{found}. Rename those that are meant."
+            f"Folder '{folder}': no files {name}_hierarchy_COLUMN.csv, but files for {found}. "
+            "Rename the files or the table."
         )
     opened = open_table(source, engine=engine, sheet=sheet, header=header)
     by_column = {column: file for file, (owner, column) in parts.items() if owner == name}
@@ -204,8 +203,8 @@ def _only_table(folder: Path, names: list[str]) -> Path:
     if len(tables) != 1:
         found = ", ".join(table.name for table in tables) or "none"
         raise IncrowdError(
-            f"'{folder}' must hold one table NAME.csv with files NAME_hierarchy_COLUMN.csv beside "
-            f"it. Found: {found}. If the table lies elsewhere, name it, too."
+            f"Folder '{folder}': expected one table NAME.csv with files NAME_hierarchy_COLUMN.csv, "
+            f"found: {found}. If the table lies elsewhere, name it as TABLE."
         )
     return tables[0]
 
@@ -219,7 +218,7 @@ def _stem(source: str) -> str:
 
 def _with_file(column: str, path: str) -> Guess:
     hierarchy = f"{{csv: {quoted(path)}}}"
-    return Guess(column, "quasi", hierarchy, "has a hierarchy", ("role", "hierarchy"))
+    return Guess(column, "quasi", hierarchy, "ARX hierarchy", ("role", "hierarchy"))
 
 
 def shown_source(source: str, beside: Path) -> str:

@@ -82,7 +82,7 @@ class Guess:
         if not guess.repeats:  # then it is left out, however it is written
             rest = tuple(entry for entry in self.confirm if entry != "written")
             return replace(guess, written=None, confirm=rest)
-        reason = f"an id that several rows share: {counts.ids:,} values in {rows:,} rows"
+        reason = f"id shared by several rows: {counts.ids:,} values in {rows:,} rows"
         hipaa = self.hipaa or "any other unique number"
         return replace(guess, role="identifier", reason=reason, hipaa=hipaa)
 
@@ -164,14 +164,14 @@ def guess(
     if written is None or unread:
         return replace(made, reason=reason)
     if forms.ambiguous(written, raw):
-        reason += "; days and months could be the other way round"
+        reason += "; day and month may be swapped"
     first, *rest = made.confirm
     confirm = (first, "written", *rest)
     return replace(made, reason=reason, written=written, confirm=confirm)
 
 
 def _nothing(look: Look) -> Guess | None:
-    return None if look.texts else look.guess("drop", "holds nothing but nulls")
+    return None if look.texts else look.guess("drop", "only nulls")
 
 
 def _row_number(look: Look) -> Guess | None:
@@ -197,7 +197,7 @@ def _person_id(look: Look) -> Guess | None:
     own = None if look.hipaa in identifiers.GENERAL else look.hipaa
     look = replace(look, hipaa=alike or own or "any other unique number")
     each = len(look.texts) == look.rows
-    reason = "an id, of one row each" if each else "an id that several rows share"
+    reason = "id, a different one in each row" if each else "id shared by several rows"
     return replace(look.guess("identifier", reason), identifies=kind)
 
 
@@ -210,7 +210,7 @@ def _identifier(look: Look) -> Guess | None:
     )  # fmt: skip
     street = re.search(r"address|street", look.simple)
     if (named or street) and len(look.texts) > 2:
-        return look.guess("identifier", f"called like {look.hipaa}")
+        return look.guess("identifier", f"column name suggests {look.hipaa}")
     unique = look.rows >= 20 and len(look.texts) > 0.9 * look.rows
     decimals = any("." in text for text in look.texts[:200] if number(text) is not None)
     if not unique or decimals or look.days or _by_knowledge(look):
@@ -218,7 +218,7 @@ def _identifier(look: Look) -> Guess | None:
     if _is_measured(look):
         return None
     own = replace(look, hipaa=look.hipaa or "any other unique number")
-    return own.guess("identifier", "almost every row has its own")
+    return own.guess("identifier", "a different value in almost every row")
 
 
 def _is_measured(look: Look) -> bool:
@@ -249,7 +249,7 @@ def _postcode(look: Look) -> Guess | None:
         fields = f", alphabet: {quoted(letters)}"
     length = max(length, 5) if "zip" in look.simple and look.typed else length
     read = bool(fields) or (length != 5 and len(lengths) > 1)
-    ladder = Ladder(f"{{mask: {{length: {length}{fields}}}}}", "a postal code", read)
+    ladder = Ladder(f"{{mask: {{length: {length}{fields}}}}}", "postal code", read)
     return look.by(ladder, "geographic subdivisions")
 
 
@@ -285,7 +285,7 @@ def _age(look: Look) -> Guess | None:
         return None
     ladder = ladders.ages()
     listed = ", ".join(canonical(x) or "" for x in sorted(odd))
-    return look.by(replace(ladder, reason=f"{ladder.reason}; no age: {listed}"))
+    return look.by(replace(ladder, reason=f"{ladder.reason}; not an age: {listed}"))
 
 
 def _year(look: Look) -> Guess | None:
@@ -326,7 +326,7 @@ def _few(look: Look) -> Guess | None:
         return look.by(ordered)
     known = {text.lower() for text in look.texts} in _KNOWN
     listed = ", ".join(quoted(text) for text in sorted(look.texts, key=reading_order))
-    reason = f"{count} different values" if count > 1 else "one value"
+    reason = f"{count} distinct values" if count > 1 else "one value"
     ladder = Ladder(f"{{flat: {{values: [{listed}]}}}}", reason, not known)
     return look.by(ladder)
 
@@ -352,7 +352,7 @@ def _number(look: Look) -> Guess | None:
 
 
 def _many(look: Look) -> Guess:
-    return look.guess("drop", "too many different texts to generalise")
+    return look.guess("drop", "too many distinct texts to generalize")
 
 
 _RULES: tuple[Callable[[Look], Guess | None], ...] = (

@@ -33,7 +33,7 @@ def ladder_of(kind: str, column: str, table: Table, guess: Guess | None = None) 
     Bounds that fit no value of the column, because it has none of that kind, are examples.
     """
     if kind not in kinds():
-        raise IncrowdError(f"There is no hierarchy of the kind '{kind}'.")
+        raise IncrowdError(f"Unknown kind of hierarchy '{kind}'. See `incrowd schema`.")
     if guess is not None and guess.hierarchy and guess.hierarchy.startswith(f"{{{kind}:"):
         return Ladder(guess.hierarchy, guess.reason, "hierarchy" in guess.confirm)
     texts = _texts(column, table)
@@ -56,7 +56,7 @@ def ladder_of(kind: str, column: str, table: Table, guess: Guess | None = None) 
             country = postcodes.looks_like(texts) or "GB"
             return Ladder(f"{{postcodes: {{country: {country}}}}}", "a public list", read=False)
         case _:
-            raise IncrowdError("A hierarchy in a file needs the file: import it.")
+            raise IncrowdError("A CSV hierarchy needs a file. Import it.")
 
 
 def _texts(column: str, table: Table) -> list[str]:
@@ -73,7 +73,7 @@ def _intervals(texts: Sequence[str]) -> Ladder:
     numbers: list[Decimal] = [x for text in texts if (x := number(text)) is not None]
     if not numbers:
         fields = "from: 0, to: 99, widths: [10, 50]"
-        return Ladder(f"{{intervals: {{{fields}}}}}", "an example: no value is a number", False)
+        return Ladder(f"{{intervals: {{{fields}}}}}", "example: no value is a number", False)
     whole = all(x == x.to_integral_value() for x in numbers)
     if whole and 1800 <= min(numbers) <= max(numbers) <= 2100:
         return ladders.years(numbers)
@@ -84,7 +84,7 @@ def _dates(texts: Sequence[str]) -> Ladder:
     days: list[dt.date] = [day for text in texts if (day := iso_day(text)) is not None]
     if not days:
         fields = "from: 1900-01-01, to: 2029-12-31"
-        return Ladder(f"{{dates: {{{fields}}}}}", "an example: no value is a date", read=False)
+        return Ladder(f"{{dates: {{{fields}}}}}", "example: no value is a date", read=False)
     return ladders.days(days)
 
 
@@ -95,23 +95,23 @@ def _mask(texts: Sequence[str]) -> Ladder:
         return Ladder("{mask: {length: 5}}", "an example: values are no short codes", read=False)
     letters = "".join(sorted({*_DIGITS, *"".join(text for text in texts if len(text) == length)}))
     if letters == _DIGITS:
-        return Ladder(f"{{mask: {{length: {length}}}}}", "as long as most values")
+        return Ladder(f"{{mask: {{length: {length}}}}}", "length of most values")
     fields = f"length: {length}, alphabet: {quoted(letters)}"
-    return Ladder(f"{{mask: {{{fields}}}}}", "the characters are those of the data")
+    return Ladder(f"{{mask: {{{fields}}}}}", "characters from the data")
 
 
 def _listed(kind: str, column: str, texts: Sequence[str]) -> Ladder:
     if kind == "flat" and len(texts) > MOST_LISTED:
         return Ladder("flat", "values that nobody has listed", read=False)
     if not texts:
-        raise IncrowdError(f"'{column}' holds no values that could be listed.")
+        raise IncrowdError(f"Column '{column}': no values to list. Choose a hierarchy by a rule.")
     if len(texts) > MOST_LISTED:
         raise IncrowdError(
-            f"'{column}' has {len(texts):,} different values, too many to list here: at most "
-            f"{MOST_LISTED}. Import a file that groups them, or choose a hierarchy by a rule."
+            f"Column '{column}': {len(texts):,} distinct values, and at most {MOST_LISTED} can be "
+            "listed. Import a CSV hierarchy, or choose a hierarchy by a rule."
         )
     if kind == "order" and (known := ladders.order(texts)) is not None:
         return known
     values = ", ".join(map(quoted, texts))
     fields = f"{{{quoted(ROOT)}: [{values}]}}" if kind == "groups" else f"{{values: [{values}]}}"
-    return Ladder(f"{{{kind}: {fields}}}", f"{len(texts):,} different values")
+    return Ladder(f"{{{kind}: {fields}}}", f"{len(texts):,} distinct values")

@@ -34,7 +34,7 @@ class Ladder:
 def ages() -> Ladder:
     """From 0 to 89, and 90 or more as one: so HIPAA has it, and nobody's age is needed for it."""
     fields = "from: 0, to: 89, widths: [5, 10, 30], open: upper"
-    return Ladder(f"{{intervals: {{{fields}}}}}", "ages; 90 and more are one group", read=False)
+    return Ladder(f"{{intervals: {{{fields}}}}}", "ages; 90 and above are one group", read=False)
 
 
 def years(numbers: Sequence[Decimal]) -> Ladder:
@@ -44,9 +44,7 @@ def years(numbers: Sequence[Decimal]) -> Ladder:
     half = math.ceil(decades / 2) * 10
     widths = [5, 10, *([half] if half > 10 else [])] if decades > 1 else [5]
     fields = f"from: {low}, to: {low + 10 * decades - 1}, widths: {widths}"
-    return Ladder(
-        f"{{intervals: {{{fields}}}}}", "years; the range is that of the data, by decades"
-    )
+    return Ladder(f"{{intervals: {{{fields}}}}}", "years; range from the data, rounded to decades")
 
 
 def degrees(numbers: Sequence[Decimal]) -> Ladder:
@@ -57,7 +55,7 @@ def degrees(numbers: Sequence[Decimal]) -> Ladder:
     widths = ["0.1", "0.5", "1", *([str(half)] if half > 1 else [])][: 2 if wide == 1 else 4]
     end = _round_end(Decimal(high + 1), Decimal("0.01"), max(numbers))
     fields = f"from: {low}, to: {_plain(end)}, step: 0.01, widths: [{', '.join(widths)}]"
-    reason = "degrees; a hundredth is about a kilometre; the range is that of the data"
+    reason = "degrees, in steps of 0.01 (about 1 km); range from the data"
     return Ladder(f"{{intervals: {{{fields}}}}}", reason)
 
 
@@ -83,7 +81,7 @@ def amounts(numbers: Sequence[Decimal]) -> Ladder:
     levels = [fine, coarse, [coarse[(len(coarse) + 1) // 2]]] if len(coarse) > 2 else [fine, coarse]
     cuts = ", ".join(f"[{', '.join(map(_plain, level))}]" for level in levels)
     fields = f"from: 0, to: {_plain(high)}, step: {_plain(step)}, cuts: [{cuts}]"
-    reason = "amounts, few of them large; the range is that of the data, rounded outwards"
+    reason = "amounts, few of them large; range from the data, rounded outward"
     return Ladder(f"{{intervals: {{{fields}}}}}", reason)
 
 
@@ -112,7 +110,7 @@ def numbers(found: Sequence[Decimal]) -> Ladder:
     listed = ", ".join(_plain(width) for width in dict.fromkeys(widths))
     steps = "" if step == 1 else f"step: {_plain(step)}, "
     fields = f"from: {_plain(low)}, to: {_plain(high)}, {steps}widths: [{listed}]"
-    reason = "numbers; the range is that of the data, rounded outwards"
+    reason = "numbers; range from the data, rounded outward"
     return Ladder(f"{{intervals: {{{fields}}}}}", reason)
 
 
@@ -126,7 +124,7 @@ def days(found: Sequence[dt.date]) -> Ladder:
     low = max(low, 1, last - 1000)
     fields = f"from: {low:04}-01-01, to: {high:04}-12-31{levels}"
     by = "years" if levels else "decades"
-    return Ladder(f"{{dates: {{{fields}}}}}", f"dates; the range is that of the data, by {by}")
+    return Ladder(f"{{dates: {{{fields}}}}}", f"dates; range from the data, rounded to {by}")
 
 
 def order(texts: Sequence[str]) -> Ladder | None:
@@ -136,7 +134,9 @@ def order(texts: Sequence[str]) -> Ladder | None:
     if len(sizes) < len(texts) or len(set(sizes)) < len(sizes) or len(sizes) < 3:
         return None
     ordered = [text for _, text in sorted(zip(sizes, texts, strict=True))]
-    return replace(listed_order(ordered), reason=f"{len(texts)} different values, by number")
+    return replace(
+        listed_order(ordered), reason=f"{len(texts)} distinct values, in numerical order"
+    )
 
 
 def listed_order(values: Sequence[str]) -> Ladder:

@@ -14,22 +14,68 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet
 
 from incrowd.arrays import Bools, Counts
 from incrowd.engine.address import is_address, without_secrets
 from incrowd.engine.local.excel import open_excel
 from incrowd.engine.local.made import MadeTable, masked, used_labels
-from incrowd.engine.local.orders import (
-    orders_of_arrow,
-    orders_of_file,
-    orders_of_frame,
-    orders_of_pandas,
-)
 from incrowd.engine.local.postgres import read_postgres
 from incrowd.engine.local.statistics import STATISTICS, open_statistics
 from incrowd.engine.local.table import LocalTable
 from incrowd.engine.local.text import open_compressed, open_text, refuse_duplicates
 from incrowd.engine.table import Coded, Origin, TableError
+
+Orders = Mapping[str, tuple[str, ...]]
+_PARQUET = ".parquet"
+
+
+def orders_of_frame(frame: pl.LazyFrame | pl.DataFrame) -> Orders:
+    """Return the categories of each enum, in their order."""
+    return {
+        name: tuple(kind.categories)
+        for name, kind in frame.collect_schema().items()
+        if isinstance(kind, pl.Enum)
+    }
+
+
+def orders_of_pandas(frame: Any) -> Orders:
+    """Return the categories of each ordered column of a pandas frame."""
+    return {
+        str(name): tuple(map(str, kind.categories))
+        for name, kind in frame.dtypes.items()
+        if getattr(kind, "ordered", False)
+    }
+
+
+def orders_of_arrow(table: Any) -> Orders:
+    """Return the categories of each ordered dictionary of an Arrow table that has rows."""
+    found = {}
+    for at, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type) and field.type.ordered and table.num_rows:
+            column = table.column(at)
+            part = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+            found[field.name] = tuple(map(str, part.dictionary.to_pylist()))
+    return found
+
+
+def orders_of_file(path: Path) -> Orders:
+    """Return the same of a Parquet or an Arrow file, from its first rows."""
+    try:
+        if path.suffix.lower() == _PARQUET:
+            file = pa.parquet.ParquetFile(path)
+            kinds = {field.name: field.type for field in file.schema_arrow}
+            names = [name for name, kind in kinds.items() if getattr(kind, "ordered", False)]
+            if not names:
+                return {}
+            return orders_of_arrow(next(file.iter_batches(batch_size=1, columns=names)))
+        with pa.ipc.open_file(path) as batches:
+            return orders_of_arrow(batches.get_batch(0)) if batches.num_record_batches else {}
+    except (pa.ArrowException, OSError, StopIteration):  # what cannot be read is refused elsewhere
+        return {}
+
 
 _TEXT = {".csv", ".tsv", ".txt", ".tab"}
 _COMPRESSED = {f"{ending}.gz" for ending in _TEXT}
@@ -71,15 +117,14 @@ class LocalEngine:
             return LocalTable(read_postgres(source).lazy())
         if isinstance(source, str) and (other := re.match(r"([\w.+:-]{2,})://", source)):
             raise TableError(
-                f"Cannot read a table from an address that begins with '{other[1]}://'. Give a "
-                "path, or postgresql://user@host/database#schema.table; addresses that Spark "
-                "reads need its engine (--engine spark)."
+                f"Cannot read addresses that begin with '{other[1]}://'. Name a path or "
+                "postgresql://user@host/database#schema.table, or use --engine spark."
             )
         if isinstance(source, str | os.PathLike):
             if _is_name(source) and not (folder / source).exists():
                 raise TableError(
-                    f"There is no file '{source}'. If it is a table of Spark's catalogue, Spark "
-                    "reads it (--engine spark)."
+                    f"File '{source}': not found. Correct the path, or use --engine spark for a "
+                    "table in Spark's catalog."
                 )
             return _open_path(folder / source, empty, delimiter, sheet, header)
         kind = f"{type(source).__module__.split('.')[0]}.{type(source).__name__}"
@@ -144,11 +189,10 @@ def _converted(convert: Callable[[], Any], kind: str, origin: Origin) -> LocalTa
 
 def _refuse_unfit(what: str, ending: str, sheet: str | None, header: int | None) -> None:
     if sheet is not None and ending not in _EXCEL:
-        raise TableError(f"{what} has no sheets; a sheet is for Excel files. Leave it out.")
+        raise TableError(f"{what} has no sheets. Remove `sheet`.")
     if header is not None and ending not in {*_TEXT, *_COMPRESSED, *_EXCEL}:
         raise TableError(
-            f"{what} names its columns itself; the row of the header is for text and Excel files. "
-            "Leave it out."
+            f"{what} stores its column names. Remove `header`, which is for text and Excel files."
         )
 
 
@@ -168,8 +212,8 @@ def _open_path(
 ) -> LocalTable:
     if path.is_dir():
         raise TableError(
-            f"'{path}' is a folder. Name the file that holds the table; a folder of Parquet files "
-            "is read by Spark (--engine spark)."
+            f"'{path}' is a folder. Name a file, or read a folder of Parquet files with --engine "
+            "spark."
         )
     try:
         with path.open("rb") as file:
@@ -180,7 +224,7 @@ def _open_path(
         hides = None if named != str(path) else error
         raise TableError(f"Cannot read '{named}': {reason}.") from hides
     if nothing:
-        raise TableError(f"The file '{path.name}' is empty.")
+        raise TableError(f"File '{path.name}': it is empty. Name a file with a table.")
     ending, origin = _ending(path), Origin()
     _refuse_unfit(f"'{path.name}'", ending, sheet, header)
     try:
@@ -198,7 +242,7 @@ def _open_path(
             frame, origin = open_statistics(path)
         else:
             known = ", ".join(sorted(_KNOWN))
-            raise TableError(f"Cannot tell what '{path.name}' is; the name must end in {known}.")
+            raise TableError(f"File '{path.name}': unknown format. Its name must end in {known}.")
         if ending == ".parquet" or ending in _ARROW:
             origin = Origin(orders={**orders_of_frame(frame), **orders_of_file(path)})
         table = LocalTable(frame, path, origin)
@@ -206,5 +250,5 @@ def _open_path(
         reason = str(error).splitlines()[0]
         raise TableError(f"Cannot read '{path.name}' as {ending[1:]}: {reason}") from error
     if not empty and not table.head(1).rows():
-        raise TableError(f"The file '{path.name}' has a header but no rows.")
+        raise TableError(f"File '{path.name}': it has a header but no rows. Name a file with rows.")
     return table

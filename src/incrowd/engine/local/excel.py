@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,10 +11,36 @@ from typing import Any
 import polars as pl
 
 from incrowd.codes.values import canonical
-from incrowd.engine.local.cells import narrowed
-from incrowd.engine.local.text import refuse_duplicates
-from incrowd.engine.local.title import LOOKED_AT, Cells, under_title
+from incrowd.engine.local.text import LOOKED_AT, Cells, refuse_duplicates, under_title
 from incrowd.engine.table import UNNAMED, Origin, TableError
+
+_WHOLE = 2**53  # up to here a float holds every whole number
+_NO_DAY = (dt.date(1899, 12, 30), dt.date(1899, 12, 31))  # the day of a time without one
+
+
+def narrowed(frame: pl.DataFrame) -> pl.DataFrame:
+    """Columns of whole numbers as such, those of days as days, those of nothing as text.
+
+    A column is looked at without its name: Polars would take '^x$' for a pattern.
+    """
+    columns = {column.name: column.alias("") for column in frame.get_columns()}
+    return pl.DataFrame({name: _narrowed(column) for name, column in columns.items()})
+
+
+def _narrowed(column: pl.Series) -> pl.Series:
+    known = column.drop_nulls()
+    if known.is_empty():
+        return column.cast(pl.String)
+    if column.dtype.is_float():
+        whole = (known.floor() == known) & (known.abs() <= _WHOLE)
+        return column.cast(pl.Int64) if whole.all() else column
+    if isinstance(column.dtype, pl.Datetime):
+        if (known.dt.time() == dt.time()).all():
+            return column.cast(pl.Date)
+        if known.dt.date().is_in(_NO_DAY).all():
+            return column.dt.time()
+    return column
+
 
 _CLOCK = r"^1899-12-3[01] (\d\d:\d\d:\d\d)$"
 _NUMBER = r"^-?\d+(\.\d{1,9})?$"
@@ -42,7 +69,9 @@ def open_excel(path: Path, sheet: str | None, header: int | None) -> tuple[pl.La
     rows = dict(enumerate(texts.head(LOOKED_AT).rows(), start=1))
     row = header or next((at for at, cells in rows.items() if any(cells)), 1)
     if row > texts.height:
-        raise TableError(f"{what} has no row {row} for a header: it has {texts.height}.")
+        raise TableError(
+            f"{what} has {texts.height} rows, so row {row} cannot be the header. Correct `header`."
+        )
     if header is None and (found := under_title(rows)):
         row = header = found.header
         notes.append(found.note)
@@ -55,9 +84,11 @@ def open_excel(path: Path, sheet: str | None, header: int | None) -> tuple[pl.La
 def _chosen(path: Path, names: list[str], sheet: str | None) -> tuple[str, str]:
     """The name of the sheet to be read, and those of the others."""
     if not names:
-        raise TableError(f"The workbook '{path.name}' has no sheet.")
+        raise TableError(f"Workbook '{path.name}': it has no sheet. Name another file.")
     if sheet is not None and sheet not in names:
-        raise TableError(f"'{path.name}' has no sheet '{sheet}'. It has: {', '.join(names)}.")
+        raise TableError(
+            f"Workbook '{path.name}': no sheet '{sheet}'. Its sheets are: {', '.join(names)}."
+        )
     chosen = names[0] if sheet is None else sheet
     return chosen, ", ".join(name for name in names if name != chosen)
 
@@ -71,8 +102,8 @@ def _names(frame: pl.DataFrame, cells: Cells, what: str, row: int) -> dict[str, 
         names = {at: UNNAMED if at == first else name for at, name in names.items()}
     if bare := [number for number, at in enumerate(known, start=1) if names.get(at) == ""]:
         raise TableError(
-            f"{what} has a column without a name, number {bare[0]}: row {row} was read as the "
-            "header. Name the column, or the row of the header with --header."
+            f"{what}: column {bare[0]} has no name in row {row}, which was read as the header. "
+            "Name the column, or set the header row with --header."
         )
     refuse_duplicates(list(names.values()), what)
     return names

@@ -16,17 +16,19 @@ def read_postgres(address: str) -> pl.DataFrame:
         from adbc_driver_manager import Error
         from adbc_driver_postgresql import dbapi
     except ImportError as error:
-        raise TableError("Reading PostgreSQL needs: pip install 'incrowd[postgres]'.") from error
+        raise TableError(
+            "PostgreSQL needs an extra. Install it: pip install 'incrowd[postgres]'."
+        ) from error
     known = take_apart(address)
     if known.doubtful:
         raise TableError(
-            f"Cannot tell where the password ends in the PostgreSQL address {known.shown}. Write "
-            "/ @ ? # in it as %2F %40 %3F %23, or keep it in ~/.pgpass."
+            f"PostgreSQL address {known.shown}: the end of the password is ambiguous. Write / @ ? "
+            "# as %2F %40 %3F %23, or keep it in ~/.pgpass."
         )
     name = known.table
     if not name:
         raise TableError(
-            "A PostgreSQL address must name a table after '#', as in "
+            "PostgreSQL address: the table is missing. Add it after '#', as in "
             "postgresql://user@host/database#schema.table."
         )
     quoted = ".".join(map(_quoted, _name_parts(name)))

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from incrowd.codes.values import canonical
-from incrowd.engine.local.cells import narrowed
+from incrowd.engine.local.excel import narrowed
 from incrowd.engine.table import Origin, TableError
 
 _READERS = {
@@ -33,7 +33,7 @@ def open_statistics(path: Path) -> tuple[pl.LazyFrame, Origin]:
         import pyreadstat
     except ImportError as error:
         raise TableError(
-            f"Reading {path.suffix} needs: pip install 'incrowd[statistics]'."
+            f"{path.suffix} files need an extra. Install it: pip install 'incrowd[statistics]'."
         ) from error
     read = getattr(pyreadstat, _READERS[path.suffix.lower()])
     try:

@@ -264,7 +264,7 @@ class LocalTable:
         }
         if path.suffix not in sinks:
             raise TableError(
-                f"Cannot write '{path.name}': the name must end in {', '.join(sinks)}."
+                f"File '{path.name}': unknown format. Its name must end in {', '.join(sinks)}."
             )
         write_whole(path, sinks[path.suffix])
 
@@ -300,12 +300,12 @@ class LocalTable:
         schema = self._frame.collect_schema()
         for name in columns:
             if name not in self._columns:
-                raise TableError(f"The table has no column '{name}'.")
+                raise TableError(f"Column '{name}': not in the table. Correct its name.")
             kind = schema[self._inner[name]]
             if kind.is_nested() or kind in (pl.Binary, pl.Object):
                 raise TableError(
-                    f"The column '{name}' holds {kind}, not single values. Drop it, or "
-                    "make columns of its parts."
+                    f"Column '{name}': it holds {kind}, not single values. Drop it, or split it "
+                    "into columns."
                 )
 
 

@@ -13,8 +13,8 @@ import shutil
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,63 @@ from typing import Any
 import polars as pl
 
 from incrowd.codes.quotes import LONGEST, Fault, find_fault
-from incrowd.engine.local.title import LOOKED_AT, Titled, under_title
+from incrowd.codes.values import canonical, iso_day, number
 from incrowd.engine.table import UNNAMED, Origin, TableError
+
+LOOKED_AT = 50  # so many rows tell where the header is
+
+Cells = Sequence[str | None]
+
+
+@dataclass(frozen=True)
+class Titled:
+    """The row that holds the header, and the rows above it that hold a title; from 1."""
+
+    header: int
+    titles: tuple[int, ...]
+
+    @property
+    def note(self) -> str:
+        """What whoever opened the table should know."""
+        first, last = self.titles[0], self.titles[-1]
+        what = f"Row {first} looks" if first == last else f"Rows {first} to {last} look"
+        return (
+            f"{what} like a title; row {self.header} was read as the header. --header names "
+            "another."
+        )
+
+
+def under_title(rows: Mapping[int, Cells]) -> Titled | None:
+    """The header among the first rows, by their numbers, if a title stands above it.
+
+    Rows of a title fill at most half as many cells as most rows of the table do. What follows on
+    them must look like a header: different texts, no number and no day among them, and a row
+    below. A wrong guess would take somebody's row for names of columns, so that in doubt there
+    is no title.
+    """
+    texts = {
+        at: found
+        for at, cells in rows.items()
+        if (found := [text for cell in cells if (text := canonical(cell))])
+    }
+    filled = sorted(len(found) for found in texts.values())
+    width = filled[3 * len(filled) // 4] if filled else 0
+    if width < 2:
+        return None
+    header = next(at for at, found in texts.items() if 2 * len(found) > width)
+    titles = tuple(at for at in texts if at < header)
+    if not titles or header == max(texts) or not _names(texts[header]):
+        return None
+    if width == 2 and not canonical(rows[titles[0]][0]):
+        return None  # a header whose first column, that of row numbers, has no name
+    return Titled(header, titles)
+
+
+def _names(texts: Sequence[str]) -> bool:
+    """Whether texts can be the names of columns."""
+    values = any(number(text) is not None or iso_day(text) for text in texts)
+    return not values and len(set(texts)) == len(texts)
+
 
 _IN_MEMORY_BYTES = 1 << 29
 _BLOCK_BYTES = LONGEST
@@ -154,7 +209,8 @@ def _refuse_short(path: Path, encoding: str, above: int) -> None:
         lines = sum(1 for _ in islice(file, above + 1))
     if lines <= above:
         raise TableError(
-            f"The file '{path.name}' has no row {above + 1} for a header: it has {lines}."
+            f"File '{path.name}': it has {lines} lines, so row {above + 1} cannot be the header. "
+            "Correct `header`."
         )
 
 
@@ -265,8 +321,8 @@ class _Batches:
             text = str(error)
             if "straddling" in text:
                 raise TableError(
-                    f"A row of '{self._name}' is longer than {_BLOCK_BYTES >> 20} MB. Is a quote "
-                    "left open?"
+                    f"File '{self._name}': a row is longer than {_BLOCK_BYTES >> 20} MB. Close the "
+                    "open quote."
                 ) from error
             raise TableError(f"Cannot read '{self._name}': {text.splitlines()[0]}") from error
 
@@ -294,7 +350,7 @@ def _encoding(path: Path) -> str:
         _refuse_mixed(path)
         return "cp1252"
     raise TableError(
-        f"The file '{path.name}' is no text in UTF-8, UTF-16 or Windows-1252. Save it as UTF-8."
+        f"File '{path.name}': not text in UTF-8, UTF-16 or Windows-1252. Save it as UTF-8."
     )
 
 
@@ -313,8 +369,8 @@ def _refuse_mixed(path: Path) -> None:
                     known = known or number
             if strange and known:
                 raise TableError(
-                    f"The file '{path.name}' mixes encodings: line {known} is in UTF-8, line "
-                    f"{strange} is not. Correct that line, or save the file as UTF-8."
+                    f"File '{path.name}': line {known} is UTF-8, line {strange} is not. Correct "
+                    "that line, or save the file as UTF-8."
                 )
 
 
@@ -344,7 +400,9 @@ def delimiter_of(head: str) -> str:
 def refuse_duplicates(names: list[str], what: str) -> None:
     """Refuse a table two of whose columns have one name, or one of which has none."""
     if "" in names:
-        raise TableError(f"{what} has a column without a name, number {names.index('') + 1}.")
+        raise TableError(
+            f"{what}: column {names.index('') + 1} has no name. Name it in the header."
+        )
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise TableError(f"{what} has the column '{twice[0]}' twice. Rename one of them.")
+        raise TableError(f"{what}: column '{twice[0]}' occurs twice. Rename one of them.")

@@ -115,9 +115,8 @@ class SparkCells:
         """All tuples at other levels, here; refuses too many."""
         if self.distinct(maps) > self._most * SURELY:
             raise TooManyError(
-                f"The table has more than {self._most:,} distinct tuples of the columns to be "
-                "published, which is more than one machine is to hold. Publish fewer or coarser "
-                "columns.",
+                f"Table: more than {self._most:,} distinct tuples, which exceeds one machine. "
+                "Publish fewer or coarser columns.",
                 self,
             )
         return self._here(self._grouped(maps))

@@ -45,7 +45,9 @@ def count_coarsely(
     with told("count the table"):
         found = grouped.limit(most + 1).toArrow() if table.rows() > most else grouped.toArrow()
     if found.num_rows > most:
-        raise TooManyError(f"The table has more than {most:,} distinct tuples.")
+        raise TooManyError(
+            f"Table: more than {most:,} distinct tuples. Publish fewer or coarser columns."
+        )
     found = table.take_sums(found, "n")
     counts = found.column("n").to_numpy().astype(np.int64)
     if counts.sum() != table.rows():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -10,18 +11,138 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import types as T  # noqa: N812
 
 from incrowd.arrays import Bools, Counts
 from incrowd.engine.address import is_address
 from incrowd.engine.local.engine import ENGINE as LOCAL
-from incrowd.engine.local.made import masked, used_labels
+from incrowd.engine.local.made import MadeTable, masked, used_labels
+from incrowd.engine.local.text import delimiter_of, refuse_duplicates
 from incrowd.engine.spark.kinds import sent
-from incrowd.engine.spark.made import SparkMade
 from incrowd.engine.spark.session import begun, told
 from incrowd.engine.spark.table import SparkTable
-from incrowd.engine.spark.text import read_text
-from incrowd.engine.table import Coded, Columns, Table, TableError
+from incrowd.engine.table import UNNAMED, Coded, Columns, Engine, Table, TableError
 from incrowd.errors import check_whole
+
+_ODD = "_incrowd_odd"  # where Spark puts rows that do not fit
+_MARK = "\ufeff"  # what some programs write before the first character
+
+
+def read_text(session: Any, path: str, name: str, delimiter: str | None, header: int | None) -> Any:
+    """A data frame of texts, the first row of each file its header; no type is guessed.
+
+    One pass over the lines finds out whether quoted values go over several of them, which Spark
+    has to know, whether the text is in UTF-8, and whether lines are blank, which Spark leaves out:
+    of one column they are rows. Another pass finds rows of another length than the header: Spark
+    itself would write them into its logs. Files of a folder with another header are refused when
+    they are met.
+    """
+    if header not in (None, 1):
+        raise TableError("On Spark, the first row of a text file is its header. Remove `header`.")
+    ours = delimiter is not None
+    lines = session.read.text(path)
+    first = lines.first()
+    if first is None:
+        raise TableError(f"File '{name}': it is empty. Name a file with a table.")
+    quotes = F.length("value") - F.length(F.replace("value", F.lit('"'), F.lit("")))
+    odd = F.max(quotes % 2), F.max(~F.is_valid_utf8("value") | F.contains("value", F.lit("\0")))
+    several, foreign, blank = lines.select(*odd, F.max(F.trim("value") == "")).first()
+    if foreign:
+        raise TableError(f"File '{name}': not UTF-8 text. Save it as UTF-8.")
+    head = first[0].removeprefix(_MARK)
+    delimiter = delimiter or delimiter_of(head)
+    whole = head.count('"') % 2 == 0  # else a name goes over several lines
+    names = next(csv.reader([head], delimiter=delimiter), []) if whole else []
+    # Spark gives other names to columns without one, or alike but for case, and would then miss it.
+    renamed = "" in names or len({one.lower() for one in names}) < len(names)
+    options = {
+        "sep": delimiter, "header": "true", "quote": '"', "escape": '"', "mode": "PERMISSIVE",
+        "multiLine": str(bool(several)).lower(), "columnPruning": "false", "nullValue": "",
+        "emptyValue": "", "encoding": "UTF-8", "inferSchema": "false",
+        "enforceSchema": str(renamed).lower(),
+    }  # fmt: skip
+    frame = _of_one_length(session.read.options(**options), path, name, delimiter)
+    if len(names) != len(frame.columns):
+        names = frame.columns
+    if blank and len(names) == 1:
+        raise TableError(
+            f"File '{name}': Spark skips the blank lines of its one column. Write rows without a "
+            'value as "".'
+        )
+    if not ours and names[:1] in ([""], ["_c0"]) and UNNAMED not in names:
+        names = [UNNAMED, *names[1:]]
+    refuse_duplicates(list(names), f"The file '{name}'")
+    return frame.toDF(*names)
+
+
+def _of_one_length(reader: Any, path: str, name: str, delimiter: str) -> Any:
+    """A data frame all of whose rows have as many fields as the header."""
+    inner = reader.csv(path).columns
+    fields = [T.StructField(column, T.StringType()) for column in [*inner, _ODD]]
+    reader = reader.option("columnNameOfCorruptRecord", _ODD)
+    frame = reader.schema(T.StructType(fields)).csv(path)
+    # Spark does not let anybody ask for what is odd alone.
+    odd = frame.toDF(*[f"c{at}" for at in range(len(inner))], _ODD)
+    bad, *_ = odd.select(F.count(_ODD), F.count("c0")).first()
+    if bad:
+        raise TableError(
+            f"File '{name}': {bad:,} rows differ from the header in their number of fields. Quote "
+            f"delimiters in values, or correct the delimiter '{delimiter}'."
+        )
+    return frame.drop(_ODD)
+
+
+class SparkMade(MadeTable):
+    """A table to be published. Its file is written here, as every release is.
+
+    As a data frame it is made of cells, which are repeated on the cluster as often as they count:
+    what is sent is no larger than what is different. It holds what is published and nothing else,
+    so its layout can tell nothing else.
+    """
+
+    def __init__(
+        self,
+        coded: Mapping[str, tuple[list[object], np.ndarray[Any, Any]]],
+        plain: Mapping[str, pl.Series],
+        order: Sequence[str],
+        *,
+        engine: Any,
+        times: Counts | None = None,
+    ) -> None:
+        repeated = coded
+        if times is not None:
+            repeated = {name: (known, np.repeat(at, times)) for name, (known, at) in coded.items()}
+        super().__init__(repeated, plain, order)
+        self._cells, self._times, self._home = coded, times, engine
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that made it."""
+        home: Engine = self._home
+        return home
+
+    def relabelled(self, labels: Mapping[str, Mapping[str, int | float]]) -> SparkMade:
+        """The table with numbers for texts."""
+        cells = dict(self._cells)
+        for name, numbers in labels.items():
+            known, codes = cells[name]
+            cells[name] = ([numbers.get(text) for text in known], codes)  # type: ignore[call-overload]
+        return SparkMade(cells, self._plain, self._order, engine=self._home, times=self._times)
+
+    def frame(self) -> Any:
+        """The rows as a data frame of Spark."""
+        cells = MadeTable(self._cells, self._plain, self._order)
+        inner = [f"c{at}" for at in range(len(self._order))]
+        held = MadeTable.frame(cells)
+        if self._times is None:
+            return sent(self._home.session, held)
+        held.columns = inner
+        counted = held.with_columns(pl.Series("times", self._times, dtype=pl.Int64))
+        frame = sent(self._home.session, counted.filter(pl.col("times") > 0))
+        repeated = frame.withColumn("row", F.explode(F.sequence(F.lit(1), F.col("times"))))
+        return repeated.select(*inner).toDF(*self._order)
+
 
 _TEXT = {
     f"{ending}{packed}" for ending in (".csv", ".tsv", ".txt", ".tab") for packed in ("", ".gz")
@@ -84,7 +205,9 @@ class SparkEngine:
         with told(f"Cannot read '{source}'"):
             if not empty and found.rows() == 0:  # which is asked for anyway, and remembered
                 name = Path(source).name
-                raise TableError(f"The file '{name}' has a header but no rows.")
+                raise TableError(
+                    f"File '{name}': it has a header but no rows. Name a file with rows."
+                )
         return found
 
     def _taken(self, source: Any, sheet: str | None, header: int | None) -> SparkTable:
@@ -93,11 +216,11 @@ class SparkEngine:
         if kind.startswith(("pandas.", "polars.", "pyarrow.")):
             return self.sent(LOCAL.open(source, sheet=sheet, header=header).frame())
         if sheet is not None or header is not None:
-            raise TableError("The table names its columns itself. Leave 'sheet' and 'header' out.")
+            raise TableError("The table stores its column names. Remove `sheet` and `header`.")
         if kind != "pyspark.DataFrame":
             raise TableError(
-                f"Cannot read a table from a {kind}. Give a data frame of Spark, a path, or the "
-                "name of a table."
+                f"Cannot read a table from a {kind}. Give a Spark data frame, a path, or the name "
+                "of a table."
             )
         return SparkTable(source, self)
 
@@ -117,9 +240,9 @@ class SparkEngine:
         if not address and here.is_file() and ending not in {*_TEXT, *_COLUMNAR}:
             return self.sent(LOCAL.open(here, sheet=sheet, header=header).frame())
         if sheet is not None:
-            raise TableError(f"'{here.name}' has no sheets; a sheet is for Excel files.")
+            raise TableError(f"File '{here.name}': it has no sheets. Remove `sheet`.")
         if header is not None and ending not in _TEXT:
-            raise TableError(f"'{here.name}' names its columns itself. Leave the header out.")
+            raise TableError(f"File '{here.name}': it stores its column names. Remove `header`.")
         reader = self.session.read
         with told(f"Cannot read '{source}'"):
             if named and not address:
@@ -165,7 +288,7 @@ class SparkEngine:
         with told(f"Cannot save a table as '{name}'"):
             if self.session.catalog.tableExists(name):
                 raise TableError(
-                    f"The catalogue has a table '{name}' already. Name another, or drop that one."
+                    f"Table '{name}': it exists in the catalog. Name another one, or drop it."
                 )
 
     def save(self, table: Table, name: str) -> None:

@@ -34,8 +34,8 @@ def refuse_nested(name: str, kind: T.DataType) -> None:
     """Refuse a column whose values are no single ones, or of a type that only Spark has."""
     if not isinstance(kind, _SINGLE):
         raise TableError(
-            f"The column '{name}' holds {kind.simpleString()}, not single values that a release "
-            "can show. Drop it, or make columns of its parts (in Spark, with select)."
+            f"Column '{name}': it holds {kind.simpleString()}, not single values. Drop it, or "
+            "split it into columns with select."
         )
 
 

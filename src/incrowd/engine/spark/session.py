@@ -81,8 +81,8 @@ def begun(master: str | None = None, settings: Mapping[str, str] | None = None) 
     if active is not None:
         if master is not None and active.conf.get("spark.master", master) != master:
             raise TableError(
-                f"A Spark session is active already, at '{active.conf.get('spark.master')}'. Stop "
-                f"it first, or leave out the master '{master}'."
+                f"A Spark session is active at '{active.conf.get('spark.master')}'. Stop it, or "
+                f"drop the master '{master}'."
             )
         return active
     asked = dict(settings or {})
@@ -203,8 +203,7 @@ def _refuse_unreachable(master: str) -> None:
         except (OSError, ValueError) as error:
             troubles.append(getattr(error, "strerror", None) or str(error))
     raise TableError(
-        f"Cannot reach the Spark master '{master}': {troubles[0]}. Is it running, and is the "
-        "address right?"
+        f"Spark master '{master}': not reachable ({troubles[0]}). Start it, or correct the address."
     )
 
 
@@ -216,9 +215,8 @@ def _await_worker(session: Any, master: str, seconds: float) -> None:
         if time.monotonic() > end:
             session.stop()
             raise TableError(
-                f"No worker of '{master}' has given this application an executor within "
-                f"{seconds:g} seconds. Are there workers, and have they enough free memory "
-                "and cores?"
+                f"Spark master '{master}': no executor within {seconds:g} seconds. Start workers "
+                "with enough free memory and cores."
             )
         time.sleep(0.1)
 

@@ -17,6 +17,17 @@ from pyspark.sql import types as T  # noqa: N812
 
 from incrowd.engine.spark.kinds import can_hash
 from incrowd.engine.spark.session import told
+from incrowd.engine.table import RowsPerId
+
+
+def count_rows_per_id(frame: DataFrame, identity: Column) -> RowsPerId:
+    """Count the ids of a frame, and the rows of each; rows without an id do not count."""
+    ids = frame.select(identity.alias("id")).where("id IS NOT NULL")
+    rows = ids.groupBy("id").agg(F.count(F.lit(1)).alias("rows"))
+    found = rows.agg(F.count(F.lit(1)), F.median("rows"), F.max("rows")).first()
+    assert found is not None
+    return RowsPerId(int(found[0]), float(found[1] or 0), int(found[2] or 0))
+
 
 _BITS = 24  # of a hash in each part: no sum over less than 2**39 rows can overflow
 _PARTS = {f"s{start}": start for start in range(0, 64, _BITS)}

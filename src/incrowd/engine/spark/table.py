@@ -27,7 +27,7 @@ from incrowd.arrays import Members
 from incrowd.codes.frequency import Frequencies
 from incrowd.engine.local.table import LocalTable, tally_of
 from incrowd.engine.local.text import refuse_duplicates
-from incrowd.engine.spark import classes, ids
+from incrowd.engine.spark import classes, sums
 from incrowd.engine.spark.cells import SURELY, approximately, coded_cells
 from incrowd.engine.spark.coarse import count_coarsely, look
 from incrowd.engine.spark.kinds import (
@@ -150,8 +150,8 @@ class SparkTable:
             looked.result()
         if frame.num_rows > _MOST_VALUES:
             raise TooManyError(
-                f"The column '{column}' has more than {_MOST_VALUES:,} values, which is more than "
-                "one machine is to hold. Drop it, or make a coarser column of it."
+                f"Column '{column}': more than {_MOST_VALUES:,} values, which exceeds one machine. "
+                "Drop it, or make it coarser."
             )
         return self.meet(column, frame, whole=True)
 
@@ -193,8 +193,8 @@ class SparkTable:
             return
         if self.rows() > most and (many := self._about(columns)) > most * SURELY:
             raise TooManyError(
-                f"The columns {', '.join(columns)} have about {many:,} distinct tuples, and one "
-                f"machine is to hold {most:,}. Publish fewer or coarser columns."
+                f"Columns {', '.join(columns)}: about {many:,} distinct tuples, and one machine "
+                f"holds {most:,}. Publish fewer or coarser columns."
             )
 
     def _about(self, columns: Sequence[str]) -> int:
@@ -253,7 +253,7 @@ class SparkTable:
         """Count the ids of a column, and the rows of each."""
         self._refuse_missing([column])
         with told(f"count the rows of each value of the column '{column}'"):
-            return ids.count_rows_per_id(self._frame, self._identity(column))
+            return sums.count_rows_per_id(self._frame, self._identity(column))
 
     def missing(self, column: str) -> int:
         """How many rows have no value in a column; text without characters is none."""
@@ -397,7 +397,7 @@ class SparkTable:
         """Write the table into one file of this machine."""
         if self.rows() > _WRITTEN:
             raise TableError(
-                f"The table has {self.rows():,} rows, too many for one file. Write it with Spark."
+                f"Table: {self.rows():,} rows are too many for one file. Write it with Spark."
             )
         with told("read the table"):
             LocalTable(plain(self.frame().toArrow()).lazy()).write(path)
@@ -405,7 +405,7 @@ class SparkTable:
     def _refuse_missing(self, columns: Sequence[str]) -> None:
         for name in columns:
             if name not in self._inner:
-                raise TableError(f"The table has no column '{name}'.")
+                raise TableError(f"Column '{name}': not in the table. Correct its name.")
             refuse_nested(name, self._kinds[name])
 
 

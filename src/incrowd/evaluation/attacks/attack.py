@@ -101,7 +101,7 @@ def attack(
     release = file.spec.release
     noisy = release is not None and release.method == "k-epsilon"
     if identity is not None and not noisy:
-        raise IncrowdError("An identity column is for specs of the method 'k-epsilon'.")
+        raise IncrowdError("--id applies to `method: k-epsilon` only. Drop it.")
     start = None if seed is None else int(check_whole("seed", seed, 0))
     after, told = opened(released, engine)
     before = open_for(file, original, engine=engine)
@@ -149,10 +149,10 @@ def _by_noise(
     return Estimate(
         attack="linkage",
         name=name,
-        knows="the class of each person and the true values of the noisy columns",
+        knows="the class of each person, and the true values of the noisy columns",
         success=Rate(round(linked.mean * rows), rows, linked.mean, linked.low, linked.high),
         guess=Rate.known(guess),
-        says=f"The nearest row of the class is the person's ({how}).",
+        says=f"The nearest row of the class belongs to the person ({how}).",
     )
 
 
@@ -174,14 +174,16 @@ def _scene(
         if name not in wanted and name in released.columns
     }
     if not columns:
-        raise TableError("The released table has no quasi column that an attacker could know.")
+        raise TableError("Released table: no quasi-identifier of the spec. Name the right spec.")
     for name in wanted:
         own = spec.columns[name]
         columns[name] = own if own.hierarchy is not None else KEPT
     for table, which in ((original, "original"), (control, "control")):
         missing = [name for name in columns if table is not None and name not in table.columns]
         if missing:
-            raise TableError(f"The {which} table has no column '{missing[0]}'.")
+            raise TableError(
+                f"Column '{missing[0]}': not in the {which} table. Correct the table or the spec."
+            )
     original = draw_rows(original, spec, SystemRandomness(), told.rows_key)
     counted = count(original, Declared(columns, file.folder))
     weighted = COUNT in released.columns and COUNT not in spec.columns

@@ -1,6 +1,6 @@
 """The end of an interval is the value of a person, where intervals are drawn around people.
 
-Paper A, section 3.2, tells of the person worth 35 million; :mod:`incrowd.papers.extreme` has it.
+Paper A, section 3.2, tells of the person worth 35 million; :mod:`incrowd.papers.attacks` has it.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ def at_ends(
     return Estimate(
         attack="extreme",
         name="ends of intervals",
-        knows="nothing of anybody",
+        knows="nothing",
         success=Rate.of(hits[0], len(some), confidence),
         guess=Rate.of(guessed, len(some), confidence),
         control=None if control is None else Rate.of(hits[1], len(some), confidence),
-        says="Somebody of the class has exactly the value at which its interval ends.",
+        says="A person of the class has exactly the value at which its interval ends.",
     )
 
 

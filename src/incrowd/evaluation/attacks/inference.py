@@ -101,12 +101,12 @@ def by_rows(
 
     return Estimate(
         attack=ATTACK,
-        name=f"{secret.name}, by the rows alike",
+        name=f"{secret.name}, by matching rows",
         knows=f"{', '.join(seen.names)} of each person",
         success=victims.rate(said(victims), confidence),
         guess=_blind(secret, victims, confidence),
         control=None if control is None else control.rate(said(control), confidence),
-        says=f"The most frequent {secret.name} of the rows that fit best is the person's.",
+        says=f"The most frequent {secret.name} of the best matching rows is the person's.",
     )
 
 
@@ -138,12 +138,12 @@ def by_homogeneity(
     share = float((found != NOTHING).mean()) if len(found) else 0.0
     return Estimate(
         attack=ATTACK,
-        name=f"{secret.name}, by classes that agree",
+        name=f"{secret.name}, by homogeneous classes",
         knows=f"{', '.join(seen.names)} of each person",
         success=victims.rate(found, confidence),
         guess=victims.rate(mode, confidence),
         control=None if control is None else control.rate(said(control), confidence),
-        says=f"All rows that fit show one {secret.name}, as they do for {share:.1%} of the people, "
+        says=f"All matching rows have one {secret.name}, as for {share:.1%} of the people, "
         "and it is the person's.",
         details={"certain": share},
     )
@@ -201,12 +201,12 @@ def by_background(
 
     return Estimate(
         attack=ATTACK,
-        name=f"{secret.name}, knowing everybody else",
+        name=f"{secret.name}, knowing all other rows",
         knows=f"every row of the table but the person's, and {', '.join(seen.names)} of the person",
         success=victims.rate(said(victims, present=True), confidence),
         guess=_blind(secret, victims, confidence),
         control=None if control is None else control.rate(said(control, present=False), confidence),
-        says=f"What is left of the class without the others is the person's {secret.name}.",
+        says=f"Removing the known rows from the class leaves the person's {secret.name}.",
     )
 
 
@@ -238,8 +238,8 @@ def by_classifier(
         success=rate(found.released, tried),
         guess=_blind(secret, victims, confidence),
         control=rate(outside.released, pair.original),
-        says=f"A classifier trained on the release tells the person's {secret.name}. Trained on "
-        f"people who are not in the table, it tells {found.original:.1%}.",
+        says=f"A classifier trained on the release predicts the person's {secret.name}. Trained on "
+        f"people outside the table, it predicts {found.original:.1%}.",
         details={"trained_on_control": found.original},
     )
 

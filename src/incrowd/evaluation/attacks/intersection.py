@@ -10,7 +10,7 @@ left, so whatever is determined is right. Each release alone may leave k values 
 
 **Claim.** Two safe releases are one release with composed epsilon and delta; so of a person in the
 table he is right with chance at most e^epsilon p + delta, where p is his chance with a person who
-is not (:func:`incrowd.papers.safe_steps.most`). The control measures p beside a table of all n
+is not (:func:`incrowd.papers.paper_a_attacks.most`). The control measures p beside a table of all n
 people instead of n - 1.
 
 :func:`intersection` takes boxes, :func:`by_releases` releases as they are seen.
@@ -90,11 +90,11 @@ def intersection(
     return Estimate(
         attack=ATTACK,
         name=name,
-        knows="every column but the sensitive one",
+        knows="every column except the sensitive one",
         success=_determined(releases, members),
         guess=Rate.of(int((members.sensitive == common).sum()), len(members.sensitive)),
         control=_determined(releases, others),
-        says="Only one sensitive value is left that all releases allow, and it is the person's.",
+        says="All releases together allow one sensitive value, and it is that of the person.",
         bound=bound,
         details={f"release {at} alone": rate.value for at, rate in enumerate(alone, start=1)},
     )
@@ -165,7 +165,7 @@ def by_releases(views: Sequence[View], *, confidence: float = CONFIDENCE) -> Est
         control=others[0].rate(said(others, views), confidence)
         if len(others) == len(views)
         else None,
-        says=f"Only one {first.secret.name} is left that all releases allow, and it is the "
-        f"person's. Alone they leave {', '.join(f'{x:.1%}' for x in alone)}.",
+        says=f"All releases together allow one {first.secret.name}, and it is that of the person. "
+        f"Each release alone: {', '.join(f'{x:.1%}' for x in alone)}.",
         details={f"release {at} alone": x for at, x in enumerate(alone, 1)},
     )

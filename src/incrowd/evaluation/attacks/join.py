@@ -25,7 +25,7 @@ from incrowd.arrays import Bools, Codes, Floats, Places
 from incrowd.errors import ParameterError
 from incrowd.evaluation.attacks.view import People, Seen
 from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
-from incrowd.measure.threads import one_thread
+from incrowd.measure.prediction import one_thread
 
 ATTACK = "join"
 _CELLS = 10_000_000  # pairs of a person and a class that are held at once
@@ -57,7 +57,7 @@ def by_nearest(
         control=None
         if control is None
         else Rate.drawn(chances(seen, halves, control.points), rng, confidence),
-        says="The same released row is taken for both halves of a person's record.",
+        says="Both halves of a person's record match the same published row.",
     )
 
 

@@ -55,14 +55,14 @@ def linkage(
     there = _there(seen, everybody)
     chances = _chances(seen, people, known, errors, there, rng)
     details = {"expected": float(chances.mean()) if len(chances) else 0.0}
-    words, outside = "The row that is named is the person's.", None
+    words, outside = "The matched row belongs to the person.", None
     if control is not None:
         told = control.mistaken(errors, rng) if errors else control
         sure = _convinced(seen.part(known)[0], told.points[:, list(known)])
         details["named_outside"] = float(sure.mean()) if len(sure) else 0.0
         words += (
-            " Of people who are not in the table, one is named as surely, and wrongly, with "
-            f"probability {details['named_outside']:.2g}."
+            " People outside the table are matched as confidently with probability "
+            f"{details['named_outside']:.2g}."
         )
         outside = Rate.drawn(sure, rng, confidence) if private else None
     listed = ", ".join(seen.names[at] for at in known)
@@ -71,7 +71,7 @@ def linkage(
         knowledge += f", each value wrong with probability {errors:g}"
     return Estimate(
         attack="linkage",
-        name="all that identifies" if len(known) == len(seen.names) else f"{len(known)} columns",
+        name="all quasi-identifiers" if len(known) == len(seen.names) else f"{len(known)} columns",
         knows=knowledge,
         success=Rate.drawn(chances, rng, confidence),
         guess=Rate.known(1 / max(seen.rows, 1)),

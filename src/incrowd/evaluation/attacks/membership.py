@@ -188,16 +188,16 @@ def by_law(
     words = ""
     if len(members):
         words = (
-            f" By the law that is expected of {details['expected']:.1%} of the people, and of "
-            f"{details['worst']:.1%} of those in the worst cell."
+            f" Expected for {details['expected']:.1%} of the people, and for {details['worst']:.1%} of "
+            "those in the worst group."
         )
     return Estimate(
         attack=ATTACK,
-        name="best test by the law of the release",
-        knows="everybody else of the person's cell, and how the release was drawn",
+        name="optimal test",
+        knows="all other rows of the person's group, and how the release is drawn",
         success=Rate.drawn(np.where(to_be_in, says_in, 1 - says_in), rng, confidence),
         guess=_guess(len(tried) // 2),
-        says="How many rows of the cell are shown tells whether the person was in the table."
+        says="The published count of the group reveals whether the person was in the table."
         + words,
         bound=bound,
         details=details,
@@ -253,11 +253,11 @@ def by_fit(
     fitting = [_fits(seen, people.some(number, rng)) for people in (members, outside)]
     return Estimate(
         attack=ATTACK,
-        name="a row that fits",
+        name="a matching row",
         knows=f"the person's {', '.join(seen.names)}",
         success=Rate.of(int(fitting[0].sum() + (~fitting[1]).sum()), 2 * number, confidence),
         guess=_guess(number),
-        says="Whether some row fits the person tells whether the person was in the table.",
+        says="A matching row reveals whether the person was in the table.",
         bound=bound,
         details={
             "fits_members": float(fitting[0].mean()) if number else 0.0,
@@ -323,10 +323,10 @@ def by_shadows(
     return Estimate(
         attack=ATTACK,
         name=name,
-        knows="everybody else of the table, and how releases are made",
+        knows="all other rows of the table, and how releases are made",
         success=Rate.of(sum(hits), 2 * half * len(targets)),
         guess=_guess(half * len(targets)),
-        says="What releases with and without the person look like tells who was in the table.",
+        says="Comparing releases with and without the person reveals who was in the table.",
         bound=bound,
         details=details,
     )

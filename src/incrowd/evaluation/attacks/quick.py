@@ -5,7 +5,7 @@ There is no control group, so success stands beside guessing alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,12 +42,12 @@ def quick_attacks(made: Made, counted: object) -> Attacked:
     said.
     """
     if not any(product.rows for product in made.products):
-        return Attacked((), 0, 0, ("Nothing is shown, so nothing was attacked.",))
+        return Attacked((), 0, 0, ("No attack was run: nothing is published.",))
     try:
         return _attacked(made, counted)
     except Exception as error:  # noqa: BLE001 - whatever a table can do to an attack
         reason = (str(error).splitlines() or [""])[0]
-        words = f"The attacks could not be made ({type(error).__name__}: {reason[:200]})."
+        words = f"The attacks could not be run ({type(error).__name__}: {reason[:200]})."
         return Attacked((), 0, 0, (words,))
 
 
@@ -64,8 +64,17 @@ def _attacked(made: Made, counted: object) -> Attacked:
             known = best.get(one.attack)
             if known is None or one.excess > known.excess:
                 best[one.attack] = replace(one, name=f"{one.name} (slice {number})")
-    notes = dict.fromkeys(note for found in each for note in found.notes)
-    return replace(first, estimates=tuple(best.values()), notes=tuple(notes))
+    return replace(first, estimates=tuple(best.values()), notes=tuple(_notes(each)))
+
+
+def _notes(each: Sequence[Attacked]) -> Iterator[str]:
+    """Return the notes of all slices; one that does not hold for all names its slices."""
+    for note in dict.fromkeys(note for found in each for note in found.notes):
+        slices = [str(at) for at, found in enumerate(each, 1) if note in found.notes]
+        if len(slices) == len(each):
+            yield note
+        else:
+            yield f"Slice{'s' if len(slices) > 1 else ''} {', '.join(slices)}: {note}"
 
 
 def _quick(product: Product, counted: object, made: Made, confidence: float) -> Attacked:
@@ -80,7 +89,7 @@ def _quick(product: Product, counted: object, made: Made, confidence: float) -> 
     found = tried(
         scene, only=only, tries=TRIES, confidence=confidence, rng=np.random.default_rng(0)
     )
-    notes = [f"Nothing is shown of '{name}', so that nothing is inferred of it." for name in silent]
+    notes = [f"Inference of '{name}' was not run: the column is suppressed." for name in silent]
     return replace(found, notes=(*found.notes, *notes))
 
 

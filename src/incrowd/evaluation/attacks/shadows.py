@@ -26,7 +26,7 @@ from incrowd.errors import IncrowdError, ParameterError
 from incrowd.evaluation.attacks.membership import Description, Shadow, by_shadows, most_of
 from incrowd.measure.estimate import Estimate
 from incrowd.measure.labels import Reader
-from incrowd.methods.base import Method, Walk, here
+from incrowd.methods.base import MakeContext, Method, here
 from incrowd.methods.registry import method_of
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release.product import Made, Product
@@ -121,7 +121,7 @@ class Shadows:
             return 1
 
     def _made(self, table: Counted | Rows, bits: _Watched) -> Made:
-        return self.method.make(table, Walk(bits, self.engine))
+        return self.method.make(table, MakeContext(bits, self.engine))
 
     def some(self, number: int, rng: np.random.Generator) -> Places:
         """Random people of the table, as the tuples that they belong to; none twice."""

@@ -110,11 +110,11 @@ def by_rows(
     return Estimate(
         attack=NAME,
         name=f"by {columns} columns of a row",
-        knows="the release alone",
+        knows="the release only",
         success=rate(original, found),
         guess=rate(original, guessed),
         control=None if control is None else rate(control, found),
-        says="A condition that one released row meets is met by exactly one person.",
+        says="A condition that one released row meets applies to exactly one person.",
         details={"predicates": float(len(found)), "people": float(original.total)},
     )
 
@@ -171,11 +171,11 @@ def by_classes(
     return Estimate(
         attack=NAME,
         name="by a class and a random condition",
-        knows="the release alone",
+        knows="the release only",
         success=rate(inside, 1 / sizes),
         guess=rate(whole, weights),
         control=None if control is None else rate(others, 1 / sizes),
-        says="A condition that one record in a class of s meets is met by exactly one person.",
+        says="A condition met by one record in s, in a class of s rows, applies to one person.",
         details={
             "size": float(sizes.mean()) if len(sizes) else 0.0,
             "weight": float(weights.mean()) if len(weights) else 0.0,

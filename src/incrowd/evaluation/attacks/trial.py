@@ -65,7 +65,7 @@ def tried(
     control = None if scene.control is None else people(scene.control, number, rng)
     trial = _Trial(scene, targets, control, knows, errors, confidence, classifier, rng)
     if not len(targets):
-        raise IncrowdError("The original table has no rows: there is nobody to attack.")
+        raise IncrowdError("Original table: no rows to attack. Name a table with rows.")
     every = {
         "linkage": trial.linkage,
         "join": trial.join,
@@ -79,29 +79,29 @@ def tried(
     if scene.control is not None and trial.control_is_small:
         notes.append(
             "The control group is smaller than half of the table: singling out and ends of "
-            "intervals stand beside guessing alone."
+            "intervals are compared with guessing only."
         )
     if not scene.whole:
         notes.append(
-            f"Of a table this large {scene.everybody.total:,} rows at random stand for all; what "
-            "needs all of them was not tried."
+            f"The attacks used a random sample of {scene.everybody.total:,} rows; attacks that need "
+            "all rows were not run."
         )
     if not scene.rows_known:
         notes.append(
-            "Of people with several rows one row each was attacked, which need not be the one that "
-            "was released: success may be understated, and knowing everybody else was not tried."
+            "For people with several rows, one row was attacked, which may not be the one that was "
+            "published: success may be understated. Attackers who know all other people were not "
+            "run."
         )
     if any(map(relies_on_sampling, scene.events)):
         notes.append(
             "The certified ε and δ protect membership in the population from which the table was "
-            "sampled. These attacks are on people of the table: their bounds leave the sampling "
-            "out and are larger."
+            "sampled. These attacks are on people of the table: their bounds do not include the "
+            "sampling and are larger."
         )
     if control is None:
         notes.append(
-            "There is no control group, so success stands beside guessing alone: what a release "
-            "tells of everybody, in the table or not, is not told apart from what it tells of its "
-            "own people."
+            "Without a control group, success is compared with guessing only. It includes what the "
+            "release reveals about people in general, whether or not they are in the table."
         )
     estimates = tuple(_bounded(one, scene) for one in found if isinstance(one, Estimate))
     return Attacked(estimates, len(targets), len(control or ()), tuple(notes))
@@ -145,7 +145,9 @@ class _Trial:
         view, _ = self.scene.release.part(quasi)
         asked = len(quasi) if self.knows is None else int(check_whole("knows", self.knows))
         if asked > len(quasi):
-            raise ParameterError("knows", f"be at most the {len(quasi)} quasi columns", asked)
+            raise ParameterError(
+                "knows", f"be at most {len(quasi)}, the number of quasi-identifiers", asked
+            )
         own = self.targets.part(quasi)
         every = tuple(range(len(quasi)))
         choices = [(own, every)]
@@ -174,7 +176,7 @@ class _Trial:
         """Two tables with every other quasi column each."""
         quasi = self.scene.quasi
         if len(quasi) < 2:
-            yield "Two tables were not joined: that takes two quasi columns."
+            yield "The join attack was skipped: it needs two quasi-identifiers."
             return
         width = range(len(quasi))
         yield by_nearest(
@@ -211,7 +213,7 @@ class _Trial:
         """Every secret in turn, by all quasi columns."""
         scene = self.scene
         if not scene.secrets:
-            yield "No column is sensitive, so there is no secret: name one (--secret COLUMN)."
+            yield "Inference was not run: no column is sensitive. Name one with --secret COLUMN."
         for at in scene.secrets:
             bins = bins_of(scene.axes[at])
             view, secret = inference.secret_of(scene.release, scene.quasi, at)
@@ -231,7 +233,7 @@ class _Trial:
             if self.classifier and self.others is not None:
                 yield self._classified(at, secret, victims)
             elif self.classifier:
-                yield "No classifier was trained: it takes a control group."
+                yield "No classifier was trained: it needs a control group."
 
     def membership(self) -> Iterator[Estimate | str]:
         """By the law where it is known, and by the rows that fit where there is a control group."""
@@ -250,7 +252,7 @@ class _Trial:
                     bound=most_of(scene.events), confidence=self.confidence,
                 )  # fmt: skip
             except ParameterError:
-                yield "Membership was not tried by the law: the release is not one of this table."
+                yield "The optimal membership test was skipped: the release is not of this table."
         if self.others is not None:
             yield by_fit(
                 scene.release.part(scene.quasi)[0],
@@ -261,7 +263,7 @@ class _Trial:
                 confidence=self.confidence,
             )
         elif scene.cells is None:
-            yield "Membership was not tried: it takes a control group (or --shadows)."
+            yield "Membership was not tested: it needs a control group (or --shadows)."
 
     def extreme(self) -> Iterator[Estimate | str]:
         """The ends of intervals, where a column shows any."""

@@ -42,7 +42,7 @@ from incrowd.evaluation.audit.bound import (
 )
 from incrowd.evaluation.audit.pairs import Outcome, Pair, pairs
 from incrowd.measure.estimate import CONFIDENCE, Rate
-from incrowd.methods.base import Method, Walk
+from incrowd.methods.base import MakeContext, Method
 from incrowd.methods.registry import method_of
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.randomness import Randomness, SystemRandomness
@@ -114,44 +114,44 @@ class Audit:
     def verdict(self) -> str:
         """What the bound says of the claim."""
         if self.claim is None:
-            words = "no epsilon is promised for the table, and none below this would hold"
+            words = "the method guarantees no ε for the table, and any smaller one would be false"
             if self.likely.hits == self.likely.tries and not self.unlikely.hits:
-                words += "; every run told the tables apart, so no finite one is to be expected"
+                words += "; every run distinguished the tables, so ε is probably infinite"
             if self.inside is not None:
-                words += f" (the promised {self.inside:g} is for values inside a class)"
+                words += f" (ε = {self.inside:g} holds for values inside a class)"
             return words
         if self.above and self.epsilon <= self.claim:
-            return "ABOVE what is accounted at this delta: the method is not what it says"
+            return "ABOVE the accounted ε: the claim is false"
         if self.above:
-            return "ABOVE the claim: the method is not what it says"
+            return "ABOVE the claim, which is false"
         if self.claim_delta > self.delta:
-            return f"the claim says nothing at a delta below {self.claim_delta:g}"
+            return f"the claim does not apply below δ = {self.claim_delta:g}"
         if self.most <= self.claim:
-            return f"below the claim, but so few runs can show no more than {self.most:.3g}"
+            return f"below the claim, but this number of runs can show at most ε = {self.most:.3g}"
         if self.expected is not None and self.expected <= 0:
-            return "below the claim, but so few runs are expected to show nothing of it"
-        return "below the claim, as it must be"
+            return "below the claim, but this number of runs is expected to show nothing"
+        return "consistent with the claim"
 
     def lines(self) -> list[str]:
         """The audit in a few lines."""
         first, second = self.runs
-        shown = f"epsilon is at least {self.epsilon:.4g} at delta {self.delta:g}"
-        found = [f"{shown}, with a confidence of {self.confidence:g}: {self.verdict}."]
+        shown = f"ε ≥ {self.epsilon:.4g} at δ = {self.delta:g}"
+        found = [f"Audited     {shown} with {100 * self.confidence:g} % confidence: {self.verdict}"]
         if self.claim is not None:
-            found.append(f"claimed: epsilon {self.claim:g}, delta {self.claim_delta:g}")
+            found.append(f"Claimed     ε = {self.claim:g}, δ = {self.claim_delta:g}")
         if self.accounted is not None:
             some = 0 < self.accounted < math.inf
-            share = f" ({self.epsilon / self.accounted:.0%} of it shown)" if some else ""
-            found.append(f"accounted at delta {self.delta:g}: epsilon {self.accounted:.4g}{share}")
-        power = f"so many runs can show {self.most:.3g} at most"
+            share = f" ({100 * self.epsilon / self.accounted:.0f} % of it audited)" if some else ""
+            found.append(f"Accounted   ε = {self.accounted:.4g} at δ = {self.delta:g}{share}")
+        power = f"this number of runs can show at most ε = {self.most:.3g}"
         if self.expected is not None:
-            power += f", and of this law {self.expected:.3g}"
+            power += f", for this mechanism {self.expected:.3g}"
         likely, unlikely = (f"{x.hits:,} of {x.tries:,}" for x in (self.likely, self.unlikely))
         return [
             *found,
-            f"tables: {self.tables}",
-            f"event: {self.event}; {likely} runs on the one table, {unlikely} on the other",
-            f"runs: {first:,} and {second:,}, in {self.seconds:.0f} s; {power}",
+            f"Tables      {self.tables}",
+            f"Event       {self.event}: {likely} runs on the first table, {unlikely} on the second",
+            f"Runs        {first:,} and {second:,} in {self.seconds:.0f} s; {power}",
         ]
 
     def as_dict(self) -> dict[str, Any]:
@@ -169,7 +169,7 @@ class _Bench:
 
     method: Method
     pairs: list[Pair]
-    walk: Walk
+    context: MakeContext
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class _Job:
         """The method and its pairs; made anew in each process."""
         method = method_of(self.file)
         made = pairs(self.file, method, delta=self.delta, seed=self.seed)
-        return _Bench(method, made, Walk(bits or SystemRandomness(), local_engine()))
+        return _Bench(method, made, MakeContext(bits or SystemRandomness(), local_engine()))
 
 
 def audit(
@@ -301,7 +301,7 @@ def _light(file: SpecFile) -> SpecFile:
     asked = file.spec.release
     if not isinstance(asked, SafeSpec) or COUNT in file.spec.columns:
         return file
-    weighted = asked.model_copy(update={"rows": "weighted"})
+    weighted = asked.model_copy(update={"rows": "counted"})
     return replace(file, spec=file.spec.model_copy(update={"release": weighted}))
 
 
@@ -321,7 +321,7 @@ def _elsewhere(job: _Job) -> list[Histogram]:
     )
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise IncrowdError(f"A process of the audit failed: {said[-1] if said else 'no word'}")
+        raise IncrowdError(f"Audit: a process failed ({said[-1] if said else 'no message'}).")
     found: list[Histogram] = pickle.loads(done.stdout)  # noqa: S301 - from the process above
     return found
 
@@ -337,7 +337,7 @@ def _made_runs(job: _Job, bench: _Bench | None = None) -> list[Histogram]:
     bench = bench or job.bench(None)
     found = []
     for at in job.chosen:
-        run = partial(bench.pairs[at].outcomes, bench.method, bench.walk)
+        run = partial(bench.pairs[at].outcomes, bench.method, bench.context)
         found.append(alternated(run, over(job.seconds, job.runs, time.process_time)))
     return found
 

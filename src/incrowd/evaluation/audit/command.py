@@ -125,7 +125,9 @@ class _Command:
         try:
             shown = _Plain.read(output)
         except (OSError, UnicodeDecodeError, csv.Error) as error:
-            raise IncrowdError(f"The command '{self.parts[0]}' wrote no CSV file.") from error
+            raise IncrowdError(
+                f"Command '{self.parts[0]}': it wrote no CSV file to {{output}}. Correct it."
+            ) from error
         output.unlink()
         return shown
 
@@ -140,18 +142,18 @@ class _Command:
             )
         except OSError as error:
             raise IncrowdError(
-                f"The command '{parts[0]}' cannot be started: {error.strerror}."
+                f"Command '{parts[0]}': it cannot be started ({error.strerror}). Correct it."
             ) from error
         except subprocess.TimeoutExpired as error:
             raise IncrowdError(
-                f"The command '{parts[0]}' took longer than {self.limit:g} seconds. Give it a "
-                "smaller table: an audit needs many runs."
+                f"Command '{parts[0]}': it took longer than {self.limit:g} seconds. Use a smaller "
+                "table; an audit needs many runs."
             ) from error
         if done.returncode:
             said = (done.stderr.strip() or done.stdout.strip()).splitlines()
             last = f" It said: {said[-1]}" if said else ""
             raise IncrowdError(
-                f"The command '{parts[0]}' failed with exit status {done.returncode}.{last}"
+                f"Command '{parts[0]}': it failed with exit status {done.returncode}.{last}"
             )
 
 
@@ -191,9 +193,9 @@ def audit_command(
     try:
         plain = _Plain.read(Path(table))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise IncrowdError(f"'{table}' cannot be read as a CSV file in UTF-8.") from error
+        raise IncrowdError(f"File '{table}': not a CSV file in UTF-8. Convert it.") from error
     if len(plain.rows) < 2:
-        raise IncrowdError(f"'{table}' has fewer than two rows; there is nothing to leave out.")
+        raise IncrowdError(f"File '{table}': fewer than two rows. Use a larger table.")
     number_of = int(check_whole("workers", workers or os.cpu_count() or 1))
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="incrowd-audit-") as home:

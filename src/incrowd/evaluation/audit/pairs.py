@@ -45,7 +45,7 @@ import numpy as np
 from incrowd.arrays import Floats
 from incrowd.codes.counted import Counted, Rows
 from incrowd.codes.frequency import Frequencies
-from incrowd.methods.base import Method, Walk, here
+from incrowd.methods.base import MakeContext, Method, here
 from incrowd.methods.fictional import make_fictional_table
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.binomial import log_absent, log_present
@@ -96,7 +96,7 @@ class Pair(Protocol):
         """See above."""
         ...
 
-    def outcomes(self, method: Method, walk: Walk, *, first: bool) -> Counter[Outcome]:
+    def outcomes(self, method: Method, context: MakeContext, *, first: bool) -> Counter[Outcome]:
         """What one run shows, how often: on the first table or the second."""
         ...
 
@@ -126,19 +126,19 @@ class Cells:
         """What differs."""
         number = len(self.counted.frequencies)
         return (
-            f"a cell of {self.n} rows against the same cell of {self.n - 1} ({number:,} such cells "
-            "in each run)" + _drawn(self.rate)
+            f"a cell of {self.n} rows and the same cell of {self.n - 1} ({number:,} such cells per "
+            "run)" + _drawn(self.rate)
         )
 
-    def outcomes(self, method: Method, walk: Walk, *, first: bool) -> Counter[Outcome]:
+    def outcomes(self, method: Method, context: MakeContext, *, first: bool) -> Counter[Outcome]:
         """The rows shown of each cell; 0 if it is dropped."""
         codes = self.counted.frequencies.codes
         sizes = np.full(len(codes), self.n - 1, dtype=np.int64)
         if first:
-            sizes += _present(len(codes), self.rate, walk.bits)
+            sizes += _present(len(codes), self.rate, context.bits)
         kept = np.flatnonzero(sizes)  # a cell without rows is not among the frequencies
         table = replace(self.counted, frequencies=Frequencies(codes[kept], sizes[kept]))
-        (product,) = method.make(table, walk).products
+        (product,) = method.make(table, context).products
         if isinstance(self.event, GeometricCounts) and product.parameters["r"] != self.event.r:
             return Counter()  # the coin fell on its other side
         shown = product.shown.frequencies.counts
@@ -175,7 +175,7 @@ class Cells:
 
     def tell(self, outcomes: Sequence[Outcome]) -> str:
         """By how many rows are shown of the cell."""
-        return f"of the cell, {_numbers(outcomes)} are shown"
+        return f"{_numbers(outcomes)} of the cell are published"
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,16 +192,16 @@ class Alike:
     @property
     def words(self) -> str:
         """What differs."""
-        return f"{self.n} rows that are all alike against {self.n - 1}" + _drawn(self.rate)
+        return f"{self.n} equal rows, and {self.n - 1}" + _drawn(self.rate)
 
-    def outcomes(self, method: Method, walk: Walk, *, first: bool) -> Counter[Outcome]:
+    def outcomes(self, method: Method, context: MakeContext, *, first: bool) -> Counter[Outcome]:
         """How many rows are shown, and the scheme that was chosen."""
         n = self.n - 1
         if first:
-            n += int(_present(1, self.rate, walk.bits)[0])
+            n += int(_present(1, self.rate, context.bits)[0])
         codes = self.row.frequencies.codes[: 1 if n else 0]
         counts = np.full(len(codes), n, dtype=np.int64)
-        made = method.make(replace(self.row, frequencies=Frequencies(codes, counts)), walk)
+        made = method.make(replace(self.row, frequencies=Frequencies(codes, counts)), context)
         return Counter([_scheme(made)])
 
     def laws(self) -> None:
@@ -211,7 +211,7 @@ class Alike:
     def tell(self, outcomes: Sequence[Outcome]) -> str:
         """By what was looked at."""
         if all(len(outcome) == 1 and isinstance(outcome[0], int) for outcome in outcomes):
-            return f"{_numbers(outcomes)} are shown"
+            return f"{_numbers(outcomes)} are published"
         return _some(outcomes)
 
 
@@ -227,11 +227,11 @@ class Less:
     @property
     def words(self) -> str:
         """What differs."""
-        return f"a made-up table of {self.rows} rows against the same without its last row"
+        return f"a fictional table of {self.rows} rows, and the same without its last row"
 
-    def outcomes(self, method: Method, walk: Walk, *, first: bool) -> Counter[Outcome]:
+    def outcomes(self, method: Method, context: MakeContext, *, first: bool) -> Counter[Outcome]:
         """A digest of what is shown, and the number of rows."""
-        made = method.make(self.both[0 if first else 1], walk)
+        made = method.make(self.both[0 if first else 1], context)
         text = repr([_looks(product) for product in made.products])
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
         return Counter([(digest, sum(product.rows for product in made.products))])

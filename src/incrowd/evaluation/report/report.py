@@ -39,7 +39,7 @@ from incrowd.release.pages import describe_strength, protected_people, success_r
 from incrowd.release.render import render
 
 _MOST_COLUMNS = 40  # whose distributions are drawn
-_NOTHING = "nothing"
+_NOTHING, _SUPPRESSED = "nothing", "suppressed"
 
 
 def report(
@@ -110,7 +110,7 @@ def _crowd(certificate: Certificate) -> _Crowd:
         default=1.0,
     )
     one = crowd_of(number)
-    title = f"A crowd of {one.words}"
+    title = f"A group of {one.words}"
     return _Crowd(one.people, one.each, _drawn(lambda: people(one, title=title)))
 
 
@@ -172,11 +172,11 @@ def _columns_of(
         yield _Column(
             name,
             "any" if column.level is None else str(column.level),
-            _NOTHING if silent else words.get(name, str(column.labels)),
+            _SUPPRESSED if silent else words.get(name, str(column.labels)),
             detail.get(name), own.loss_by_column.get(name), distances.get(name), silent,
         )  # fmt: skip
     for name in certificate.kept:
-        yield _Column(name, "", "each value, as it was", 1.0)
+        yield _Column(name, "", "original values", 1.0)
     for name, grid in certificate.noisy.items():
         yield _Column(name, "", f"values with noise, in steps of {grid.step}")
 
@@ -191,7 +191,7 @@ def _detail(found: Evaluation) -> dict[str, float]:
 def _sizes_of(found: Evaluation) -> tuple[list[int], list[int], str] | None:
     if found.risk is not None:
         return found.risk.sizes_original, found.risk.sizes, "class"
-    return (found.sizes_original, found.sizes_released, "cell") if found.sizes_original else None
+    return (found.sizes_original, found.sizes_released, "group") if found.sizes_original else None
 
 
 def _sizes(original: list[int], released: list[int], what: str) -> str:
@@ -199,9 +199,9 @@ def _sizes(original: list[int], released: list[int], what: str) -> str:
     longest = max(len(original), len(released), 1)
     return grouped_bars(
         [_range(place) for place in range(longest)],
-        [Series("in the table", PAIR[0], original), Series("released", PAIR[1], released)],
-        title=f"Rows by the size of their {what}, before and after",
-        across=f"alike rows (size of the {what})",
+        [Series("table", PAIR[0], original), Series("release", PAIR[1], released)],
+        title=f"Rows by the size of their {what}, in the table and in the release",
+        across=f"rows of the {what}",
         up="rows",
     )
 
@@ -211,8 +211,8 @@ def _columns(found: Evaluation) -> str:
     return horizontal_bars(
         _detail(found),
         colour="#2a9d8f",
-        title="Detail that each column keeps",
-        across="detail kept in the rows shown (1: the value itself, 0: nothing)",
+        title="Detail of each column",
+        across="detail in the published rows (1: the value itself, 0: suppressed)",
     )
 
 
@@ -245,7 +245,7 @@ def _distribution(name: str, groups: Sequence[Subgroup], rows: tuple[int, int]) 
         label = f"{label} " if label in shares else label
         shares[label] = one.rows / max(rows[0], 1), one.released / max(rows[1], 1)
     return paired_bars(
-        shares, labels=("in the table", "as released"), title=f"{name}, before and after"
+        shares, labels=("table", "release"), title=f"{name}, in the table and in the release"
     )
 
 
@@ -256,8 +256,8 @@ def _associations(found: Evaluation) -> str:
         [Point(f"{pair.first}, {pair.second}", pair.original, pair.released) for pair in pairs],
         colour=PAIR[1],
         title="Associations of pairs of columns",
-        across="association in the table",
-        up="as released",
+        across="Cramér's V in the table",
+        up="Cramér's V in the release",
     )
 
 
@@ -275,7 +275,7 @@ def _survival(found: Evaluation) -> str:
                 after[both] = pair.released
     return "\n".join(
         heat_map(names, values, title=title, scale="Cramér's V")
-        for title, values in (("in the table", before), ("as released", after))
+        for title, values in (("table", before), ("release", after))
     )
 
 
@@ -283,14 +283,12 @@ def _attacks(attacked: Attacked | None) -> str:
     """Success of each attack, beside guessing and beside people who are not in the table."""
     rows = {}
     for one in attacked.estimates if attacked is not None else ():
-        marks = [("of the table", PAIR[1], one.success), ("guessing", "#999999", one.guess)]
-        marks += [] if one.control is None else [("not in the table", "#e9a23b", one.control)]
+        marks = [("people of the table", PAIR[1], one.success), ("guessing", "#999999", one.guess)]
+        marks += [] if one.control is None else [("outside the table", "#e9a23b", one.control)]
         rows[f"{one.attack}: {one.name}"] = [
             Mark(label, colour, rate.value, rate.low, rate.high) for label, colour, rate in marks
         ]
-    return intervals(
-        rows, title="What was tried against the release", across="share of tries that succeed"
-    )
+    return intervals(rows, title="Attacks on the release", across="share of successful attempts")
 
 
 def _drawn(figure: Callable[[], str]) -> Markup:

@@ -6,6 +6,7 @@ out is k-anonymous by its labels; that is counted again at the end, not assumed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,14 +24,103 @@ from incrowd.codes.axis import boxes, positions
 from incrowd.codes.counted import Rows
 from incrowd.codes.frequency import Frequencies, merged
 from incrowd.errors import IncrowdError
+from incrowd.findings import Finding, make_finding
 from incrowd.measure import diversity
 from incrowd.measure.diversity import Protected
 from incrowd.measure.loss import LossName
-from incrowd.measure.searched import Searched
+from incrowd.measure.outcome import Searched
+from incrowd.methods.base import Settled, published
 from incrowd.privacy.randomness import Randomness
-from incrowd.spec.build import build
-from incrowd.spec.model import Column
+from incrowd.release.parameters import RULES
+from incrowd.spec.build import Declared, build
+from incrowd.spec.file import SpecFile
+from incrowd.spec.model import Closeness, Column, Diversity
 from incrowd.spec.release import ClassesSpec
+
+_NEARLY_ALL, _FEW_ROWS = 0.9, 20
+
+
+class Columns:
+    """Quasi columns, to be generalised, and sensitive ones, to be kept; or the reason why not."""
+
+    def __init__(self, file: SpecFile, release: ClassesSpec) -> None:
+        self.quasi = published(file.spec, "quasi")
+        self.kept = published(file.spec, "sensitive")
+        self.declared = Declared(self.quasi, file.folder)
+        self.release, self.reasons = _searchable(release, self.declared)
+        if release.k is None:
+            raise IncrowdError("Spec: `k` is missing. Add it under `release`.")
+        self.k = release.k
+        if not self.quasi:
+            raise IncrowdError("Spec: no quasi-identifier. Give a column the role `quasi`.")
+        for name in release.levels:
+            if name not in self.quasi:
+                raise IncrowdError(
+                    f"Column '{name}': `levels` names it, but it is not generalized. Give it the "
+                    "role `quasi`, or remove it from `levels`."
+                )
+
+    @property
+    def settled(self) -> Settled:
+        """Classes are shown from k rows on."""
+        names, given = self.declared.names, self.release.levels
+        limits = {}
+        for name in names:
+            level = given.get(name, (0, self.declared.height(name) - 1))
+            limits[name] = (level, level) if isinstance(level, int) else level
+        return Settled(
+            self.declared, (limits,), lambda rows: (rows >= self.k).astype(float), float(self.k)
+        )
+
+    def parameters(self) -> dict[str, float | str]:
+        """What the certificate says: k, the algorithm, how rows are suppressed, the rules."""
+        known: dict[str, float | str] = {
+            "k": float(self.k),
+            "algorithm": self.release.algorithm or "ola",
+            "suppressed": self.release.suppressed or "dropped",
+        }
+        for name, column in self.kept.items():
+            for kind, value in _rules(column):
+                known[f"rule {name}: {kind}"] = float(value)
+        return known
+
+    def findings(self, kept: Mapping[str, Sequence[object]], total: int) -> tuple[Finding, ...]:
+        """Return what the curator should know: kept columns that name people, baselines."""
+        found = []
+        for name in self.kept:
+            values = len(kept[name])
+            if values > _NEARLY_ALL * total and total >= _FEW_ROWS:
+                found.append(make_finding("COLUMN_NAMES_PEOPLE", name, values=values, rows=total))
+        if self.release.algorithm == "duplicate":
+            found.append(make_finding("ROWS_DUPLICATED"))
+        return tuple(found)
+
+
+def _searchable(release: ClassesSpec, declared: Declared) -> tuple[ClassesSpec, tuple[str, ...]]:
+    """The spec with an algorithm that surely ends: cuts where OLA may not search all schemes.
+
+    Only where the spec leaves that open. It depends on no data.
+    """
+    schemes = math.prod(declared.height(name) for name in declared.names)
+    named = (
+        release.algorithm, release.loss, release.candidates, release.suppression,
+        release.search_seconds,
+    )  # fmt: skip
+    if schemes <= MOST_NODES or release.levels or any(one is not None for one in named):
+        return release, ()
+    words = (
+        "Algorithm: mondrian, because there are too many schemes to search. Narrower `levels` "
+        "leave fewer; `algorithm: ola` uses the best scheme that it finds."
+    )
+    return release.model_copy(update={"algorithm": "mondrian"}), (words,)
+
+
+def _rules(column: Column) -> list[tuple[str, float]]:
+    asked, close = column.diversity or Diversity(), column.closeness or Closeness()
+    values = (asked.distinct, asked.entropy, close.equal, close.ordered)
+    pairs = zip(RULES, values, strict=True)
+    return [(kind, float(value)) for kind, value in pairs if value is not None]
+
 
 SUPPRESSION = 0.05
 SECONDS = 60.0  # of a search of more schemes than can be listed, where the spec says nothing
@@ -70,10 +160,10 @@ def classes(
     """Put the rows into classes of at least k."""
     k = release.k
     if k is None:
-        raise IncrowdError("The spec must give 'k' under 'release'.")
+        raise IncrowdError("Spec: `k` is missing. Add it under `release`.")
     total = rows.frequencies.total
     if total < k:
-        raise IncrowdError(f"The table has {total} rows, fewer than k = {k}. Nothing was written.")
+        raise IncrowdError(f"Table: {total} rows, fewer than k = {k}. Nothing was written.")
     weights = np.array([columns[name].weight for name in rows.counted.names])
     protected = protected_of(rows, columns)
     _refuse_hopeless(protected)
@@ -82,8 +172,8 @@ def classes(
         found = _full_domain(rows, release, k, weights, protected, progress)
     elif protected and algorithm != "mondrian":
         raise IncrowdError(
-            f"'diversity' and 'closeness' do not go with the algorithm '{algorithm}'. Use 'ola' or "
-            "'mondrian'."
+            f"Algorithm '{algorithm}' does not support `diversity` and `closeness`. Use `ola` or "
+            "`mondrian`."
         )
     elif algorithm == "duplicate":
         found = _duplicated(rows, k, weights, bits, progress)
@@ -255,8 +345,8 @@ def _refuse_hopeless(protected: Sequence[Protected]) -> None:
         for rule in column.rules:
             if not rule.holds(column.overall[None, :], column.overall).all():
                 raise IncrowdError(
-                    f"The column '{column.name}' cannot satisfy {rule}: not even the whole table "
-                    f"as one class does. It has {column.values} values. Ask for less."
+                    f"Column '{column.name}': even the whole table as one class violates {rule} "
+                    f"({column.values} values). Weaken the rule."
                 )
 
 

@@ -1,29 +1,133 @@
-"""A k-anonymous release of a table: counted once, put into classes, recoded, shown."""
+"""A k-anonymous release of a table: counted once, put into classes, recoded, shown.
+
+**Rows on other machines.** Classes of a table whose rows are on other machines: formed here from
+counts, recoded there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incrowd.codes.counted import Rows, Shown
-from incrowd.codes.frequency import Frequencies, merged
+from incrowd.arrays import Codes, Members
+from incrowd.codes.counted import Counted, Rows, Shown
+from incrowd.codes.frequency import Frequencies, between, merged, packed
 from incrowd.codes.hierarchy import ROOT
-from incrowd.engine.count import count_rows
-from incrowd.engine.table import Engine, Table, TooManyError
+from incrowd.engine.count import coders_of, count_rows
+from incrowd.engine.table import (
+    Chunk,
+    Engine,
+    SpreadTable,
+    Table,
+    TooManyError,
+    Work,
+    Worked,
+    WorkedRows,
+)
 from incrowd.errors import IncrowdError
 from incrowd.measure.lost_values import KeptRows
-from incrowd.methods.base import Settled, Walk, cells, protection, published
-from incrowd.methods.k_anonymity.apart import ApartRows, apart, keep, looks_of
-from incrowd.methods.k_anonymity.classes import Classes, classes
-from incrowd.methods.k_anonymity.columns import Columns
+from incrowd.methods.base import MakeContext, Settled, cells, protection, published
+from incrowd.methods.k_anonymity.classes import Classes, Columns, classes
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
+from incrowd.privacy.randomness import Randomness
 from incrowd.release.certificate import Promise
 from incrowd.release.product import Made, Product
 from incrowd.spec.file import SpecFile
 from incrowd.spec.release import KAnonymitySpec
+
+
+@dataclass(frozen=True, eq=False)
+class ApartRows:
+    """The tuples that decide classes, counted here, and the table whose rows are elsewhere.
+
+    ``rows`` has the generalised columns, and of the kept ones those alone whose values have to be
+    diverse or close in each class.
+    """
+
+    rows: Rows
+    table: SpreadTable
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The generalised columns."""
+        return self.rows.counted.names
+
+    def column(self, at: int) -> Counted:
+        """The tuples of one of them."""
+        return self.rows.counted.part([self.names[at]])
+
+    def worked(
+        self,
+        found: Classes,
+        work: Work,
+        bits: Randomness,
+        *,
+        through: tuple[str, ...],
+        read: tuple[str, ...] = (),
+    ) -> WorkedRows:
+        """What a work makes of the rows of each class, where they are."""
+        counted, members = _coarsest(self.rows.counted, found)
+        return self.table.worked(
+            coders_of(counted),
+            counted.frequencies,
+            np.asarray(members, dtype=np.int64),
+            through=through,
+            read=read,
+            work=work,
+            bits=bits,
+        )
+
+
+def apart(table: Table, columns: Columns) -> ApartRows | None:
+    """The tuples that decide classes, of a table whose rows are elsewhere; else None."""
+    if not isinstance(table, SpreadTable):
+        return None
+    if columns.release.algorithm == "duplicate":
+        raise IncrowdError(
+            "Algorithm `duplicate` needs all rows, and those of this table are on other machines. "
+            "Use `ola` or `mondrian`."
+        )
+    ruled = tuple(
+        name for name, column in columns.kept.items() if column.diversity or column.closeness
+    )
+    return ApartRows(count_rows(table, columns.declared, ruled), table)
+
+
+def _coarsest(counted: Counted, found: Classes) -> tuple[Counted, Members]:
+    """The fewest tuples that tell the class of a row, and the class of each.
+
+    Of a full-domain scheme those are the tuples at its levels: all that are alike there are of one
+    class, or of none.
+    """
+    if found.levels is None:
+        return counted, found.members
+    coarse = [
+        lookup[counted.frequencies.codes[:, at]]
+        for at, lookup in enumerate(between(counted.hierarchies, counted.levels, found.levels))
+    ]
+    _, first, tuples = np.unique(
+        packed(coarse, len(found.members)), return_index=True, return_inverse=True
+    )
+    members = found.members[first]  # in the order that rolled tuples have
+    assert (members[tuples] == found.members).all(), "tuples that look alike are of two classes"
+    return counted.rolled(found.levels), members
+
+
+def looks_of(found: Classes, members: Members) -> Codes:
+    """What rows show in the generalised columns, by their classes: all of a class show the same."""
+    shown = np.flatnonzero(found.shown)
+    known = np.zeros((int(found.members.max(initial=-1)) + 1, found.codes.shape[1]), np.int32)
+    known[found.members[shown]] = found.codes[shown]
+    looks: Codes = known[members]
+    return looks
+
+
+def keep(chunk: Chunk, _bits: Randomness) -> Worked:
+    """A work that keeps every row as it is."""
+    return Worked(np.ones(len(chunk.members), dtype=bool), {}, None)
 
 
 class KAnonymity:
@@ -39,8 +143,8 @@ class KAnonymity:
         noisy = published(file.spec, "noisy")
         if noisy:
             raise IncrowdError(
-                f"The column '{next(iter(noisy))}' is noisy, which belongs to the method "
-                "'k-epsilon'. Make it quasi or sensitive, or drop it."
+                f"Column '{next(iter(noisy))}': the role `noisy` is for `method: k-epsilon`. Use "
+                "`quasi`, `sensitive` or `drop`."
             )
 
     @property
@@ -63,19 +167,19 @@ class KAnonymity:
                 raise
             return found
 
-    def make(self, counted: Rows | ApartRows, walk: Walk) -> Made:
+    def make(self, counted: Rows | ApartRows, context: MakeContext) -> Made:
         """Search, recode."""
         rows = counted.rows if isinstance(counted, ApartRows) else counted
         columns, original = self._columns, rows.counted
-        walk.step("search")
+        context.step("search")
         every = {**columns.quasi, **columns.kept}
-        found = classes(rows, every, self._release, bits=walk.bits, progress=walk.progress)
-        walk.step("recode")
+        found = classes(rows, every, self._release, bits=context.bits, progress=context.progress)
+        context.step("recode")
         starred = self._release.suppressed == "starred"
         seen = _without_stars(found) if starred else found
         kept: Mapping[str, list[object]] = rows.kept
         if isinstance(counted, ApartRows):
-            kept, shown = self._joined(counted, seen, walk)
+            kept, shown = self._joined(counted, seen, context)
         else:
             shown = _shown(rows, seen)
         stars = rows.frequencies.total - shown.total if starred else 0
@@ -85,7 +189,7 @@ class KAnonymity:
         )
         labels |= kept
         product = Product(
-            data=self._table(labels, shown, stars, walk.engine),
+            data=self._table(labels, shown, stars, context.engine),
             original=original,
             shown=Shown(found.labels, looks, found.levels or ()),
             columns=columns.quasi,
@@ -102,11 +206,11 @@ class KAnonymity:
         return Made((product,), self.promise, self.events, original, reasons=self._columns.reasons)
 
     def _joined(
-        self, counted: ApartRows, found: Classes, walk: Walk
+        self, counted: ApartRows, found: Classes, context: MakeContext
     ) -> tuple[dict[str, list[object]], Frequencies]:
         """The rows that are shown, recoded where they are: kept values, codes with counts."""
         through = tuple(self._columns.kept)
-        worked = counted.worked(found, keep, walk.bits, through=through)
+        worked = counted.worked(found, keep, context.bits, through=through)
         codes = [looks_of(found, worked.members), *(worked.kept[name][1] for name in through)]
         ones = np.ones(len(worked.members), dtype=np.int64)
         shown = merged(np.column_stack(codes).astype(np.int32), ones)
@@ -123,7 +227,7 @@ class KAnonymity:
                 row.append(labels[name].index(star))
             codes = np.vstack([shown.codes, np.array([row], dtype=np.int32)])
             shown = merged(codes, np.append(shown.counts, stars))
-        weighted = self._release.rows == "weighted"
+        weighted = self._release.rows == "counted"
         return cells(labels, shown, weighted=weighted, engine=engine)
 
 

@@ -89,8 +89,7 @@ def grids(parts: Sequence[Part], noisy: Mapping[str, Column]) -> dict[str, Grid]
         known = {part.grids[name] for part in parts if part.held[name]}
         if len(known) > 1:
             raise IncrowdError(
-                f"The noisy column '{name}' holds dates in some rows and numbers in others. Make "
-                "them one."
+                f"Column '{name}': it holds both dates and numbers. Convert them to one kind."
             )
         empty = grid_of(name, [], column.precision, column.bounds)[0]
         found[name] = known.pop() if known else empty

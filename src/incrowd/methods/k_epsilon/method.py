@@ -18,11 +18,10 @@ from incrowd.errors import IncrowdError
 from incrowd.findings import Finding
 from incrowd.measure.lost_values import KeptRows
 from incrowd.measure.noise import Noisiness
-from incrowd.measure.searched import Searched
-from incrowd.methods.base import Settled, Walk, in_reading_order, protection, published
-from incrowd.methods.k_anonymity.apart import ApartRows, apart, looks_of
-from incrowd.methods.k_anonymity.classes import Classes, classes
-from incrowd.methods.k_anonymity.columns import Columns
+from incrowd.measure.outcome import Searched
+from incrowd.methods.base import MakeContext, Settled, in_reading_order, protection, published
+from incrowd.methods.k_anonymity.classes import Classes, Columns, classes
+from incrowd.methods.k_anonymity.method import ApartRows, apart, looks_of
 from incrowd.methods.k_epsilon.apart import NoisyWork, Part, grids, together
 from incrowd.methods.k_epsilon.loss import expected_error, noisiness
 from incrowd.methods.k_epsilon.rows import NoisyRows, noisy_rows
@@ -48,7 +47,7 @@ class KEpsilon:
         self._order = tuple(file.spec.columns)
         self.events: list[Event] = []
         self.together: Guarantee | None = None
-        self.promise = Promise(kind="(k,epsilon)-anonymity", **protection(file.spec))
+        self.promise = Promise(kind="(k, ε)-anonymity", **protection(file.spec))
         _refuse(self.release, self.noisy)
 
     @property
@@ -75,23 +74,25 @@ class KEpsilon:
         """All columns that are shown."""
         return {**self.columns.quasi, **self.columns.kept, **self.noisy}
 
-    def make(self, rows: Rows | ApartRows, walk: Walk) -> Made:
+    def make(self, rows: Rows | ApartRows, context: MakeContext) -> Made:
         """Search, draw noise, put the rows in the order of what they show."""
         if isinstance(rows, ApartRows):
-            return self._make_apart(rows, walk)
-        walk.step("search")
-        found = classes(rows, self.every, self.release, bits=walk.bits, progress=walk.progress)
-        walk.step("draw")
+            return self._make_apart(rows, context)
+        context.step("search")
+        found = classes(
+            rows, self.every, self.release, bits=context.bits, progress=context.progress
+        )
+        context.step("draw")
         data = noisy_rows(rows, found, self.noisy, self.release)
-        released = data.released(walk.bits)
+        released = data.released(context.bits)
         kept = data.kept(released, k=self.columns.k, confidence=self.release.confidence)
         looks = merged(found.codes[rows.owner[data.tuples[kept]]], np.ones(kept.sum(), np.int64))
         return self._made(
             rows.counted,
             Shown(found.labels, looks, found.levels or ()),
-            self._table(rows, found, data, released, np.flatnonzero(kept), walk.engine),
+            self._table(rows, found, data, released, np.flatnonzero(kept), context.engine),
             {column.name: column.grid for column in data.columns},
-            partial(noisiness, data, released, kept, walk.bits),
+            partial(noisiness, data, released, kept, context.bits),
             found.search,
             self.columns.findings(rows.kept, rows.frequencies.total),
             self._beside(rows, found, data.tuples[kept]),
@@ -105,15 +106,17 @@ class KEpsilon:
         after = merged(looks[shown].astype(np.int32), np.ones(len(shown), np.int64))
         return KeptRows(kept, merged(codes, rows.frequencies.counts), after)
 
-    def _make_apart(self, counted: ApartRows, walk: Walk) -> Made:
+    def _make_apart(self, counted: ApartRows, context: MakeContext) -> Made:
         """The same where the rows are: classes from counts, noise there, what is shown here."""
         rows = counted.rows
-        walk.step("search")
-        found = classes(rows, self.every, self.release, bits=walk.bits, progress=walk.progress)
-        walk.step("draw")
+        context.step("search")
+        found = classes(
+            rows, self.every, self.release, bits=context.bits, progress=context.progress
+        )
+        context.step("draw")
         work = NoisyWork(self.noisy, self.release, self.columns.k, rows.frequencies.total)
         through, read = tuple(self.columns.kept), tuple(self.noisy)
-        worked = counted.worked(found, work, walk.bits, through=through, read=read)
+        worked = counted.worked(found, work, context.bits, through=through, read=read)
         parts = [part for part in worked.parts if isinstance(part, Part)]
         known = grids(parts, self.noisy)
         looks = looks_of(found, worked.members)
@@ -129,7 +132,7 @@ class KEpsilon:
         return self._made(
             rows.counted,
             Shown(found.labels, merged(looks_of(found, members), counts), found.levels or ()),
-            self._in_order(coded, worked.columns, known, walk.engine),
+            self._in_order(coded, worked.columns, known, context.engine),
             known,
             partial(together, parts),
             found.search,
@@ -256,27 +259,29 @@ def _places(steps: Steps, null: Bools) -> Steps:
 def _refuse(release: KEpsilonSpec, noisy: Mapping[str, Column]) -> None:
     """Refuse what does not go together, whatever the table."""
     if release.epsilon is None or release.epsilon <= 0:
-        raise IncrowdError("The method 'k-epsilon' needs an 'epsilon' above 0.")
+        raise IncrowdError("Method `k-epsilon` needs ε above 0. Add `epsilon` under `release`.")
     if release.noise == "gaussian" and release.delta is None:
-        raise IncrowdError("Gaussian noise needs a 'delta', such as 1e-6.")
+        raise IncrowdError("Gaussian noise needs δ. Add `delta` under `release`, such as 1e-6.")
     if release.noise != "gaussian" and release.delta is not None:
-        raise IncrowdError("'delta' belongs to 'noise: gaussian'.")
-    if release.rows == "weighted":
-        raise IncrowdError("Rows with noise are all different: 'rows: weighted' has no use.")
+        raise IncrowdError("`delta` is for `noise: gaussian`. Remove it.")
+    if release.rows == "counted":
+        raise IncrowdError("Method `k-epsilon` does not support `rows: counted`. Remove it.")
     if release.suppressed == "starred":
-        raise IncrowdError("'suppressed: starred' does not go with the method 'k-epsilon'.")
+        raise IncrowdError("Method `k-epsilon` does not support `suppressed: starred`. Remove it.")
     if not noisy:
-        raise IncrowdError("The method 'k-epsilon' needs a column with the role 'noisy'.")
+        raise IncrowdError(
+            "Method `k-epsilon` needs a noisy column. Give a column the role `noisy`."
+        )
     if release.bounds == "declared" and release.confidence is not None:
         raise IncrowdError(
-            "'bounds: declared' does not go with 'confidence': which rows are suppressed "
-            "depends on other people's values, and the local guarantee would not hold."
+            "`bounds: declared` and `confidence` exclude each other: suppression would break the "
+            "local guarantee. Remove one."
         )
     for name, column in noisy.items():
         if column.bounds is None and release.bounds == "declared":
             raise IncrowdError(
-                f"'bounds: declared' needs the bounds of the noisy column '{name}', such as "
-                "'bounds: [50, 250]'."
+                f"Column '{name}': `bounds: declared` needs its bounds. Add them, such as "
+                "`bounds: [50, 250]`."
             )
         if column.bounds is None and release.clamp:
-            raise IncrowdError(f"'clamp' needs the bounds of the noisy column '{name}'.")
+            raise IncrowdError(f"Column '{name}': `clamp` needs its bounds. Add `bounds`.")

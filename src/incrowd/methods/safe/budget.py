@@ -23,8 +23,7 @@ from incrowd.privacy.randomness import realised
 from incrowd.privacy.rounded import rounded
 from incrowd.privacy.selection import payable
 from incrowd.privacy.solver import OnSample
-from incrowd.privacy.split import RATES, Split, paired
-from incrowd.privacy.split_counts import counted
+from incrowd.privacy.split import RATES, Split, counted, paired
 from incrowd.spec.release import SafeSpec
 
 _ROOM = 4  # a release of a sample may need a quarter of delta whatever epsilon is, no more
@@ -42,9 +41,9 @@ def searched(
     ``selections`` are what the choices of one scheme spend, ``choices`` what comes before all.
     """
     if release.epsilon is None or release.delta is None:
-        raise IncrowdError(f"'scheme: {release.scheme}' needs both 'epsilon' and 'delta'.")
+        raise IncrowdError(f"`scheme: {release.scheme}` needs ε and δ. Add both under `release`.")
     if release.k is not None:
-        raise IncrowdError(f"'scheme: {release.scheme}' finds k itself; leave 'k' out.")
+        raise IncrowdError(f"`scheme: {release.scheme}` chooses k. Remove `k`.")
     rate = release.beta or release.keep
     if rate is None and tables > 1:
         rate = _best_rate(release, tables)
@@ -86,8 +85,8 @@ def by_counts(
     """The budget of tables of counts, whatever their schemes depend on."""
     if release.epsilon is None or release.delta is None:
         raise IncrowdError(
-            "'draw: counts' needs both 'epsilon' and 'delta' under 'release'; 'draw: sample' does "
-            "with one of them, k and beta."
+            "`draw: counts` needs ε and δ. Add both under `release`, or use `draw: sample` with k, "
+            "β and one of them."
         )
     return counted(
         epsilon=release.epsilon,
@@ -117,7 +116,9 @@ def split_one(split: Split, releases: int) -> tuple[Split, Guarantee]:
 def _payable(epsilons: Sequence[float]) -> tuple[float, ...]:
     spent = tuple(payable(epsilon) for epsilon in epsilons)
     if not min(spent, default=1.0) > 0:
-        raise IncrowdError("The search needs an epsilon of at least a millionth for each choice.")
+        raise IncrowdError(
+            "The search needs ε of at least 1e-6 per choice. Increase `search_epsilon`."
+        )
     return spent
 
 
@@ -141,8 +142,8 @@ def fixed(release: SafeSpec, *, choices: Sequence[float] = (), tables: int = 1) 
         given = {"k": k, "beta": rate, "epsilon": release.epsilon, "delta": release.delta}
         listed = ", ".join(name for name, value in given.items() if value is not None)
         raise IncrowdError(
-            "The spec needs 'epsilon' and 'delta' under 'release', or 'k' and 'beta' with one of "
-            f"them. Got {listed or 'none of them'}."
+            f"Spec: `release` sets {listed or 'no parameter'}. Add `epsilon` and `delta`, or `k` "
+            "and `beta` with one of them."
         )
     if rate is not None and k is None:
         k = plan(beta=rate, **known).k
@@ -158,8 +159,8 @@ def _on_sample(release: SafeSpec, k: int | None, rate: float | None, b: float) -
     epsilon, delta = release.epsilon, release.delta
     if epsilon is None or delta is None:
         raise IncrowdError(
-            "A table that is a sample needs both 'epsilon' and 'delta' under 'release', or "
-            "both 'k' and 'beta' with one of them."
+            "Spec: `already_sampled` needs more parameters. Add `epsilon` and `delta`, or `k` and "
+            "`beta` with one of them."
         )
     solver = OnSample(rate=b)
     if k is not None:
@@ -170,8 +171,8 @@ def _on_sample(release: SafeSpec, k: int | None, rate: float | None, b: float) -
         size, rate = OnSample(rate=b, room=_ROOM).least_crowd(epsilon, delta)
     if math.isinf(size):
         raise UnsolvableError(
-            f"No k up to {LARGEST_K:,} reaches epsilon = {epsilon:g}, delta = {delta:g} with "
-            f"already_sampled = {b:g}. Use a larger epsilon or delta, or a smaller beta."
+            f"No k up to {LARGEST_K:,} reaches ε = {epsilon:g}, δ = {delta:g} with already_sampled "
+            f"= {b:g}. Use a larger ε or δ, or a smaller β."
         )
     # A rate that was found needs no more than four digits.
     given = release.beta or release.keep
@@ -193,23 +194,21 @@ def _accounted(release: SafeSpec, pair: SafeRelease, tables: int) -> Split:
             delta = min(float(rounded("delta", delta, 6)), release.delta or 1.0)
         else:
             raise IncrowdError(
-                f"k = {k} and beta = {rate:g} give delta = {delta:.3g} at epsilon = {epsilon:g}, "
-                f"more than the {release.delta:g} of the spec. Use a larger k or a smaller beta."
+                f"k = {k} and β = {rate:g} give δ = {delta:.3g} at ε = {epsilon:g}, more than "
+                f"{release.delta:g} of the spec. Use a larger k or a smaller β."
             )
     elif release.delta is not None:
         delta, epsilon = release.delta, accountant.epsilon(delta=release.delta)
         epsilon = float(rounded("epsilon", epsilon, 6)) if epsilon < math.inf else epsilon
     else:
         raise IncrowdError(
-            f"k = {k} and beta = {rate:g} fix how large epsilon is for every delta, but not which "
-            "of these pairs to promise. Add one of them under 'release': with 'delta: 1.0e-6' the "
-            "smallest epsilon is computed, with 'epsilon: 1.0' the smallest delta. The certificate "
-            "states both."
+            f"k = {k} and β = {rate:g} leave ε and δ open. Add `delta` under `release` to compute "
+            "the smallest ε, or `epsilon` to compute the smallest δ."
         )
     if not epsilon < math.inf:
         raise IncrowdError(
-            f"No epsilon reaches delta = {delta:g} with k = {k} and beta = {rate:g}. Use a larger "
-            "k, a smaller beta or a larger delta."
+            f"No ε reaches δ = {delta:g} with k = {k} and β = {rate:g}. Use a larger k, a smaller "
+            "β or a larger δ."
         )
     return Split(epsilon, delta, pair, tables=tables, population=release.already_sampled)
 
@@ -218,8 +217,8 @@ def _beside_choices(release: SafeSpec, choices: Sequence[float], tables: int) ->
     """The smallest k at the rate that is given, or that is best for tables of their own."""
     if release.epsilon is None or release.delta is None or release.k is not None:
         raise IncrowdError(
-            "Slices that are chosen, or of a table that is a sample, need both 'epsilon' and "
-            "'delta', and find k themselves; leave 'k' out."
+            "Slices need ε and δ, and choose k, if they are chosen or the table is a sample. Add "
+            "`epsilon` and `delta`, and remove `k`."
         )
     rate = release.beta or release.keep
     if rate is None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from incrowd.codes.counted import Counted
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
-from incrowd.methods.base import Settled, Walk, protection, published
+from incrowd.methods.base import MakeContext, Settled, protection, published
 from incrowd.methods.safe.auto import decided, depends_on_size, drawn
 from incrowd.methods.safe.budget import by_counts, fixed, searched, split_one
 from incrowd.methods.safe.draw import possible
@@ -106,17 +106,17 @@ class Safe:
         whole = counted(table, self._declared)
         return self._scheme.require_local(whole) if isinstance(self._scheme, Cut) else whole
 
-    def make(self, whole: Counted | SpreadCounted, walk: Walk) -> Made:
+    def make(self, whole: Counted | SpreadCounted, context: MakeContext) -> Made:
         """Choose what is to be chosen, draw, drop what is rare."""
         parts = [whole]
         if self._slicing.tables > 1:
-            walk.step("slice")
+            context.step("slice")
             epsilons = [as_written(epsilon) for epsilon in self._split.choices]
             slices = self._slicing.slices(
-                whole, epsilons, walk.bits, possible(self._split, self._release)
+                whole, epsilons, context.bits, possible(self._split, self._release)
             )
             parts = [whole.part(names) for names in slices]
-        products = tuple(self._scheme.product(part, self._split, walk) for part in parts)
+        products = tuple(self._scheme.product(part, self._split, context) for part in parts)
         if len(products) == 1:
             parameters = {**products[0].parameters, **self.asserted}
             products = (replace(products[0], parameters=parameters),)
@@ -133,12 +133,11 @@ class Safe:
 def _refuse_target(target: str | None, names: tuple[str, ...]) -> None:
     if target is not None and target not in names:
         raise IncrowdError(
-            f"The target '{target}' is not published: its role is neither 'quasi' nor 'sensitive'."
+            f"Target '{target}': it is not published. Give it the role `quasi` or `sensitive`."
         )
     if target is not None and len(names) == 1:
         raise IncrowdError(
-            f"The target '{target}' is the only column that is published; there is nothing that "
-            "could tell of it."
+            f"Target '{target}': no other column is published. Publish others, or remove `target`."
         )
 
 
@@ -147,21 +146,21 @@ def _generalised(spec: Spec) -> dict[str, Column]:
     if spec.unconfirmed:
         listed = "; ".join(f"{name}: {', '.join(e)}" for name, e in spec.unconfirmed.items())
         raise IncrowdError(
-            f"These entries were read from the data and nobody has confirmed them: {listed}. Put "
-            "public knowledge in their place and confirm it: incrowd confirm SPEC."
+            f"Spec: entries read from the data are not confirmed ({listed}). Confirm that they are "
+            "public knowledge: incrowd confirm SPEC."
         )
     columns = published(spec, "quasi", "sensitive")
     for name, column in columns.items():
         if column.hierarchy is None:
             raise IncrowdError(
-                f"The column '{name}' is sensitive and has no hierarchy. A safe release "
-                "generalises every column it publishes; give it one ('flat' will do), or drop it."
+                f"Column '{name}': a safe release needs a hierarchy for every column. Add "
+                "`hierarchy: flat`, or use the role `drop`."
             )
         if column.diversity or column.closeness:
             raise IncrowdError(
-                f"The column '{name}' asks for 'diversity' or 'closeness', which belong to "
-                "k-anonymity. A safe release protects every column alike; leave them out."
+                f"Column '{name}': `diversity` and `closeness` are for k-anonymity. Remove them; a "
+                "safe release protects every column."
             )
     if not columns:
-        raise IncrowdError("The spec publishes no column: give some the role 'quasi'.")
+        raise IncrowdError("Spec: no column is published. Give columns the role `quasi`.")
     return columns

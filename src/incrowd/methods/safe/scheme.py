@@ -23,7 +23,7 @@ from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.findings import make_finding
 from incrowd.measure.loss import normalised
-from incrowd.methods.base import Walk, cells
+from incrowd.methods.base import MakeContext, cells
 from incrowd.methods.safe.draw import Draw, draws
 from incrowd.methods.safe.spread import SpreadCounted, SpreadRollups, counted
 from incrowd.privacy.randomness import Randomness
@@ -65,7 +65,9 @@ class Scheme(Protocol):
         """The tuples that it works on."""
         ...
 
-    def product(self, whole: Counted | SpreadCounted, split: Split, walk: Walk) -> Product:
+    def product(
+        self, whole: Counted | SpreadCounted, split: Split, context: MakeContext
+    ) -> Product:
         """The rows to be published; ``whole`` may have some of the columns only."""
         ...
 
@@ -89,11 +91,13 @@ class Fixed:
         """The table at the levels of the scheme: of a large one, far fewer tuples."""
         return counted(table, self._declared, list(self._levels.values()))
 
-    def product(self, whole: Counted | SpreadCounted, split: Split, walk: Walk) -> Product:
+    def product(
+        self, whole: Counted | SpreadCounted, split: Split, context: MakeContext
+    ) -> Product:
         """Draw, drop what is rare."""
-        (draw,) = draws(split, self._release, walk.bits)
+        (draw,) = draws(split, self._release, context.bits)
         levels = tuple(self._levels[name] for name in whole.names)
-        return _by_levels(whole.rolled(levels), self._declared, self._release, draw, walk)
+        return _by_levels(whole.rolled(levels), self._declared, self._release, draw, context)
 
 
 class Searched:
@@ -149,23 +153,25 @@ class Searched:
         """The table at level 0."""
         return counted(table, self._declared)
 
-    def product(self, whole: Counted | SpreadCounted, split: Split, walk: Walk) -> Product:
+    def product(
+        self, whole: Counted | SpreadCounted, split: Split, context: MakeContext
+    ) -> Product:
         """Search, roll up, draw, drop what is rare."""
-        chosen, draw = self._chosen(whole, split, walk)
-        return self._leveled(whole, chosen, draw, walk)
+        chosen, draw = self._chosen(whole, split, context)
+        return self._leveled(whole, chosen, draw, context)
 
     def _leveled(
-        self, whole: Counted | SpreadCounted, chosen: Chosen, draw: Draw, walk: Walk
+        self, whole: Counted | SpreadCounted, chosen: Chosen, draw: Draw, context: MakeContext
     ) -> Product:
         rolled = whole.rolled(chosen.levels)
-        return _by_levels(rolled, self._declared, self._release, draw, walk)
+        return _by_levels(rolled, self._declared, self._release, draw, context)
 
     def _chosen(
-        self, whole: Counted | SpreadCounted, split: Split, walk: Walk
+        self, whole: Counted | SpreadCounted, split: Split, context: MakeContext
     ) -> tuple[Chosen, Draw]:
         """The scheme, and what it is drawn with."""
-        walk.step("search")
-        among = {draw.ramp: draw for draw in draws(split, self._release, walk.bits)}
+        context.step("search")
+        among = {draw.ramp: draw for draw in draws(split, self._release, context.bits)}
         rollups = (
             SpreadRollups(whole, min(one.a for one in among))
             if isinstance(whole, SpreadCounted)
@@ -178,9 +184,9 @@ class Searched:
             epsilon=as_written(split.selections[0]),
             power=self._power,
             weights=self._weights(whole.names),
-            bits=walk.bits,
+            bits=context.bits,
             target=None if self._target is None else whole.names.index(self._target),
-            progress=walk.progress,
+            progress=context.progress,
         )
         return chosen, among[chosen.ramp]
 
@@ -211,8 +217,8 @@ class Cut(Searched):
         super().__init__(release, declared, limits, size=size)
         if not any(self.cuts(name) for name in declared.names):
             raise IncrowdError(
-                "'scheme: mondrian' cuts columns whose values are listed, and there is none: all "
-                "have a mask, are flat without values, or have 'levels'. Use 'scheme: search'."
+                "`scheme: mondrian` needs a column with listed values and without `levels`. Use "
+                "`scheme: search`."
             )
 
     def cuts(self, name: str) -> bool:
@@ -236,31 +242,33 @@ class Cut(Searched):
         """
         if isinstance(found, SpreadCounted):
             raise IncrowdError(
-                "The table has more distinct tuples than one machine is to hold, and 'scheme: "
-                "mondrian' cuts them here. Use 'scheme: search', or fewer or coarser columns."
+                "Table: too many distinct tuples for `scheme: mondrian` on one machine. Use "
+                "`scheme: search`, or fewer or coarser columns."
             )
         return found
 
-    def product(self, whole: Counted | SpreadCounted, split: Split, walk: Walk) -> Product:
+    def product(
+        self, whole: Counted | SpreadCounted, split: Split, context: MakeContext
+    ) -> Product:
         """Search, cut the cells, draw, drop below k."""
         whole = self.require_local(whole)
-        chosen, draw = self._chosen(whole, split, walk)
+        chosen, draw = self._chosen(whole, split, context)
         axes = {
             at: contiguous(axis)
             for at, (name, axis) in enumerate(zip(whole.names, whole.axes, strict=True))
             if self.cuts(name)
         }
         if not axes:  # of a slice, perhaps, none of whose columns can be cut
-            return self._leveled(whole, chosen, draw, walk)
-        boxes = self._cut(axes, whole, chosen, split, walk.bits)
-        walk.step("draw")
+            return self._leveled(whole, chosen, draw, context)
+        boxes = self._cut(axes, whole, chosen, split, context.bits)
+        context.step("draw")
         labels, codes = _looks(axes, boxes, whole, chosen.levels)
-        drawn = draw.shown(merged(codes, whole.frequencies.counts), walk.bits)
+        drawn = draw.shown(merged(codes, whole.frequencies.counts), context.bits)
         levels = [None if at in axes else level for at, level in enumerate(chosen.levels)]
         return Product(
             data=cells(
                 dict(zip(whole.names, labels, strict=True)), drawn,
-                weighted=self._release.rows == "weighted", engine=walk.engine,
+                weighted=self._release.rows == "counted", engine=context.engine,
             ),
             original=whole,
             shown=Shown(labels, drawn, tuple(levels), draw.noise),
@@ -318,18 +326,18 @@ def _by_levels(
     declared: Declared,
     release: SafeSpec,
     draw: Draw,
-    walk: Walk,
+    context: MakeContext,
 ) -> Product:
     """The cells of a scheme of levels, drawn; what is rare is dropped."""
-    walk.step("draw")
-    here, drawn, apart = _drawn(whole, draw, walk.bits, release.target)
+    context.step("draw")
+    here, drawn, apart = _drawn(whole, draw, context.bits, release.target)
     labels = [
         hierarchy.labels[level]
         for hierarchy, level in zip(here.hierarchies, here.levels, strict=True)
     ]
     looks = dict(zip(here.names, labels, strict=True))
     return Product(
-        data=cells(looks, drawn, weighted=release.rows == "weighted", engine=walk.engine),
+        data=cells(looks, drawn, weighted=release.rows == "counted", engine=context.engine),
         original=here,
         shown=Shown(tuple(labels), drawn, here.levels, draw.noise),
         columns=declared.columns,
@@ -392,11 +400,12 @@ def _levels(release: SafeSpec, declared: Declared) -> dict[str, int]:
         level = given.get(name, (height - 1) // 2)
         if not isinstance(level, int):
             raise IncrowdError(
-                f"A fixed scheme takes one level of column '{name}', not a lowest and a highest."
+                f"Column '{name}': a fixed scheme needs one level, not a range. Set one level."
             )
         if level >= height:
             raise IncrowdError(
-                f"Level {level} is asked for column '{name}', but its highest is {height - 1}."
+                f"Column '{name}': level {level} does not exist, the highest is {height - 1}. "
+                "Lower it under `levels`."
             )
         levels[name] = level
     return levels

@@ -52,31 +52,30 @@ class Slicer:
         columns, most = len(self._columns), asked.columns
         if columns <= most:
             raise IncrowdError(
-                f"Slices of {most} columns are asked for, and there are {columns} columns in all. "
-                "Use smaller slices, or leave 'slices' out."
+                f"Slices: {most} columns per slice, but only {columns} columns in all. Use smaller "
+                "slices, or remove `slices`."
             )
         fewest, at_least = len(safe_slices.sizes(columns, most)), comb(columns, 2) / comb(most, 2)
         limit = math.inf if asked.tables == "all" else asked.tables or max(USUAL_TABLES, fewest)
         if limit < fewest:
             raise IncrowdError(
-                f"{columns} columns need at least {fewest} tables of {most}, and 'tables' is "
-                f"{limit}. Use more tables or larger slices."
+                f"Slices: {columns} columns need at least {fewest} tables of {most}, but `tables` "
+                f"is {limit}. Use more tables or larger slices."
             )
         every = safe_slices.covering(columns, most) if at_least <= limit else []
         if 0 < len(every) <= limit:
             self._known = [tuple(self._columns[at] for at in part) for part in every]
             self.tables = len(every)
             self.reason = (
-                f"{len(every)} tables are enough for every two columns to stand together in one, "
-                "so no budget went into choosing them."
+                f"Slices: {len(every)} tables cover every pair of columns; choosing them is free."
             )
             return
         tables = int(limit)
         self._most, self.tables = most, tables
         self.choices = safe_slices.choices(columns, most, tables)
         self.reason = (
-            f"Which columns stand together in these {tables} tables was chosen privately, strong "
-            "associations in cells that are likely to survive first."
+            f"Slices: the columns of {tables} tables were chosen privately, pairs with a strong "
+            "association first."
         )
 
     def slices(
@@ -117,13 +116,13 @@ def _declared(asked: Sequence[tuple[str, ...]], columns: tuple[str, ...]) -> lis
         for name in part:
             if name not in columns:
                 raise IncrowdError(
-                    f"A slice names the column '{name}', which is not published: its role is "
-                    "neither 'quasi' nor 'sensitive'."
+                    f"Column '{name}': a slice names it, but it is not published. Give it the role "
+                    "`quasi` or `sensitive`."
                 )
     left = [name for name in columns if not any(name in part for part in asked)]
     if left:
         raise IncrowdError(
-            f"The column '{left[0]}' is in no slice. Put it into one, or give it the role 'drop'."
+            f"Column '{left[0]}': it is in no slice. Add it to one, or give it the role `drop`."
         )
     return [tuple(name for name in columns if name in part) for part in asked]
 

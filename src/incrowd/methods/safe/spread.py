@@ -150,5 +150,7 @@ def _brought(whole: SpreadCounted) -> tuple[Node, Counted]:
             for hierarchy, level in zip(whole.hierarchies, levels, strict=True)
         ]
         if not any(wide):
-            raise TooManyError("The table has too many distinct tuples at every level.")
+            raise TooManyError(
+                "Table: too many distinct tuples at every level. Publish fewer columns."
+            )
         levels[int(np.argmax(wide))] += 1

@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Route
 from incrowd.codes.hierarchy import HierarchyError
 from incrowd.curate.confirm import Question
 from incrowd.curate.draft.kinds import MOST_LISTED
-from incrowd.curate.tree import Tree
+from incrowd.curate.preview import Tree
 from incrowd.errors import IncrowdError
 from incrowd.findings import Severity
 from incrowd.spec.arx import ArxRows, read_rows
@@ -27,9 +27,9 @@ from incrowd.spec.hierarchies import Groups, Intervals
 from incrowd.spec.model import Column
 from incrowd.studio import groups, ladder, ladder_edits
 from incrowd.studio.hands import Subject
+from incrowd.studio.lattice import ruler
 from incrowd.studio.private import create_private
 from incrowd.studio.rooms.data import answer, findings, list_findings, subject
-from incrowd.studio.ruler import ruler
 from incrowd.studio.server import Form, MissingError, Studio, edit_route
 from incrowd.studio.work import Work
 
@@ -304,7 +304,7 @@ def _answered(future: Future[Any] | None) -> tuple[Any, str]:
 
 
 def _grown(asked: Subject, name: str, counted: bool) -> Tree:
-    from incrowd.curate.tree import tree
+    from incrowd.curate.preview import tree
 
     file, table = asked.both() if counted else (asked.file(), None)
     return tree(file, name, counted=counted, table=table)

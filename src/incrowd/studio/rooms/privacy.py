@@ -21,12 +21,12 @@ from incrowd.methods.expect import Expectation
 from incrowd.methods.outlay import Outlay, ledger_of, ledgers, outlay_of
 from incrowd.privacy.protection import Strength, classify_guarantee
 from incrowd.privacy.rounded import rounded
+from incrowd.release.crowd import Crowd, crowd_of
 from incrowd.release.entries import RULE
 from incrowd.release.ledger import Ledger
 from incrowd.spec.release import SafeSpec, Slicing
 from incrowd.studio import edits
 from incrowd.studio.answers import Refused, answers_of
-from incrowd.studio.crowd import Crowd, crowd_of
 from incrowd.studio.hands import Subject
 from incrowd.studio.private import create_private
 from incrowd.studio.rooms.data import subject

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.anonymize.packed import PackedNodes
+from incrowd.anonymize.looks import PackedNodes
 
 
 @settings(max_examples=40)

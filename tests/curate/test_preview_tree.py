@@ -7,7 +7,7 @@ from pathlib import Path
 
 from support.cli import run
 
-from incrowd.curate.tree import Node, tree
+from incrowd.curate.preview import Node, tree
 from incrowd.engine.source import local_engine
 from incrowd.spec.file import load, parse
 

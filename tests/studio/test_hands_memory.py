@@ -12,8 +12,8 @@ from incrowd.curate.check import check
 from incrowd.engine.source import open_table
 from incrowd.engine.table import Tally
 from incrowd.spec.file import parse
-from incrowd.studio import memory
-from incrowd.studio.memory import Remembered
+from incrowd.studio import hands
+from incrowd.studio.hands import Remembered
 
 SPEC = """
 columns:
@@ -58,7 +58,7 @@ def test_a_second_check_counts_only_what_changed() -> None:
 
 
 def test_counts_of_very_many_values_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "MOST_KEPT", 2)
+    monkeypatch.setattr(hands, "MOST_KEPT", 2)
     asked: Any = Asked()
     table = Remembered(asked)
     for _ in range(2):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from incrowd.engine.local.title import Cells, Titled, under_title
+from incrowd.engine.local.text import Cells, Titled, under_title
 
 N = None
 

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from support.studio import WAIT, Browser, RunningStudio
 
-from incrowd.studio.redirect import RedirectFile
+from incrowd.studio.command import RedirectFile
 
 
 def test_the_token_is_on_no_command_line(tmp_path: Path) -> None:

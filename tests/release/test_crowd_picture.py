@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from incrowd.studio.crowd import crowd_of
+from incrowd.release.crowd import crowd_of
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet as pq
 
-from incrowd.engine.local.parquet_layout import LayoutError, check_layout
+from incrowd.engine.released import LayoutError, check_layout
 
 
 def test_no_change_of_the_footer_ends_the_process(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.brute_lattice import Case, cases
 
-from incrowd.anonymize import boxes as boxes_module
 from incrowd.anonymize import looks as looks_module
+from incrowd.anonymize import ola
 from incrowd.anonymize import ola as ola_module
 from incrowd.anonymize.lattice import MOST_NODES, Lattice, Rollups
 from incrowd.anonymize.ola import NoSchemeError, Optimum, minimal, optimal
@@ -73,7 +73,7 @@ def test_also_of_lattices_that_are_not_listed_whatever_the_loss(case: Case, seco
 @given(case=cases(), most=st.integers(0, 3))
 def test_what_is_said_is_true_if_no_more_boxes_are_kept(case: Case, most: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(boxes_module, "MOST_BOXES", most)
+        patch.setattr(ola, "MOST_BOXES", most)
         check(case, 1e9)
 
 
