@@ -9,10 +9,11 @@ from pathlib import Path
 import incrowd
 
 ROOT = Path(incrowd.__file__).parent
-HALL = {"__init__", "__main__", "findings", "errors", "arrays", "publication"}
+HALL = {"__init__", "__main__", "findings", "errors", "arrays", "publication", "verification"}
 ROOMS = (
     "arrays", "findings", "errors", "codes", "privacy", "spec", "measure", "anonymize", "engine",
-    "release", "methods", "evaluation", "publication", "curate", "papers", "cli", "studio",
+    "release", "methods", "evaluation", "publication", "verification", "curate", "papers", "cli",
+    "studio",
 )  # fmt: skip
 FORBIDDEN = ("incrowd.methods", "incrowd.anonymize", "incrowd.privacy.randomness")
 ENGINES = tuple(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from incrowd.privacy.smooth import Smooth, delta_sampling, expected_failures, smooth_bound
     from incrowd.publication import publish
     from incrowd.release.ledger import Ledger
-    from incrowd.release.verify import verify
+    from incrowd.verification import verify
 
 __version__ = "0.1.0"
 
@@ -55,7 +55,7 @@ _HOMES = {
     "privacy.plan_counts": ("CountsPlan",),
     "privacy.smooth": ("Smooth", "delta_sampling", "expected_failures", "smooth_bound"),
     "release.ledger": ("Ledger",),
-    "release.verify": ("verify",),
+    "verification": ("verify",),
     "evaluation.attacks.attack": ("attack",),
     "evaluation.audit.audit": ("audit",),
     "curate.check": ("check",),

@@ -12,7 +12,8 @@ PROBLEMS = [
     ("tabel: x\n" + GOOD, "line 1, tabel: unknown key 'tabel'; did you mean 'table'?"),
     (
         GOOD.replace("role: identifier", "role: identifer"),
-        "line 4, columns.name.role: must be 'identifier', 'quasi', 'noisy', 'sensitive' or 'drop'; "
+        "line 4, columns.name.role: must be 'identifier', 'quasi', 'noisy', 'sensitive', 'key' or "
+        "'drop'; "
         "got 'identifer'; did you mean 'identifier'?",
     ),
     (GOOD.replace("length: 5", "lenght: 5"), "unknown key 'lenght'; did you mean 'length'?"),

@@ -136,7 +136,8 @@ def test_all_that_is_wrong_with_values_is_said_at_once_whatever_the_method() -> 
     assert sorted(found) == [
         "line 2, release.beta: input should be less than 1; got 7",
         "line 2, release.k: input should be greater than or equal to 1; got 0",
-        "line 2, release.method: must be 'safe', 'k-epsilon' or 'k-anonymity'; got 'k-anonymty'; "
+        "line 2, release.method: must be 'safe', 'k-epsilon', 'k-anonymity' or 'synthetic'; "
+        "got 'k-anonymty'; "
         "did you mean 'k-anonymity'?",
         "line 2, release.noise: must be 'laplace' or 'gaussian'; got 'gausian'; "
         "did you mean 'gaussian'?",
@@ -163,8 +164,14 @@ def test_a_mistyped_field_is_known_under_every_method(method: str) -> None:
     [
         ("5", "release: input should be a valid dictionary or instance of Release; got 5"),
         ("[safe]", "release: input should be a valid dictionary or instance of Release; got"),
-        ("{method: null}", "release.method: must be 'safe', 'k-epsilon' or 'k-anonymity'; got"),
-        ("{method: [safe]}", "release.method: must be 'safe', 'k-epsilon' or 'k-anonymity'; got"),
+        (
+            "{method: null}",
+            "release.method: must be 'safe', 'k-epsilon', 'k-anonymity' or 'synthetic'; got",
+        ),
+        (
+            "{method: [safe]}",
+            "release.method: must be 'safe', 'k-epsilon', 'k-anonymity' or 'synthetic'; got",
+        ),
         ("{formulas: escape}", "release: 'formulas' belongs to 'format: csv'; Parquet holds no"),
         ("{scheme: fixed, objective: rows}", "release: 'objective' belongs to 'scheme: search'"),
         (

@@ -12,8 +12,8 @@ from incrowd.privacy.counts import law_of
 from incrowd.publication import publish
 from incrowd.release.parameters import noise_event
 from incrowd.release.release import Release
-from incrowd.release.verify import verify
 from incrowd.spec.file import load
+from incrowd.verification import verify
 
 _SHARE = 0.95  # the probability that noise is stated for
 

@@ -156,7 +156,7 @@ def verify(
     Exit status 1: something is not as certified.
     """
     from incrowd.release.verify import read_certificate
-    from incrowd.release.verify import verify as check_release
+    from incrowd.verification import verify as check_release
 
     findings = check_release(folder, key=key)
     if as_json:

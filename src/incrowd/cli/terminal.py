@@ -135,6 +135,7 @@ DOING = {
     "slice": "choosing slices",
     "search": "searching for a scheme",
     "recode": "recoding",
+    "synthesize": "measuring tables and fitting a model",
     "draw": "drawing",
     "measure": "measuring",
     "attack": "attacking it",

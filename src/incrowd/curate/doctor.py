@@ -258,7 +258,7 @@ def _attempted() -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         try:
             from incrowd.curate.rehearse import rehearse
-            from incrowd.release.verify import verify
+            from incrowd.verification import verify
 
             release = rehearse(spec, size=1000, output=Path(folder, "release"))
             wrong = verify(release.folder)

@@ -14,6 +14,7 @@ METHODS = {
     "safe": ("safe", "Safe"),
     "k-anonymity": ("k_anonymity", "KAnonymity"),
     "k-epsilon": ("k_epsilon", "KEpsilon"),
+    "synthetic": ("synthetic", "Synthetic"),
 }
 
 

@@ -37,10 +37,12 @@ from incrowd.privacy.amplification import amplified
 from incrowd.privacy.binomial import SMALLEST
 from incrowd.privacy.counts import law_of
 from incrowd.privacy.events import (
+    BoundedChoice,
     Coin,
     Composition,
     Event,
     GaussianCounts,
+    GaussianMeasurements,
     GeometricCounts,
     Mechanism,
     OneOf,
@@ -48,11 +50,13 @@ from incrowd.privacy.events import (
     Sampled,
     Selection,
 )
+from incrowd.privacy.gaussian import of_measurements
 from incrowd.privacy.inverse import bracket
 from incrowd.privacy.pld import LossDistribution
 from incrowd.privacy.profile import (
     Profile,
     mixed,
+    of_bounded_range,
     of_guarantee,
     of_safe_release,
     sampled,
@@ -263,6 +267,10 @@ def profile_of(event: Event, *, tail: float) -> Profile:
             return mixed(*both, chance)
         case Selection(epsilon):
             return of_guarantee(epsilon, 0.0)
+        case BoundedChoice(epsilon):
+            return of_bounded_range(epsilon)
+        case GaussianMeasurements(information):
+            return of_measurements(information)
         case Mechanism(epsilon, delta):
             return of_guarantee(epsilon, delta)
         case Sampled(part, rate):
@@ -394,7 +402,7 @@ def _own_delta(event: Event) -> float:
 def _wants_delta(event: Event) -> bool:
     """Whether an event has no finite epsilon without a share of delta."""
     match event:
-        case SafeRelease():
+        case SafeRelease() | GaussianMeasurements():
             return True
         case Sampled(part, _):
             return _wants_delta(part)
@@ -412,7 +420,12 @@ def _epsilon_at(event: Event, share: float) -> Fraction | None:
     What an event names is taken as it is written, what is computed here by the larger reading.
     """
     match event:
-        case Selection(epsilon) | Mechanism(epsilon, _) | GeometricCounts(_, epsilon):
+        case (
+            Selection(epsilon)
+            | BoundedChoice(epsilon)
+            | Mechanism(epsilon, _)
+            | GeometricCounts(_, epsilon)
+        ):
             return _finite(epsilon)
         case GaussianCounts():
             # What it has of its own is part of its profile.

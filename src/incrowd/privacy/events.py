@@ -13,6 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 from incrowd.errors import (
@@ -27,6 +28,7 @@ from incrowd.privacy.rounded import as_written
 LARGEST_K = 10_000_000
 LARGEST_R = 1_000_000
 _MILLION = 1_000_000
+_BILLION = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,43 @@ class Selection:
 
 
 @dataclass(frozen=True)
+class BoundedChoice:
+    """A choice whose privacy losses span at most ``epsilon``, wherever they lie.
+
+    The exponential mechanism with scores that a row raises by 0 or 1 is one; see
+    :func:`incrowd.privacy.selection.choose`. It is epsilon-differentially private, and costs
+    less than a :class:`Selection` in a composition.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        epsilon = single("epsilon", check_at_least_zero("epsilon", self.epsilon))
+        if not epsilon > 0 or _BILLION % Fraction(repr(epsilon)).denominator:
+            raise ParameterError("epsilon", "be above 0 and have at most nine decimals", epsilon)
+        object.__setattr__(self, "epsilon", epsilon)
+
+
+@dataclass(frozen=True)
+class GaussianMeasurements:
+    """Tables measured with Gaussian noise, of ``information`` in all.
+
+    A measurement costs the squared distance that a row moves it, over the variance of its noise.
+    What is measured next, and how precisely, may depend on earlier results; the sum of the costs
+    never exceeds ``information``. See :mod:`incrowd.privacy.gaussian`.
+    """
+
+    information: float
+
+    def __post_init__(self) -> None:
+        information = single("information", check_at_least_zero("information", self.information))
+        if not 1e-12 <= information <= 1e6:
+            requirement = "be at least 1e-12 and at most a million"
+            raise ParameterError("information", requirement, information)
+        object.__setattr__(self, "information", information)
+
+
+@dataclass(frozen=True)
 class Mechanism:
     """Any mechanism that is known to satisfy (epsilon, delta)-differential privacy.
 
@@ -263,8 +302,8 @@ class Composition:
 
 
 Event: TypeAlias = (
-    SafeRelease | GeometricCounts | GaussianCounts | Selection | Mechanism | Sampled | OneOf
-    | Coin | Composition
+    SafeRelease | GeometricCounts | GaussianCounts | Selection | BoundedChoice
+    | GaussianMeasurements | Mechanism | Sampled | OneOf | Coin | Composition
 )  # fmt: skip
 
 
@@ -290,6 +329,10 @@ def words(event: Event) -> str:
             return f"{words(first)} ({chance:.4g} of the time), else {words(second)}"
         case Selection(epsilon):
             return f"choice of epsilon {epsilon:g}"
+        case BoundedChoice(epsilon):
+            return f"choice of range {epsilon:g}"
+        case GaussianMeasurements(information):
+            return f"measurements with Gaussian noise of information {information:g}"
         case Mechanism(epsilon, delta):
             return f"mechanism of epsilon {epsilon:g}, delta {delta:g}"
         case Sampled(part, rate):
@@ -316,6 +359,10 @@ def as_dict(event: Event) -> dict[str, Any]:
             return {"kind": "coin", "chance": chance, **both}
         case Selection(epsilon):
             return {"kind": "selection", "epsilon": epsilon}
+        case BoundedChoice(epsilon):
+            return {"kind": "bounded choice", "epsilon": epsilon}
+        case GaussianMeasurements(information):
+            return {"kind": "gaussian measurements", "information": information}
         case Mechanism(epsilon, delta):
             return {"kind": "mechanism", "epsilon": epsilon, "delta": delta}
         case Sampled(part, rate):
@@ -340,6 +387,10 @@ def from_dict(value: object) -> Event:
             made = Coin(from_dict(first), from_dict(second), chance)
         case {"kind": "selection", "epsilon": epsilon, **rest}:
             made = Selection(epsilon)
+        case {"kind": "bounded choice", "epsilon": epsilon, **rest}:
+            made = BoundedChoice(epsilon)
+        case {"kind": "gaussian measurements", "information": information, **rest}:
+            made = GaussianMeasurements(information)
         case {"kind": "mechanism", "epsilon": epsilon, "delta": delta, **rest}:
             made = Mechanism(epsilon, delta)
         case {"kind": "sampled", "rate": rate, "event": event, **rest}:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ import numpy.typing as npt
 from incrowd.arrays import Counts, Floats
 from incrowd.errors import ParameterError, UnsolvableError
 from incrowd.privacy.binomial import SMALLEST
+from incrowd.privacy.large_coins import flip_large_exp
 from incrowd.privacy.randomness import Randomness, below
 
 _WIDEST = 1 << 52
@@ -106,25 +108,30 @@ def gaussian_of(variance: Fraction, count: int, bits: Randomness) -> Counts:
     its root, plus 1, and Y two-sided geometric of scale t, kept with probability
     exp(-(|Y| - a / (b t))^2 b / (2 a)). Then P[Y = y] is proportional to
     exp(-|y| / t) exp(-(|y| - a / (b t))^2 b / (2 a)), and all of the exponent but y^2 b / (2 a) is
-    constant. In whole numbers it is (|y| b t - a)^2 over 2 a b t^2.
+    constant. In whole numbers it is (|y| b t - a)^2 over 2 a b t^2: in 64 bits where they are
+    enough, else without bound.
     """
     a, b = variance.numerator, variance.denominator
-    t = math.isqrt(a // b) + 1
+    t = math.isqrt(a // b) + 1 if a > 0 else 0
+    if not 0 < t <= _WIDEST:
+        raise ParameterError("variance", f"be above 0 and at most {_WIDEST**2:,}", str(variance))
     below_ = 2 * a * b * t * t
     far = min(60 * t, (math.isqrt(2**63 - 1) - a) // (b * t))  # further out 64 bits are not enough
-    if not a > 0 or far < t or below_ >= 2**62:
-        raise ParameterError("variance", "be above 0, and a fraction of few digits", str(variance))
+    large = far < t or below_ >= 2**62
     drawn = np.zeros(count, dtype=np.int64)
     waiting = np.arange(count)
     scale = np.full(count, t, dtype=np.int64)
-    under, minus = (np.full(count, value, dtype=np.int64) for value in (below_, a))
-    most = np.full(count, far, dtype=np.int64)
+    fixed = (0, 0, 0) if large else (a, below_, far)
+    minus, under, most = (np.full(count, value, dtype=np.int64) for value in fixed)
     while len(waiting):
         n = len(waiting)
         y = laplace(scale[:n], 1, bits)
-        whole, rest = _square_over(y, b * t, minus[:n], under[:n], most[:n])
-        good = with_exp(rest, under[:n], bits)
-        good &= _all_exp(whole, bits)
+        if large:
+            good = flip_exp((np.abs(y).astype(object) * (b * t) - a) ** 2, below_, bits)
+        else:
+            whole, rest = _square_over(y, b * t, minus[:n], under[:n], most[:n])
+            good = with_exp(rest, under[:n], bits)
+            good &= _all_exp(whole, bits)
         drawn[waiting[good]] = y[good]
         waiting = waiting[~good]
     return drawn
@@ -143,6 +150,23 @@ def _square_over(
         square = (int(size[at]) * factor - int(minus[at])) ** 2
         whole[at], rest[at] = divmod(square, int(under[at]))
     return whole, rest
+
+
+def flip_exp(over: npt.NDArray[Any], under: int, bits: Randomness) -> npt.NDArray[np.bool_]:
+    """For each whole number over >= 0 a coin that is true with probability exp(-over / under).
+
+    Claim: exactly so. exp(-over / under) is the product of exp(-1), as often as under goes into
+    over, and exp(-rest / under): coins that must all be true. ``over`` holds 64-bit numbers, or
+    Python's whole numbers of any size.
+    """
+    if over.dtype != object and under < 2**62:
+        whole, rest = np.divmod(over, under)
+        good = with_exp(rest, np.full(len(over), under, dtype=np.int64), bits)
+    else:
+        parts = [divmod(int(number), under) for number in over]
+        whole = np.array([min(part[0], 2**62) for part in parts], dtype=np.int64)
+        good = flip_large_exp([part[1] for part in parts], under, bits)
+    return good & _all_exp(whole, bits)
 
 
 def with_exp(u: Counts, t: Counts, bits: Randomness) -> npt.NDArray[np.bool_]:

@@ -82,6 +82,28 @@ def of_guarantee(epsilon: float, delta: float) -> Profile:
     return Profile(either, either, math.nextafter(epsilon, math.inf) if more else epsilon)
 
 
+def of_bounded_range(epsilon: float) -> Profile:
+    """The profile of the worst mechanism whose privacy losses span at most epsilon.
+
+    Claim: (1 - e^((x - epsilon) / 2))^2 / (1 - e^-epsilon) at every x from 0 to epsilon, either
+    way, and 0 beyond; no smaller one holds. (Dong, Durfee, Rogers 2020.)
+
+    Proof. Let the losses ln P/Q lie between t - epsilon and t. P/Q has the mean 1 under Q, and
+    [P/Q - e^x]_+ is convex in it, so its mean is largest where P/Q takes the two outermost values
+    alone: e^t with probability q = (e^-t - e^-epsilon) / (1 - e^-epsilon), else e^(t - epsilon).
+    That mean is q (e^t - e^x) = (1 - e^(x - t) - e^(t - epsilon) + e^(x - epsilon)) / (1 -
+    e^-epsilon), largest at t = (x + epsilon) / 2. Exchanging P and Q changes the sign of the
+    losses, not their range. The largest over t, at every x by itself, is the profile of a pair
+    that dominates them all.
+    """
+
+    def either(x: Floats) -> Floats:
+        inside: Floats = np.expm1((np.minimum(x, epsilon) - epsilon) / 2) ** 2 / -np.expm1(-epsilon)
+        return np.minimum(inside * (1 + 1e-14), 1.0)  # rounded up
+
+    return Profile(either, either, epsilon)
+
+
 def worst(profiles: Sequence[Profile]) -> Profile:
     """The profile of a mechanism chosen among several, each direction at its largest.
 

@@ -1,4 +1,6 @@
-"""Choosing among candidates privately: report noisy max with exact one-sided noise.
+"""Choosing among candidates privately: report noisy max, and the exponential mechanism.
+
+:func:`select` is report noisy max with exact one-sided noise.
 
 Claim. Let every candidate have a whole-number score that never falls, and rises by at most
 ``sensitivity``, when a row is added to the table. Add to each an independent X >= 0 with
@@ -16,6 +18,19 @@ way.
 Where scores may move either way, by s at most, the others' best may rise and i's score fall at
 once, so t rises by at most 2 s: pass twice what one row moves as the sensitivity.
 
+:func:`choose` is the exponential mechanism. Claim. Let every candidate have a whole-number score
+that a row more raises by 0 or 1. Name candidate i with probability proportional to
+exp(epsilon score_i). The privacy losses of all outcomes then lie in an interval of length epsilon:
+a :class:`~incrowd.privacy.events.BoundedChoice`.
+
+Proof. Let P be the law with the row and Q that without it, Z_P and Z_Q the sums of the weights.
+ln P(i) / Q(i) = epsilon (rise of score_i) + ln Z_Q / Z_P, where the rise is 0 or 1 and the second
+term is the same for every i.
+
+Candidates may be left out by anything that is public: they then are no part of either law. Drawing
+again, without the candidate drawn, until one satisfies a public condition gives the law among those
+that satisfy it: whichever was drawn first, the rest of the procedure has that law, by induction.
+
 A search that spends epsilon on each step and then returns the best scheme it has seen,
 without noise, is not covered by its budget: the last choice is a choice too.
 """
@@ -24,13 +39,15 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from incrowd.arrays import Counts
 from incrowd.errors import ParameterError, check_whole
 from incrowd.privacy import noise
-from incrowd.privacy.randomness import Randomness
+from incrowd.privacy.randomness import Randomness, below
 
 
 def payable(epsilon: float) -> float:
@@ -54,3 +71,25 @@ def select(scores: Counts, *, sensitivity: int, epsilon: Fraction, bits: Randomn
     """The place of a candidate with a large score, chosen privately; see the module's claim."""
     drawn = one_sided_noise(len(scores), sensitivity=sensitivity, epsilon=epsilon, bits=bits)
     return int(np.argmax(scores + drawn))
+
+
+def choose(scores: Counts, *, epsilon: Fraction, bits: Randomness) -> int:
+    """The place of a candidate, with probability proportional to exp(epsilon score), exactly.
+
+    A candidate is drawn uniformly and kept with probability exp(-epsilon gap), its gap being what
+    it lacks of the best score; the first that is kept is named. No gap is too large to be named.
+    """
+    if not len(scores):
+        raise ParameterError("scores", "hold at least one candidate", [])
+    if epsilon <= 0:
+        raise ParameterError("epsilon", "be above 0", float(epsilon))
+    gaps = int(scores.max()) - scores
+    over: npt.NDArray[Any] = gaps * epsilon.numerator
+    if int(gaps.max()) * epsilon.numerator >= 2**62:
+        over = gaps.astype(object) * epsilon.numerator
+    tries = np.full(min(max(len(scores), 64), 4096), len(scores), dtype=np.int64)
+    while True:
+        drawn = below(tries, bits)
+        kept = noise.flip_exp(over[drawn], epsilon.denominator, bits)
+        if kept.any():
+            return int(drawn[np.argmax(kept)])

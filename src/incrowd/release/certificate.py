@@ -32,6 +32,8 @@ from incrowd.release.parameters import (
     parameters_from_events,
 )
 from incrowd.release.statement import Facts, Sentence, write_statement
+from incrowd.release.synthetic_certificate import find_synthetic_faults
+from incrowd.release.synthetic_part import SyntheticPart
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -163,6 +165,7 @@ class Certificate(_Part):
     noisy: dict[str, NoisyColumn] = {}
     release: Data | None = None
     slices: list[Slice] | None = None
+    synthetic: SyntheticPart | None = None
     randomness: Literal["system", "seeded: not private"]
     rehearsal: Literal[True] | None = None
     seal: str = ""
@@ -187,6 +190,8 @@ class Certificate(_Part):
         dt.date.fromisoformat(self.date)
         if self.method not in METHODS:
             raise ValueError(f"'{self.method}' is no method that certificates know")
+        if (self.synthetic is not None) != (self.method == "synthetic"):
+            raise ValueError("synthetic rows have a part of their own, and nothing else has")
         if self.guarantee.without_id and self.guarantee.unit != "one person":
             raise ValueError("'without_id' belongs to the unit 'one person'")
         return self
@@ -301,6 +306,7 @@ class Certificate(_Part):
                 kept=sorted(self.kept),
                 seeded=self.randomness == SEEDED,
                 rehearsal=bool(self.rehearsal),
+                synthetic=self.synthetic,
             )
         )
 
@@ -310,7 +316,9 @@ class Certificate(_Part):
         return self.model_copy(update={"guarantee": self.guarantee.model_copy(update=update)})
 
     def _accounted(self) -> list[Finding]:
-        """Return what is wrong with the guarantee of a safe release."""
+        """Return what is wrong with the guarantee of a differentially private release."""
+        if self.method == "synthetic":
+            return find_synthetic_faults(self)
         found, known = [], self.guarantee
         if max(map(_longest, self.events), default=0) > _MOST_CHOICES:
             return [make_finding("EVENTS_TOO_MANY")]

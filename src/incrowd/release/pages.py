@@ -31,6 +31,7 @@ from incrowd.release.certificate import PAGE, README, Certificate, SchemeColumn,
 from incrowd.release.parameters import noise_event
 from incrowd.release.render import environment
 from incrowd.release.statement import TECHNICAL, format_exact, noise_within
+from incrowd.release.synthetic_pages import fill_synthetic
 
 if TYPE_CHECKING:
     from incrowd.release.parameters import Parameters
@@ -43,6 +44,9 @@ def make_pages(certificate: Certificate) -> dict[str, bytes]:
     # As a reader of the file sees it: keys are in the order in which they are written.
     model = _model(Certificate.model_validate_json(certificate.canonical()))
     names = {README: "readme.md", PAGE: "certificate.html"}
+    if certificate.synthetic is not None:
+        names[README] = "readme_synthetic.md"
+        model |= {"load": model["examples"], **fill_synthetic(model["certificate"], _quote, _cell)}
     return {name: _render(template, model) for name, template in names.items()}
 
 
@@ -163,7 +167,7 @@ def _grouped(
 
 
 def _accuracy(known: Parameters) -> tuple[Any, ...]:
-    """Of counts the bounds and the spread of noise, of a sample beta, its inverse, and the error."""
+    """Return the figures of accuracy: of counts the bounds of noise, of a sample its rate."""
     if "r" in known:
         spread = law_of(noise_event(known)).variance ** 0.5
         return int(known["r"]), f"{spread:.3g}", noise_within(known)
@@ -254,6 +258,10 @@ _MEANINGS = {
     "already_sampled": "the probability with which each member of the population was included in "
     "the input, as the curator asserts",
     "size": "the table size that decided parameters, public knowledge as the curator asserts",
+    "information": "the total precision of the measured tables: a measurement costs the squared "
+    "length by which one row moves it, over the variance of its noise",
+    "choices": "the number of private choices of tables that were charged",
+    "choice_epsilon": "the range of each private choice",
     "algorithm": "how classes were formed",
     "suppressed": "how suppressed rows appear",
     "epsilon": "the parameter of the noise in the noisy columns: the larger, the less noise",
@@ -280,6 +288,10 @@ def _examples(certificate: Certificate) -> Iterator[tuple[str, str, str]]:
 def _numeric_columns(certificate: Certificate, table: Slice) -> list[str]:
     """Return the columns that contain nothing but numbers."""
     names = [name for name, column in table.scheme.items() if column.labels == "numbers"]
+    if certificate.synthetic is not None:
+        types = certificate.synthetic.types
+        names = [name for name in types if types[name] in ("integer", "number")]
+        names += certificate.synthetic.keys
     names += [name for name, grid in certificate.noisy.items() if grid.kind == "number"]
     return names + ([COUNT] if table.release.form == "counted" else [])
 

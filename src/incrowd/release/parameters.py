@@ -10,10 +10,12 @@ from typing import TypeAlias
 from incrowd.codes.counted import CountNoise
 from incrowd.privacy.counts import is_even, law_of
 from incrowd.privacy.events import (
+    BoundedChoice,
     Coin,
     Composition,
     Event,
     GaussianCounts,
+    GaussianMeasurements,
     GeometricCounts,
     OneOf,
     SafeRelease,
@@ -47,6 +49,7 @@ class Terms:
 _CLASSES = frozenset({"k", "algorithm", "suppressed"})
 METHODS = {
     "safe": Terms(DIFFERENTIAL_PRIVACY, events=True),
+    "synthetic": Terms(DIFFERENTIAL_PRIVACY, events=True),
     "k-anonymity": Terms("k-anonymity", required=_CLASSES),
     "k-epsilon": Terms(
         "(k, ε)-anonymity",
@@ -169,6 +172,21 @@ def _sum_selections(events: list[Event]) -> float:
     if len(epsilons) < len(events) or not all(x > 0 and round(x, 6) == x for x in epsilons):
         return 0.0
     return round(math.fsum(epsilons), 6)
+
+
+def synthetic_parameters(events: list[Event]) -> Parameters | None:
+    """Return the parameters that the events of synthetic rows imply; None if they are others.
+
+    Any number of choices, all of one range, and then the measurements.
+    """
+    match events:
+        case [*choices, GaussianMeasurements(information)]:
+            ranges = {one.epsilon for one in choices if isinstance(one, BoundedChoice)}
+            if any(not isinstance(one, BoundedChoice) for one in choices) or len(ranges) > 1:
+                return None
+            known: Parameters = {"information": information, "choices": float(len(choices))}
+            return {**known, **({"choice_epsilon": ranges.pop()} if ranges else {})}
+    return None
 
 
 # Of counts ------------------------------------------------------------------------------------

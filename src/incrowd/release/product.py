@@ -33,6 +33,7 @@ from incrowd.spec.model import Column
 if TYPE_CHECKING:
     from incrowd.measure.noise import Noisiness
     from incrowd.measure.outcome import Searched
+    from incrowd.release.synthetic_part import SyntheticProduct
 
 Parameters: TypeAlias = dict[str, float | str]
 
@@ -188,7 +189,8 @@ class Made:
     """All that a method has made: one table or slices, and what holds for them together.
 
     ``events`` are what it spends, ``promise`` what it guarantees; ``original`` are the tuples of
-    all columns. ``reasons`` tell why a scheme was used; they depend on no data.
+    all columns. ``reasons`` tell why a scheme was used; they depend on no data. ``synthetic`` is
+    what is published beside synthetic rows.
     """
 
     products: tuple[Product, ...]
@@ -197,6 +199,7 @@ class Made:
     original: Counted
     parameters: Parameters = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
+    synthetic: SyntheticProduct | None = None
 
     def measured(self) -> tuple[Evaluation, tuple[Finding, ...]]:
         """What the tables keep, lose and risk, and what the curator should know, each once."""

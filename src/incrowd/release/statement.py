@@ -7,68 +7,25 @@ can write the statement again and compare.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-
-from pydantic import BaseModel, ConfigDict
 
 from incrowd.privacy.counts import law_of
+from incrowd.release.facts import Facts, Sentence
 from incrowd.release.parameters import RULES, Parameters, noise_event, rules_of
+from incrowd.release.synthetic_statement import describe_synthetic
+
+__all__ = ["Facts", "Sentence", "write_statement"]
 
 _SHARE = 0.95
 TECHNICAL = frozenset({"noise_law", "noise_bound", "noise_sums"})  # shown below the others
 _ASSERTED = "The curator asserts this; the release cannot prove it."
 
 
-class Sentence(BaseModel):
-    """One item of a statement: a key for programs, a text for people."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    key: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Facts:
-    """The facts that a statement follows from.
-
-    ``tables`` holds the parameters of each table, ``shared`` those of all. ``local`` names the
-    columns that may show labels of several levels, ``noisy`` those with noise, ``kept`` those that
-    are published unchanged.
-    """
-
-    method: str
-    tables: Sequence[Parameters]
-    unit: str
-    shared: Parameters = field(default_factory=dict)
-    epsilon: float | None = None
-    delta: float | None = None
-    without_id: str | None = None
-    local: Sequence[str] = ()
-    noisy: Sequence[str] = ()
-    kept: Sequence[str] = ()
-    seeded: bool = False
-    rehearsal: bool = False
-
-    @property
-    def by_person(self) -> bool:
-        """Whether the unit of the guarantee is a person."""
-        return self.unit == "one person"
-
-    @property
-    def by_counts(self) -> bool:
-        """Whether noisy counts were published."""
-        return bool(self.tables) and all("r" in known for known in self.tables)
-
-    @property
-    def common(self) -> Parameters:
-        """The parameters of the first table, with those of all."""
-        return {**self.shared, **self.tables[0]}
-
-
 def write_statement(facts: Facts) -> list[Sentence]:
     """Return the sentences of a statement, the most important ones first, technical ones last."""
-    write = {"safe": _safe, "k-anonymity": _k_anonymity, "k-epsilon": _k_epsilon}[facts.method]
+    write = {
+        "safe": _safe, "k-anonymity": _k_anonymity, "k-epsilon": _k_epsilon,
+        "synthetic": _synthetic,
+    }[facts.method]  # fmt: skip
     return [*_reservations(facts), *write(facts), *_columns(facts), *_technical(facts)]
 
 
@@ -108,6 +65,15 @@ def _safe(facts: Facts) -> Iterator[Sentence]:
     yield from _unit(facts)
     yield from _choices(facts)
     yield from _counts(facts) if facts.by_counts else _sample(facts)
+    yield from _assumptions(facts)
+
+
+def _synthetic(facts: Facts) -> Iterator[Sentence]:
+    yield from _differential_privacy(facts)
+    yield from _unit(facts)
+    assert facts.synthetic is not None
+    for key, text in describe_synthetic(facts.synthetic, facts.common):
+        yield _sentence(key, text)
     yield from _assumptions(facts)
 
 

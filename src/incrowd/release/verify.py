@@ -42,6 +42,8 @@ from incrowd.release.certificate import (
 from incrowd.release.keys import public_key
 from incrowd.release.pages import make_pages
 from incrowd.release.parameters import RULES, rules_of
+from incrowd.release.synthetic_part import FOLDER as MEASURED
+from incrowd.release.synthetic_verify import check_rows
 from incrowd.release.write import unescaped
 from incrowd.spec.arx import read_rows, write_rows
 from incrowd.spec.hierarchies import Hierarchies, Mask
@@ -129,6 +131,8 @@ def read_certificate(folder: Path) -> Certificate:
 
 
 def _files(certificate: Certificate) -> Iterator[tuple[str, str]]:
+    for part in certificate.synthetic.measured if certificate.synthetic else ():
+        yield part.file, part.sha256
     for table in certificate.tables:
         yield table.release.file, table.release.sha256
         for column in table.scheme.values():
@@ -151,7 +155,8 @@ def _strangers(folder: Path, certificate: Certificate) -> list[Finding]:
         for name, column in table.scheme.items():
             if column.file not in (None, f"scheme/{quote(name, safe=' ')}.csv"):
                 return [make_finding("SCHEME_MISPLACED", name=name)]
-    known = {FILE, README, PAGE, "scheme", *(path for path, _ in _files(certificate))}
+    folders = {"scheme", *({MEASURED} if certificate.synthetic else ())}
+    known = {FILE, README, PAGE, *folders, *(path for path, _ in _files(certificate))}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if name == "curator":
@@ -161,7 +166,7 @@ def _strangers(folder: Path, certificate: Certificate) -> list[Finding]:
         elif (
             name not in known
             or path.is_symlink()
-            or not (path.is_dir() if name == "scheme" else _is_file(path))
+            or not (path.is_dir() if name in folders else _is_file(path))
         ):
             found.append(make_finding("FILE_NOT_COVERED", file=name))
     return found
@@ -195,6 +200,8 @@ def _is_file(path: Path) -> bool:
 
 def _data(folder: Path, certificate: Certificate) -> list[Finding]:
     """Every value at its level, every class a crowd, every number as certified."""
+    if certificate.synthetic is not None:
+        return check_rows(folder, certificate)
     release = certificate.table.release
     found = list(hidden(folder / release.file))
     table = open_released(folder / release.file)

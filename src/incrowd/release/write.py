@@ -35,6 +35,7 @@ from incrowd.release.certificate import (
 )
 from incrowd.release.pages import make_pages
 from incrowd.release.product import Made, Product, Recoded
+from incrowd.release.synthetic_write import write_synthetic
 from incrowd.spec.arx import write_rows
 from incrowd.spec.build import is_open
 from incrowd.spec.release import CommonSpec
@@ -84,6 +85,7 @@ def write(
         for number, product in enumerate(made.products, 1)
     ]
     first = made.products[0]
+    synthetic = None if made.synthetic is None else write_synthetic(draft, made.synthetic)
     own: dict[str, Any] = {"parameters": made.parameters, "slices": tables} if several else {
         "parameters": first.parameters, "scheme": tables[0].scheme, "release": tables[0].release,
     }  # fmt: skip
@@ -98,6 +100,7 @@ def write(
         noisy=first.noisy,
         randomness=SYSTEM if private else SEEDED,
         rehearsal=rehearsal or None,
+        synthetic=synthetic,
         **own,
     ).stated()
     certificate = certificate.sealed() if key is None else certificate.signed(key)

@@ -23,7 +23,14 @@ from ruamel.yaml.tokens import CommentToken
 
 from incrowd.errors import IncrowdError, ParameterError
 from incrowd.spec.hierarchies import Hierarchies, kinds
-from incrowd.spec.model import NOISY_UNDER_SAFE, PUBLISHED_ID, UNPUBLISHED, Column, Spec
+from incrowd.spec.model import (
+    NOISY_UNDER_SAFE,
+    PUBLISHED_ID,
+    UNPUBLISHED,
+    Column,
+    Spec,
+    list_misplaced_roles,
+)
 from incrowd.spec.release import every_field
 
 Place = tuple[str | int, ...]
@@ -311,10 +318,11 @@ def across(plain: Any) -> list[tuple[tuple[str, ...], str]]:
             missing(name, "release", "levels", name)
     if isinstance(release.get("target"), str):
         missing(release["target"], "release", "target")
-    slices = release.get("slices")
-    for part in slices if isinstance(slices, list) else ():
-        for name in part if isinstance(part, list) else ():
-            missing(str(name), "release", "slices")
+    for key in ("slices", "tables"):
+        listed = release.get(key)
+        for part in listed if isinstance(listed, list) else ():
+            for name in part if isinstance(part, list) else ():
+                missing(str(name), "release", key)
     if release.get("keep") is not None and release.get("beta") is not None:
         found.append(
             (("release", "keep"), "'keep' and 'beta' both set the sampling rate; give one")
@@ -323,6 +331,7 @@ def across(plain: Any) -> list[tuple[tuple[str, ...], str]]:
         for name, column in columns.items():
             if isinstance(column, dict) and column.get("role") == "noisy":
                 found.append((("columns", name, "role"), NOISY_UNDER_SAFE))
+    found += list_misplaced_roles(release, columns)
     return found
 
 

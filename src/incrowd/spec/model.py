@@ -6,13 +6,14 @@ with its line, its place and, where a name looks mistyped, a suggestion.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, model_validator
 
 from incrowd.spec.base import Model, Number, Text
 from incrowd.spec.hierarchies import Hierarchies
-from incrowd.spec.release import ReleaseSpec, SafeSpec, Slicing
+from incrowd.spec.release import ReleaseSpec, SafeSpec, Slicing, SyntheticSpec
 from incrowd.spec.written import Written
 
 NOISY_UNDER_SAFE = (
@@ -20,11 +21,17 @@ NOISY_UNDER_SAFE = (
     "use method 'k-epsilon'"
 )
 
+NOISY_UNDER_SYNTHETIC = (
+    "synthetic rows have no noisy columns; make it quasi with 'intervals' or 'dates', or drop it"
+)
+KEY_ELSEWHERE = "made-up keys belong to method 'synthetic'; give it the role 'identifier' or 'drop'"
+PRECISION_ELSEWHERE = "'precision' belongs to role 'noisy', or to method 'synthetic'"
+
 PUBLISHED_ID = "is the id of the unit and must not be published; give it the role 'identifier'"
 
 Confirmable: TypeAlias = Literal["role", "written", "hierarchy", "other", "precision", "bounds"]
-Role: TypeAlias = Literal["identifier", "quasi", "noisy", "sensitive", "drop"]
-UNPUBLISHED: tuple[Role, ...] = ("identifier", "drop")
+Role: TypeAlias = Literal["identifier", "quasi", "noisy", "sensitive", "key", "drop"]
+UNPUBLISHED: tuple[Role, ...] = ("identifier", "drop", "key")  # their values are never published
 
 
 class Diversity(Model):
@@ -85,7 +92,8 @@ class Column(Model):
         if self.other is not None and self.hierarchy is None:
             raise ValueError("'other' needs a hierarchy")
         for name in ("precision", "bounds"):
-            if getattr(self, name) is not None and self.role != "noisy":
+            drawn = name == "precision" and self.hierarchy and self.hierarchy.intervals
+            if getattr(self, name) is not None and self.role != "noisy" and not drawn:
                 raise ValueError(f"'{name}' is for role 'noisy', not '{self.role}'")
         for name in ("diversity", "closeness"):
             if getattr(self, name) is not None and self.role != "sensitive":
@@ -141,13 +149,25 @@ class Spec(Model):
         slices = release.slices if isinstance(release, SafeSpec) else ()
         parts = () if isinstance(slices, Slicing) else slices
         target = (release.target,) if isinstance(release, SafeSpec) and release.target else ()
-        for name in [*release.levels, *target, *(name for part in parts for name in part)]:
+        named = release.named_columns if isinstance(release, SyntheticSpec) else target
+        for name in [*release.levels, *named, *(name for part in parts for name in part)]:
             if name not in self.columns:
                 raise ValueError(f"'release' names the column '{name}', which is not declared")
         noisy = self.with_role("noisy")
         if noisy and isinstance(release, SafeSpec):
             raise ValueError(f"column '{noisy[0]}': {NOISY_UNDER_SAFE}")
+        self._refuse_elsewhere(synthetic=isinstance(release, SyntheticSpec))
         return self
+
+    def _refuse_elsewhere(self, *, synthetic: bool) -> None:
+        """Refuse what belongs to synthetic rows alone, and what they do not have."""
+        for name, column in self.columns.items():
+            if synthetic and column.role == "noisy":
+                raise ValueError(f"column '{name}': {NOISY_UNDER_SYNTHETIC}")
+            if not synthetic and column.role == "key":
+                raise ValueError(f"column '{name}': {KEY_ELSEWHERE}")
+            if not synthetic and column.role != "noisy" and column.precision is not None:
+                raise ValueError(f"column '{name}': {PRECISION_ELSEWHERE}")
 
     def with_role(self, *roles: Role) -> tuple[str, ...]:
         """The names of the columns with one of the roles, in the order of the spec."""
@@ -162,6 +182,20 @@ class Spec(Model):
     def is_confirmed(self) -> bool:
         """Whether nothing is left to confirm, of columns or of the unit."""
         return not self.confirm and not self.unconfirmed
+
+
+def list_misplaced_roles(
+    release: Mapping[str, Any], columns: Mapping[str, Any]
+) -> list[tuple[tuple[str, ...], str]]:
+    """Return the roles of a spec, as plain values, that its method does not have, by place."""
+    role, problem = ("noisy", NOISY_UNDER_SYNTHETIC)
+    if release.get("method") != "synthetic":
+        role, problem = ("key", KEY_ELSEWHERE)
+    return [
+        (("columns", name, "role"), problem)
+        for name, column in columns.items()
+        if isinstance(column, dict) and column.get("role") == role
+    ]
 
 
 def json_schema() -> dict[str, Any]:

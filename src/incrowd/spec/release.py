@@ -22,6 +22,7 @@ from pydantic_core import CoreSchema
 
 from incrowd.privacy.protection import LARGE_EPSILON
 from incrowd.spec.base import Model, Text
+from incrowd.spec.rules import Rule
 
 Level = Annotated[int, Field(ge=0)]
 Epsilon = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -266,8 +267,56 @@ class KEpsilonSpec(ClassesSpec):
         super()._refuse_misfits()
 
 
-METHODS: dict[str, type[SafeSpec | KAnonymitySpec | KEpsilonSpec]] = {
+MeasuredColumns = Annotated[tuple[Text, ...], Field(min_length=2, max_length=3)]
+
+
+class SyntheticSpec(CommonSpec):
+    """Synthetic rows: differentially private, drawn from a model of noisy small tables.
+
+    ``tables`` are sets of two or three columns that are measured in any case; relations with the
+    ``target`` are preferred to others. ``rules`` hold in every row. A row shows the finest value of
+    its hierarchy as its label or, with ``values: drawn``, a number or a day drawn from it.
+    """
+
+    method: Literal["synthetic"]
+    epsilon: Epsilon | None = None
+    delta: Share | None = None
+    tables: tuple[MeasuredColumns, ...] = ()
+    target: Text | None = None
+    rules: tuple[Rule, ...] = ()
+    values: Literal["labels", "drawn"] | None = None
+
+    @property
+    def budget(self) -> Budget:
+        """Of differential privacy."""
+        beyond = "the odds of what is released may change by a factor of e^{:g} with one person"
+        return Budget(self.epsilon, self.delta, most=LARGE_EPSILON, beyond=beyond)
+
+    def _refuse_misfits(self) -> None:
+        if not self.epsilon or self.delta is None:
+            raise ValueError("method 'synthetic' needs 'epsilon', above 0, and 'delta'")
+        for name in ("k", "levels"):
+            if getattr(self, name):
+                raise ValueError(f"'{name}' does not belong to method 'synthetic'; leave it out")
+        if self.rows == "counted":
+            raise ValueError("synthetic rows are not grouped; leave out 'rows: weighted'")
+        for part in self.tables:
+            if len(set(part)) < len(part):
+                raise ValueError(f"a table names a column twice: {', '.join(part)}")
+        if len({frozenset(part) for part in self.tables}) < len(self.tables):
+            raise ValueError("two of 'tables' have the same columns")
+
+    @property
+    def named_columns(self) -> tuple[str, ...]:
+        """The columns that tables, rules and the target name."""
+        listed = [name for part in (*self.tables, *(rule.names for rule in self.rules))
+                  for name in part]  # fmt: skip
+        return (*listed, *([self.target] if self.target else []))
+
+
+METHODS: dict[str, type[SafeSpec | KAnonymitySpec | KEpsilonSpec | SyntheticSpec]] = {
     "safe": SafeSpec, "k-epsilon": KEpsilonSpec, "k-anonymity": KAnonymitySpec,
+    "synthetic": SyntheticSpec,
 }  # fmt: skip
 
 
@@ -303,5 +352,5 @@ def _by_method(given: Any) -> Any:
 
 
 ReleaseSpec: TypeAlias = Annotated[
-    SafeSpec | KAnonymitySpec | KEpsilonSpec, BeforeValidator(_by_method)
+    SafeSpec | KAnonymitySpec | KEpsilonSpec | SyntheticSpec, BeforeValidator(_by_method)
 ]

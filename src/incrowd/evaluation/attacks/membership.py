@@ -188,8 +188,8 @@ def by_law(
     words = ""
     if len(members):
         words = (
-            f" Expected for {details['expected']:.1%} of the people, and for {details['worst']:.1%} of "
-            "those in the worst group."
+            f" Expected for {details['expected']:.1%} of the people, and for "
+            f"{details['worst']:.1%} of those in the worst group."
         )
     return Estimate(
         attack=ATTACK,

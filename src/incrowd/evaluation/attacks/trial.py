@@ -83,8 +83,8 @@ def tried(
         )
     if not scene.whole:
         notes.append(
-            f"The attacks used a random sample of {scene.everybody.total:,} rows; attacks that need "
-            "all rows were not run."
+            f"The attacks used a random sample of {scene.everybody.total:,} rows; attacks that "
+            "need all rows were not run."
         )
     if not scene.rows_known:
         notes.append(

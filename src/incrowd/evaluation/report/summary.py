@@ -161,8 +161,8 @@ def _missing_words(certificate: Certificate, found: Evaluation) -> list[str]:
     rows = f"{found.suppressed:,} of {found.rows_original:,} rows"
     if certificate.by_counts:
         return [
-            f"{rows} are missing because of suppression or noise; noise added {found.surplus:,} "
-            "surplus rows."
+            f"{rows} are missing because of suppression or noise; "
+            f"noise added {found.surplus:,} surplus rows."
         ]
     if certificate.method == "safe":
         return [f"{rows} were not drawn, or their group was suppressed."]

@@ -16,11 +16,12 @@ from incrowd.cli.guarantee import is_reassuring, promise, strength_text
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding
 from incrowd.release.certificate import FILE
-from incrowd.release.verify import read_certificate, verify
+from incrowd.release.verify import read_certificate
 from incrowd.studio.archive import place_below, unpack_release
 from incrowd.studio.desk import Desk
 from incrowd.studio.rooms.data import answer
 from incrowd.studio.server import Form, MissingError, Studio, form_route, land
+from incrowd.verification import verify
 
 
 @dataclass(frozen=True)

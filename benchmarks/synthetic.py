@@ -1,0 +1,205 @@
+"""Synthetic rows of real tables: error of one-, two- and three-way tables, and what they took.
+
+    python benchmarks/synthetic.py FOLDER [--only NAME ...] [--epsilon 0.2 1 5] [--seeds 3]
+                                   [--peers PYTHON] [--rows N]
+
+``FOLDER`` holds the tables of ``synthetic_tables.py``, made with ``make trials``' environment:
+
+    .venv-trials/bin/python benchmarks/synthetic_tables.py build/synthetic --adult FOLDER
+
+``--peers`` names the Python of an environment with the packages of ``synthetic.txt``, in which AIM
+and MST of dpmm are run on the same rows (``synthetic_peers.py``):
+
+    python -m venv .venv-peers && .venv-peers/bin/pip install -r benchmarks/synthetic.txt
+
+Of Adult, fair and caravan the first four fifths of a fixed random order are synthesized. Errors are
+mean total variation distances between the shares of the rows and of the table, at the leaves, over
+all tables of so many columns (400 at most, drawn once). "independent" is this package with all of
+the budget on one-way tables. Range queries: the mean error of the share of rows in 200 random
+boxes over two columns. Seconds are of the processor; memory is the most of the process so far.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import resource
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+from incrowd.anonymize.synthetic import stage, synthesize
+from incrowd.anonymize.synthetic.allocation import TOTAL_SHARE, count_choices
+from incrowd.anonymize.synthetic.domain import Domain, TableCounter, make_column
+from incrowd.arrays import Codes
+from incrowd.privacy.information import InformationPlan, plan_information
+from incrowd.privacy.randomness import SeededRandomness
+
+DELTA = 1e-6
+SPLIT = {"adult", "fair", "caravan"}
+PEERS = ("aim", "mst")
+
+
+@dataclass(frozen=True)
+class Result:
+    """One synthesis: its rows, and what they took."""
+
+    rows: Codes
+    seconds: float
+    gap: float = 0.0
+
+
+def load(path: Path, rows: int) -> tuple[Domain, Codes]:
+    """A table of the folder, and the rows of it that are synthesized."""
+    with np.load(path, allow_pickle=True) as file:
+        codes, levels = file["codes"].astype(np.int32), list(file["levels"])
+    order = np.random.default_rng(12345).permutation(len(codes))
+    most = round(0.8 * len(codes) - 0.4) if path.stem in SPLIT else len(codes)
+    return Domain(tuple(make_column(level) for level in levels)), codes[order[: rows or most]]
+
+
+def run_ours(domain: Domain, codes: Codes, epsilon: float, seed: int) -> Result:
+    """Rows of this package."""
+    begin = time.process_time()
+    plan = synthesize.plan_synthesis(len(domain), epsilon=epsilon, delta=DELTA)
+    count = TableCounter(domain, codes)
+    made = synthesize.synthesize(domain, count, plan, bits=SeededRandomness(seed + 1))
+    return Result(made.rows, time.process_time() - begin, made.model.gap)
+
+
+def run_independent(domain: Domain, codes: Codes, epsilon: float, seed: int) -> Result:
+    """Independent columns: no choices are made or paid for, and one-ways get everything."""
+    alone = plan_information(epsilon=epsilon, delta=DELTA, choices=0)
+    plan = InformationPlan(alone.information, count_choices(len(domain)).total, 1e-9)
+    begin = time.process_time()
+    with (
+        mock.patch.object(stage, "limit_choices", return_value=0),
+        mock.patch.object(synthesize, "share_one_ways", return_value=1 - TOTAL_SHARE),
+    ):
+        made = synthesize.synthesize(
+            domain, TableCounter(domain, codes), plan, bits=SeededRandomness(seed + 1)
+        )
+    return Result(made.rows, time.process_time() - begin, made.model.gap)
+
+
+def run_peer(python: Path, name: str, domain: Domain, codes: Codes, epsilon: float) -> Result:
+    """A mechanism of dpmm, in an environment of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        given, made = Path(folder, "given.npz"), Path(folder, "made.npz")
+        sizes = [column.sizes[0] for column in domain.columns]
+        np.savez(given, codes=codes, sizes=sizes)
+        script = Path(__file__).with_name("synthetic_peers.py")
+        done = subprocess.run(
+            [python, script, name, str(epsilon), str(DELTA), given, made],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        told = json.loads(done.stdout.splitlines()[-1])
+        with np.load(made) as file:
+            return Result(file["codes"].astype(np.int32), told["seconds"])
+
+
+def list_tables(domain: Domain, ways: int, most: int = 400) -> list[tuple[int, ...]]:
+    """The tables of so many columns, or some of them."""
+    every = list(combinations(range(len(domain)), ways))
+    if len(every) <= most:
+        return every
+    drawn = np.random.default_rng(0).choice(len(every), most, replace=False)
+    return [every[at] for at in drawn]
+
+
+def measure_distance(domain: Domain, one: Codes, other: Codes, ways: int) -> float:
+    """The mean total variation distance of tables of so many columns."""
+    found = []
+    for columns in list_tables(domain, ways):
+        shape = domain.shape(columns, (0,) * ways)
+        keys = [np.ravel_multi_index([x[:, c] for c in columns], shape) for x in (one, other)]
+        _, places = np.unique(np.concatenate(keys), return_inverse=True)
+        size = int(places.max()) + 1
+        shares = [
+            np.bincount(part, minlength=size) / len(part)
+            for part in (places[: len(one)], places[len(one) :])
+        ]
+        found.append(float(np.abs(shares[0] - shares[1]).sum()) / 2)
+    return float(np.mean(found)) if found else math.nan
+
+
+def measure_ranges(domain: Domain, one: Codes, other: Codes) -> float:
+    """The mean error of the share of rows in random boxes over two columns."""
+    rng = np.random.default_rng(1)
+    if len(domain) < 2:
+        return math.nan
+    found = []
+    for _ in range(200):
+        pair = rng.choice(len(domain), 2, replace=False)
+        inside = [np.ones(len(rows), dtype=bool) for rows in (one, other)]
+        for column in pair:
+            low, high = np.sort(rng.integers(0, domain.columns[column].sizes[0], 2))
+            for rows, mask in zip((one, other), inside, strict=True):
+                mask &= (rows[:, column] >= low) & (rows[:, column] <= high)
+        found.append(abs(float(inside[0].mean()) - float(inside[1].mean())))
+    return float(np.mean(found))
+
+
+def list_runs(
+    python: Path | None,
+) -> Iterator[tuple[str, Callable[[Domain, Codes, float, int], Result]]]:
+    """What is compared."""
+    yield "ours", run_ours
+    yield "independent", run_independent
+    if python is not None:
+        for name in PEERS:
+            yield name, partial(_run_peer_seeded, python, name)
+
+
+def _run_peer_seeded(
+    python: Path, name: str, domain: Domain, codes: Codes, epsilon: float, _: int
+) -> Result:
+    return run_peer(python, name, domain, codes, epsilon)
+
+
+def main() -> None:
+    """Print a line for each table, epsilon and mechanism."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--epsilon", nargs="*", type=float, default=[0.2, 1.0, 5.0])
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=0)
+    parser.add_argument("--peers", type=Path)
+    options = parser.parse_args()
+    print("table epsilon mechanism: one-way two-way three-way ranges, seconds, gap, MB")
+    for path in sorted(options.folder.glob("*.npz")):
+        if options.only and path.stem not in options.only:
+            continue
+        domain, codes = load(path, options.rows)
+        for epsilon in options.epsilon:
+            for name, run in list_runs(options.peers):
+                figures = []
+                for seed in range(options.seeds):
+                    made = run(domain, codes, epsilon, seed)
+                    errors = [measure_distance(domain, codes, made.rows, n) for n in (1, 2, 3)]
+                    ranges = measure_ranges(domain, codes, made.rows)
+                    figures.append([*errors, ranges, made.seconds, made.gap])
+                mean = np.mean(figures, axis=0)
+                memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+                shown = " ".join(f"{error:.4f}" for error in mean[:4])
+                print(
+                    f"{path.stem} {epsilon:g} {name}: {shown}, {mean[4]:.1f} s, "
+                    f"gap {mean[5]:.2f}, {memory} MB",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()

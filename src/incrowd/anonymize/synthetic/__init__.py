@@ -1,0 +1,1 @@
+"""Synthetic rows: noisy small tables, a model that agrees with them, and rows drawn from it."""

@@ -1,0 +1,94 @@
+"""How the budget is shared: between stages, among tables, and what is left at the end.
+
+Everything here is a function of declarations and of released results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from incrowd.arrays import Floats
+
+ROUNDS = 12
+TOTAL_SHARE = 0.02
+PAIR_SHARE = 0.7  # of what the one-ways leave
+TRIPLE_SHARE = 0.1  # of the same
+ONE_WAY_NEED = 2.0  # of a one-way table, over that of another of its size
+LEAST_PART, LARGEST_PART = 0.25, 4.0  # of one table, over the mean
+_FEW_ROWS = (700.0, 1000.0)  # rows times the root of the information: from few to enough
+_MANY_COLUMNS = (20.0, 40.0)
+_SHARES = (0.35, 0.76)  # of the one-ways, where structure pays and where it hardly does
+_ROWS_FOR_A_TABLE = 100.0
+
+
+@dataclass(frozen=True)
+class ChoiceCounts:
+    """How many choices are paid for, whether they are made or not."""
+
+    pairs: int
+    triples: int
+    batch: int  # in one round
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.pairs + self.triples
+
+
+def count_choices(columns: int) -> ChoiceCounts:
+    """The choices of a synthesis of so many columns: a dozen rounds, of a third of the columns."""
+    batch = -(-columns // 3)
+    pairs = min(ROUNDS * batch, columns * (columns - 1))
+    return ChoiceCounts(pairs, 2 * batch if columns > 2 else 0, batch)
+
+
+def share_one_ways(columns: int, rows: float, information: float) -> float:
+    """The share of the information that one-way tables get at first.
+
+    With few rows, or many columns, relations between columns cost more than they tell: an error of
+    a one-way table enters every pair with its column.
+    """
+    strength = rows * information**0.5
+    few = (_FEW_ROWS[1] - strength) / (_FEW_ROWS[1] - _FEW_ROWS[0])
+    many = (columns - _MANY_COLUMNS[0]) / (_MANY_COLUMNS[1] - _MANY_COLUMNS[0])
+    weight = min(max(few, many, 0.0), 1.0)
+    return _SHARES[0] + weight * (_SHARES[1] - _SHARES[0]) if columns > 1 else 1.0 - TOTAL_SHARE
+
+
+def limit_choices(most: int, information: float, rows: float, columns: int) -> int:
+    """How many of the choices are made: fewer tables, measured better, where rows are few.
+
+    None, if not even one table is worth it; of many columns, if not every column can have one.
+    """
+    worth = information * (rows / _ROWS_FOR_A_TABLE) ** 2
+    least = columns - 1 if columns >= _MANY_COLUMNS[1] else 1
+    return 0 if worth < least else min(most, max(3, int(worth)))
+
+
+def relative_part(need: float, mean: float) -> float:
+    """The part of one table, over the mean part."""
+    return min(max(need / mean, LEAST_PART), LARGEST_PART)
+
+
+def fill_up(have: Sequence[float], needs: Sequence[float], left: float) -> Floats:
+    """Share what is left among tables so that information per need becomes as even as it can.
+
+    Tables that have more already get nothing.
+    """
+    owned, wanted = np.asarray(have, dtype=np.float64), np.asarray(needs, dtype=np.float64)
+    active = np.ones(len(owned), dtype=bool)
+    level = 0.0
+    for _ in range(len(owned)):
+        level = (left + owned[active].sum()) / wanted[active].sum()
+        lower = active & (level * wanted > owned)
+        if (lower == active).all() or not lower.any():
+            break
+        active = lower
+    added = np.where(active, level * wanted - owned, 0.0)
+    # What is left may be too little to be seen beside what there is.
+    shares = added if added.sum() > 0 else wanted
+    found: Floats = shares * (left / shares.sum())
+    return found

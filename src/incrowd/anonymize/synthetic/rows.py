@@ -1,0 +1,111 @@
+"""Drawing rows from a model, so that the rows add little error of their own.
+
+Cliques are drawn from the root down. Rows that agree on a separator form a group; the group's
+values are whole numbers near its probabilities, floors plus a systematic draw of what the floors
+leave, so that every count is within one of what the model expects. Within a group, values are
+interleaved along an order by other columns, so that they are spread evenly over those as well.
+
+Everything here is post-processing of released results: no privacy depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from incrowd.anonymize.synthetic.model import Model
+from incrowd.arrays import Codes, Counts, Floats, Places
+
+ORDERED_BY = 4
+_BLOCK = 2_000_000
+
+
+def draw_rows(model: Model, count: int, rng: np.random.Generator) -> Codes:
+    """Draw rows from a model, as positions of leaves: one row each, one column per column."""
+    structure = model.structure
+    tree, sizes = structure.tree, structure.sizes
+    rows = np.zeros((count, len(structure.domain)), dtype=np.int32)
+    done: list[int] = []
+    for at in tree.order:
+        clique, separator = tree.cliques[at], tree.separators[at]
+        fresh = [column for column in clique if column not in separator]
+        axes = [clique.index(column) for column in (*separator, *fresh)]
+        width = int(np.prod([sizes[column] for column in fresh]))
+        table = np.transpose(model.marginals[at], axes).reshape(-1, width)
+        groups = _group_rows(rows, separator, [sizes[column] for column in separator])
+        others = [column for column in done if column not in separator][-ORDERED_BY:]
+        values = _draw_groups(groups, table, rows[:, others], rng)
+        parts = np.unravel_index(values, [sizes[column] for column in fresh])
+        for column, part in zip(fresh, parts, strict=True):
+            rows[:, column] = part
+        done += fresh
+    for column, own in enumerate(structure.domain.columns):
+        level = structure.levels[column]
+        if level:
+            table = np.zeros((sizes[column], own.sizes[0]))
+            table[own.groups[level], np.arange(own.sizes[0])] = model.shares[column]
+            beside = {x for clique in tree.cliques if column in clique for x in clique} - {column}
+            others = sorted(beside, key=lambda x: -sizes[x])[-ORDERED_BY:]
+            rows[:, column] = _draw_groups(
+                rows[:, column].astype(np.int64), table, rows[:, others], rng
+            )
+    return rows
+
+
+def _group_rows(rows: Codes, columns: Sequence[int], sizes: Sequence[int]) -> Places:
+    """The number of each row's combination of some columns."""
+    if not columns:
+        return np.zeros(len(rows), dtype=np.int64)
+    return np.ravel_multi_index([rows[:, column] for column in columns], sizes).astype(np.int64)
+
+
+def _draw_groups(groups: Places, table: Floats, others: Codes, rng: np.random.Generator) -> Places:
+    """A value for each row: those of group g in proportion to ``table[g]``."""
+    sizes = np.bincount(groups, minlength=len(table))
+    present = np.flatnonzero(sizes)
+    dealt = []
+    step = max(1, _BLOCK // table.shape[1])
+    for first in range(0, len(present), step):
+        some = present[first : first + step]
+        dealt.append(_interleave(_deal(table[some], sizes[some], rng), rng))
+    keys = [rng.random(len(groups)), *others.T, groups]
+    values = np.empty(len(groups), dtype=np.int64)
+    values[np.lexsort(keys)] = np.concatenate(dealt) if dealt else 0
+    return values
+
+
+def _deal(weights: Floats, sizes: Counts, rng: np.random.Generator) -> Counts:
+    """Whole numbers near ``weights[g]``, scaled so that row g sums to ``sizes[g]`` exactly.
+
+    A value of weight 0 gets nothing.
+    """
+    totals = weights.sum(axis=1, keepdims=True)
+    positive = totals > 0
+    expected = np.where(positive, weights / np.where(positive, totals, 1.0), 1 / weights.shape[1])
+    expected = expected * sizes[:, None]
+    whole = np.floor(expected + 1e-9).astype(np.int64)
+    missing = sizes - whole.sum(axis=1)
+    order = rng.permutation(weights.shape[1])
+    rest = np.maximum(expected - whole, 0.0)[:, order]
+    rest[rest < 1e-9] = 0.0
+    heaps = np.cumsum(rest, axis=1)
+    heaps *= (missing / np.maximum(heaps[:, -1], 1e-300))[:, None]
+    passed = np.floor(heaps + rng.random((len(sizes), 1)) - 1e-12)
+    whole[:, order] += np.diff(passed, axis=1, prepend=0.0).astype(np.int64)
+    for group in np.flatnonzero(sizes - whole.sum(axis=1)):
+        # Rounding of floats: give or take it where there is most.
+        whole[group, np.argmax(expected[group])] += sizes[group] - whole[group].sum()
+    return whole
+
+
+def _interleave(counts: Counts, rng: np.random.Generator) -> Places:
+    """Each value as often as it is counted, group after group, evenly spread within its group."""
+    flat = counts.ravel()
+    some = np.flatnonzero(flat)
+    times = flat[some]
+    group = np.repeat(some // counts.shape[1], times)
+    value = np.repeat(some % counts.shape[1], times)
+    number = np.arange(len(value)) - np.repeat(np.cumsum(times) - times, times)
+    place = (number + np.repeat(rng.random(len(times)), times)) / np.repeat(times, times)
+    return value[np.lexsort((place, group))]

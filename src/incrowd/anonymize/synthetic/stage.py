@@ -1,0 +1,174 @@
+"""One stage of a synthesis: rounds of private choices, each measured, the model fitted after each.
+
+In a round all scores are taken against the same model; of each set of columns one table at most is
+measured. A table that turns out to be no more than noise is set aside. A round in which no table is
+kept ends the stage: further choices would find less.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from incrowd.anonymize.synthetic.allocation import limit_choices, relative_part
+from incrowd.anonymize.synthetic.choice import (
+    Candidate,
+    PrivateTables,
+    Scores,
+    choose_fitting,
+)
+from incrowd.anonymize.synthetic.domain import Columns, Levels
+from incrowd.anonymize.synthetic.measurement import measure
+from incrowd.anonymize.synthetic.released import Released
+from incrowd.arrays import Counts
+from incrowd.privacy.information import InformationBudget
+from incrowd.privacy.randomness import Randomness
+
+ROUND_GAP = 4.0
+ROUND_STEPS = 60
+TARGET_WEIGHT = 2  # of a table with the target column, over that of others
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """What every stage works with: private tables, budget, range of a choice, bits."""
+
+    tables: PrivateTables
+    budget: InformationBudget
+    choice_epsilon: Fraction
+    bits: Randomness
+    target: int | None
+
+    def measure(
+        self, released: Released, columns: Columns, levels: Levels, part: float
+    ) -> Fraction:
+        """Measure a table for a part of the budget; return what it cost, 0 if nothing is left."""
+        if not self.budget.left or not part > 0:
+            return Fraction(0)
+        table = self.tables.get(columns, levels)
+        done = measure(table, columns, levels, part, self.budget, self.bits)
+        released.add(done)
+        return done.information
+
+
+class Stage:
+    """Choosing among candidates, at most so often, with some of the information."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        released: Released,
+        candidates: Sequence[Candidate],
+        *,
+        choices: int,
+        information: float,
+    ) -> None:
+        self._bench = bench
+        self._released = released
+        self._left = information
+        rows, columns = released.model.rows, len(released.domain)
+        self._choices = limit_choices(choices, information, rows, columns)
+        measured = {(one.columns, one.levels) for one in released.measurements}
+        fresh = [one for one in candidates if (one.columns, one.levels) not in measured]
+        self._candidates = fresh if self._choices else []
+        self._scores = Scores(released.domain, bench.tables, self._candidates)
+        finest: dict[Columns, float] = {}
+        for one in self._candidates:
+            finest[one.columns] = max(finest.get(one.columns, 0.0), one.need)
+        self._mean_need = float(np.mean(list(finest.values()))) if finest else 1.0
+
+    def run(self, *, batch: int, cells: int, grow: bool) -> None:
+        """Make the choices, in rounds; the model stays within so many cells.
+
+        If ``grow``, an eighth of them at first, so that early choices leave room for later ones.
+        """
+        made = 0
+        while made < self._choices and self._candidates:
+            share = max((made + 1) / self._choices, 1 / 8) if grow else 1.0
+            kept = self._run_round(
+                min(batch, self._choices - made), self._choices - made, int(cells * share)
+            )
+            made += batch
+            if kept == 0:
+                break
+            if kept:
+                self._released.fit_model(gap=ROUND_GAP, steps=ROUND_STEPS)
+
+    def _run_round(self, choices: int, planned: int, cells: int) -> int | None:
+        """Choose and measure; return how many tables were kept, None if no candidate fitted."""
+        each = self._left / planned
+        parts = [each * relative_part(one.need, self._mean_need) for one in self._candidates]
+        pairs = zip(self._candidates, parts, strict=True)
+        deviations = [math.sqrt(one.gain / part) for one, part in pairs]
+        scores = self._scores.compute(self._candidates, deviations, self._released.model)
+        weights = self._weigh()
+        waiting = np.arange(len(self._candidates))
+        kept, needs = 0, []
+        for _ in range(choices):
+            place = self._choose(scores, weights, waiting, cells)
+            if place is None:
+                break
+            chosen, part = self._candidates[place], min(parts[place], self._left)
+            self._left -= float(
+                self._bench.measure(self._released, chosen.columns, chosen.levels, part)
+            )
+            needs.append(chosen.need)
+            if self._released.is_surprising(self._released.measurements[-1]):
+                self._released.hold(chosen.columns, chosen.levels)
+                kept += 1
+            else:
+                self._released.set_aside(chosen.columns, chosen.levels)
+            waiting = np.array(
+                [at for at in waiting if self._candidates[at].columns != chosen.columns], dtype=int
+            )
+            if self._left <= 1e-9 * each:
+                self._candidates = []
+                break
+        if not needs:
+            return None
+        self._mean_need = (self._mean_need + float(np.mean(needs))) / 2
+        measured = {(one.columns, one.levels) for one in self._released.measurements}
+        self._candidates = [
+            one for one in self._candidates if (one.columns, one.levels) not in measured
+        ]
+        return kept
+
+    def _choose(
+        self, scores: Counts, weights: Counts, waiting: np.ndarray, cells: int
+    ) -> int | None:
+        """The place of a candidate, chosen privately among those whose model is small enough."""
+        known: dict[tuple[Columns, Levels], bool] = {}
+        released = self._released
+
+        def fits_at(columns: Columns, levels: Levels) -> bool:
+            pairs = zip(columns, levels, strict=True)
+            key = columns, tuple(min(released.levels[column], level) for column, level in pairs)
+            if key not in known:
+                known[key] = released.fits(columns, levels, cells)
+            return known[key]
+
+        def fits(at: int) -> bool:
+            one = self._candidates[int(waiting[at])]
+            return fits_at(one.columns, one.levels)
+
+        place = choose_fitting(
+            scores[waiting],
+            weights[waiting],
+            epsilon=self._bench.choice_epsilon,
+            fits=fits,
+            bits=self._bench.bits,
+        )
+        return None if place is None else int(waiting[place])
+
+    def _weigh(self) -> Counts:
+        """What each candidate's score is multiplied by."""
+        target = self._bench.target
+        weights = [
+            TARGET_WEIGHT if target is not None and target in one.columns else 1
+            for one in self._candidates
+        ]
+        return np.array(weights, dtype=np.int64)

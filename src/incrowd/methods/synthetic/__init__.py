@@ -1,0 +1,1 @@
+"""Synthetic rows: drawn from a model of noisy small tables."""

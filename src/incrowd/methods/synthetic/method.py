@@ -1,0 +1,203 @@
+"""Synthetic rows of a table: what is spent on them, how they are made, and what they promise."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from incrowd.anonymize.synthetic.domain import Domain, RulesError
+from incrowd.anonymize.synthetic.synthesize import (
+    check_request,
+    plan_synthesis,
+    synthesize,
+)
+from incrowd.arrays import Floats
+from incrowd.codes.counted import Counted
+from incrowd.engine.table import Table
+from incrowd.errors import IncrowdError, ParameterError
+from incrowd.methods.base import MakeContext, Settled, protection, published
+from incrowd.methods.safe.spread import SpreadCounted, counted
+from incrowd.methods.synthetic.columns import SyntheticColumns, refuse_labels
+from incrowd.methods.synthetic.product import make_product
+from incrowd.methods.synthetic.tables import make_counter
+from incrowd.privacy.amplification import Guarantee
+from incrowd.privacy.events import Event
+from incrowd.release.certificate import Promise
+from incrowd.release.parameters import DIFFERENTIAL_PRIVACY
+from incrowd.release.product import Made
+from incrowd.spec.build import Declared
+from incrowd.spec.file import SpecFile
+from incrowd.spec.leaves import make_leaves
+from incrowd.spec.model import Column, Spec
+from incrowd.spec.release import SyntheticSpec
+
+MOST_LEAVES = 1_000_000  # of all columns together
+
+
+class Synthetic:
+    """Measure small tables with noise, fit a model to them, draw rows from it.
+
+    What is released is the measured tables; the model, the rows and everything else are computed
+    from them (:mod:`incrowd.anonymize.synthetic.synthesize` has the claim and its proof). The
+    events are planned from epsilon, delta and the number of columns, before the table is read, and
+    all of them are charged, whatever the table turns out to be.
+    """
+
+    def __init__(self, file: SpecFile) -> None:
+        assert isinstance(file.spec.release, SyntheticSpec)
+        self._release = file.spec.release
+        self._spec = file.spec
+        chosen = _modeled(file.spec)
+        _refuse_open(chosen)
+        self._declared = Declared(chosen, file.folder)
+        self.columns = self._make_columns(chosen)
+        _refuse_size(self.columns)
+        self._refuse_unbounded()
+        self._check_request()
+        self.plan = plan_synthesis(
+            len(self.columns.names), epsilon=self._epsilon, delta=self._delta
+        )
+        self.events: list[Event] = list(self.plan.events)
+        self.together: Guarantee | None = None
+        self.promise = Promise(
+            kind=DIFFERENTIAL_PRIVACY,
+            epsilon=self._epsilon,
+            delta=self._delta,
+            **protection(file.spec),
+        )
+
+    @property
+    def _epsilon(self) -> float:
+        assert self._release.epsilon is not None
+        return self._release.epsilon
+
+    @property
+    def _delta(self) -> float:
+        assert self._release.delta is not None
+        return self._release.delta
+
+    def _make_columns(self, chosen: dict[str, Column]) -> SyntheticColumns:
+        hierarchies = {name: self._declared.over(name, tuple) for name in chosen}
+        others = {name: one.other for name, one in chosen.items() if one.other is not None}
+        for name, hierarchy in hierarchies.items():
+            refuse_labels(name, hierarchy, others.get(name))
+        leaves = {name: make_leaves(name, one, hierarchies[name]) for name, one in chosen.items()}
+        for name in self._release.named_columns:
+            if name not in hierarchies:
+                raise IncrowdError(
+                    f"'release' names the column '{name}', which synthetic rows are not drawn "
+                    "for: its role is neither 'quasi' nor 'sensitive'."
+                )
+        return SyntheticColumns(hierarchies, leaves, others, self._release.rules)
+
+    def _refuse_unbounded(self) -> None:
+        for name, leaves in self.columns.leaves.items():
+            if self._release.values == "drawn" and leaves.kind and not leaves.is_bounded:
+                raise IncrowdError(
+                    f"The column '{name}' has a value without an end, from which no number can be "
+                    "drawn. Remove 'open' from its intervals, or leave out 'values: drawn'."
+                )
+
+    def _check_request(self) -> None:
+        """Refuse rules that contradict each other and tables that no model can hold."""
+        places = [self.columns.list_places(part) for part in self._release.tables]
+        target = self._release.target
+        try:
+            check_request(
+                self.columns.domain, places, None if target is None else self._target_place
+            )
+        except RulesError as error:
+            raise IncrowdError(f"The rules cannot be obeyed. {error}") from error
+        except ParameterError as error:
+            listed = "; ".join(", ".join(part) for part in self._release.tables)
+            raise IncrowdError(
+                f"The model cannot hold all of 'tables' ({listed}). Leave some out, or declare "
+                "coarser values."
+            ) from error
+
+    @property
+    def _target_place(self) -> int | None:
+        target = self._release.target
+        return None if target is None else self.columns.names.index(target)
+
+    @property
+    def domain(self) -> Domain:
+        """The columns as the model sees them."""
+        return self.columns.domain
+
+    @property
+    def settled(self) -> Settled:
+        """Nothing is suppressed: every column is shown at its finest values."""
+
+        def likely(rows: Floats) -> Floats:
+            return np.ones(np.shape(rows))
+
+        limits = dict.fromkeys(self.columns.names, (0, 0))
+        return Settled(self._declared, (limits,), likely, 1.0)
+
+    def count(self, table: Table) -> Counted | SpreadCounted:
+        """The distinct tuples of all columns; where they are, if they are too many."""
+        return counted(table, self._declared)
+
+    def make(self, counted: Counted | SpreadCounted, context: MakeContext) -> Made:
+        """Measure, choose, fit, draw."""
+        context.step("synthesize")
+        made = synthesize(
+            self.domain,
+            make_counter(counted, self.columns),
+            self.plan,
+            bits=context.bits,
+            tables=[self.columns.list_places(part) for part in self._release.tables],
+            target=self._target_place,
+        )
+        context.step("draw")
+        original = counted if isinstance(counted, Counted) else counted.some()
+        product, extra = make_product(self.columns, made, original, self._spec, context)
+        return Made((product,), self.promise, self.events, original, synthetic=extra)
+
+
+def _modeled(spec: Spec) -> dict[str, Column]:
+    """The columns that rows are drawn for; or the reason why not."""
+    if spec.unconfirmed:
+        listed = "; ".join(f"{name}: {', '.join(e)}" for name, e in spec.unconfirmed.items())
+        raise IncrowdError(
+            f"These entries were read from the data and nobody has confirmed them: {listed}. Put "
+            "public knowledge in their place and confirm it: incrowd confirm SPEC."
+        )
+    published(spec, "quasi", "sensitive", "key")
+    columns = published(spec, "quasi", "sensitive")
+    for name, column in columns.items():
+        if column.hierarchy is None:
+            raise IncrowdError(
+                f"The column '{name}' is sensitive and has no hierarchy. Synthetic rows need the "
+                "values of every column: list them, as in 'hierarchy: {flat: {values: [a, b]}}', "
+                "or drop the column."
+            )
+        if column.diversity or column.closeness:
+            raise IncrowdError(
+                f"The column '{name}' asks for 'diversity' or 'closeness', which belong to "
+                "k-anonymity. Synthetic rows protect every column alike; leave them out."
+            )
+    if not columns:
+        raise IncrowdError("The spec publishes no column: give some the role 'quasi'.")
+    return columns
+
+
+def _refuse_open(columns: dict[str, Column]) -> None:
+    """Refuse columns whose values nobody has listed: a model needs all of them beforehand."""
+    for name, column in columns.items():
+        if column.hierarchy is not None and column.hierarchy.declared.open_height is not None:
+            raise IncrowdError(
+                f"The column '{name}' has an open domain: its values are not declared, and reading "
+                "them from the table would reveal who is in it. List them ('flat: {values: "
+                "[...]}', or 'csv: FILE' with groups), or drop the column."
+            )
+
+
+def _refuse_size(columns: SyntheticColumns) -> None:
+    values = {name: len(hierarchy.values) for name, hierarchy in columns.hierarchies.items()}
+    if sum(values.values()) > MOST_LEAVES:
+        largest = max(values, key=lambda name: values[name])
+        raise IncrowdError(
+            f"The columns have {sum(values.values()):,} values together, and a model can have "
+            f"{MOST_LEAVES:,}. Declare coarser values; '{largest}' has {values[largest]:,}."
+        )

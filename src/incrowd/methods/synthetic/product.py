@@ -1,0 +1,150 @@
+"""From a synthesis to what is published: the table of rows, and the measured tables beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from incrowd.anonymize.synthetic.domain import Columns, Levels
+from incrowd.anonymize.synthetic.measurement import Measurement, centered_axes
+from incrowd.anonymize.synthetic.model import Model
+from incrowd.anonymize.synthetic.synthesize import Synthesis
+from incrowd.arrays import Places
+from incrowd.codes.counted import Counted, Shown
+from incrowd.codes.frequency import merged
+from incrowd.engine.table import Table
+from incrowd.methods.base import MakeContext, published
+from incrowd.methods.synthetic.columns import SyntheticColumns
+from incrowd.methods.synthetic.rows import choose_type, make_tables, publish_columns
+from incrowd.release.parameters import synthetic_parameters
+from incrowd.release.product import Product
+from incrowd.release.synthetic_part import (
+    MeasuredNumbers,
+    PointsColumn,
+    SyntheticPart,
+    SyntheticProduct,
+    ValueType,
+)
+from incrowd.spec.model import Spec
+from incrowd.spec.release import SyntheticSpec
+
+
+@dataclass(frozen=True, eq=False)
+class RowsProduct(Product):
+    """Synthetic rows: ``data`` is their text, ``typed`` the same as numbers, days and so on."""
+
+    typed: Table | None = field(default=None)
+
+    @property
+    def table(self) -> Table:
+        """The rows with the types that their declarations give."""
+        assert self.typed is not None
+        return self.typed
+
+
+def make_product(
+    columns: SyntheticColumns, made: Synthesis, original: Counted, spec: Spec, context: MakeContext
+) -> tuple[RowsProduct, SyntheticProduct]:
+    """Return the rows as a product, and what is published beside them."""
+    assert isinstance(spec.release, SyntheticSpec)
+    drawn = spec.release.values == "drawn"
+    keys = [name for name, column in spec.columns.items() if column.role == "key"]
+    types = {name: choose_type(name, columns, drawn=drawn) for name in columns.names}
+    rng = np.random.default_rng([int(word) for word in context.bits.words(4)])
+    shown = publish_columns(columns, made.rows, types, drawn=drawn, rng=rng)
+    order = [name for name in spec.columns if name in shown or name in keys]
+    text, typed = make_tables(shown, keys, order, context.engine)
+    ones = np.ones(len(made.rows), dtype=np.int64)
+    labels = tuple(columns.hierarchies[name].labels[0] for name in columns.names)
+    modeled = published(spec, "quasi", "sensitive")
+    product = RowsProduct(
+        data=text,
+        original=original,
+        shown=Shown(labels, merged(made.rows, ones), (0,) * len(columns.names)),
+        columns=modeled,
+        axes=original.axes,
+        parameters=synthetic_parameters(list(made.events)) or {},
+        target=spec.release.target,
+        typed=typed,
+    )
+    part = make_part(columns, spec, types, keys)
+    return product, SyntheticProduct(part, list_measured(columns, made), columns.value_columns)
+
+
+def make_part(
+    columns: SyntheticColumns, spec: Spec, types: dict[str, ValueType], keys: list[str]
+) -> SyntheticPart:
+    """Return what the certificate says besides, before the measured tables are written."""
+    release = spec.release
+    assert isinstance(release, SyntheticSpec)
+    points: dict[str, PointsColumn] = {}
+    for name, leaves in columns.leaves.items():
+        column = spec.columns[name]
+        assert column.hierarchy is not None
+        if column.hierarchy.intervals is None and column.hierarchy.dates is None:
+            continue
+        points[name] = PointsColumn(
+            rule=column.hierarchy.model_dump(mode="json", by_alias=True, exclude_none=True),
+            precision=None if column.precision is None else str(column.precision),
+            drawn=leaves.has_spans and release.values == "drawn",
+        )
+    return SyntheticPart(
+        columns=list(columns.names),
+        types=types,
+        points=points,
+        keys=keys,
+        rules=[rule.as_dict() for rule in release.rules],
+        tables=[list(part) for part in release.tables],
+        target=release.target,
+    )
+
+
+def list_measured(columns: SyntheticColumns, made: Synthesis) -> tuple[MeasuredNumbers, ...]:
+    """Return the measured tables, all measurements of each as one entry, in their first order."""
+    by_key: dict[tuple[Columns, Levels], list[Measurement]] = {}
+    for one in made.measurements:
+        by_key.setdefault((one.columns, one.levels), []).append(one)
+    return tuple(
+        _measured(columns, key, some, made.model, held=key not in made.aside)
+        for key, some in by_key.items()
+    )
+
+
+def _measured(
+    columns: SyntheticColumns,
+    key: tuple[Columns, Levels],
+    some: list[Measurement],
+    model: Model,
+    *,
+    held: bool,
+) -> MeasuredNumbers:
+    places, levels = key
+    names = tuple(columns.names[place] for place in places)
+    parts = [columns.domain.columns[place] for place in places]
+    numbers = tuple(part.level_numbers[level] for part, level in zip(parts, levels, strict=True))
+    expected = model.table(places, levels) * model.rows if places else np.array(model.rows)
+    orders = [columns.order_groups(place, level) for place, level in zip(*key, strict=True)]
+    return MeasuredNumbers(
+        columns=names,
+        levels=numbers,
+        centered=centered_axes(some[0].numbers.shape),
+        numbers=tuple(_reorder(one.numbers, orders) for one in some),
+        variances=tuple(one.variance for one in some),
+        held=held,
+        labels=tuple(
+            columns.value_columns[name].list_labels(number)
+            for name, number in zip(names, numbers, strict=True)
+        ),
+        model=_reorder(expected, orders),
+    )
+
+
+def _reorder(table: npt.NDArray[Any], orders: Sequence[Places]) -> npt.NDArray[Any]:
+    """Return a table along the declared order of its groups."""
+    for axis, order in enumerate(orders):
+        table = np.take(table, order, axis=axis)
+    return table

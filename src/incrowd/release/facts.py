@@ -1,0 +1,59 @@
+"""The facts that the statement of a certificate follows from, and the sentences it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pydantic import BaseModel, ConfigDict
+
+from incrowd.release.parameters import Parameters
+from incrowd.release.synthetic_part import SyntheticPart
+
+
+class Sentence(BaseModel):
+    """One item of a statement: a key for programs, a text for people."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    key: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The facts that a statement follows from.
+
+    ``tables`` holds the parameters of each table, ``shared`` those of all. ``local`` names the
+    columns that may show labels of several levels, ``noisy`` those with noise, ``kept`` those that
+    are published unchanged.
+    """
+
+    method: str
+    tables: Sequence[Parameters]
+    unit: str
+    shared: Parameters = field(default_factory=dict)
+    epsilon: float | None = None
+    delta: float | None = None
+    without_id: str | None = None
+    local: Sequence[str] = ()
+    noisy: Sequence[str] = ()
+    kept: Sequence[str] = ()
+    seeded: bool = False
+    rehearsal: bool = False
+    synthetic: SyntheticPart | None = None
+
+    @property
+    def by_person(self) -> bool:
+        """Whether the unit of the guarantee is a person."""
+        return self.unit == "one person"
+
+    @property
+    def by_counts(self) -> bool:
+        """Whether noisy counts were published."""
+        return bool(self.tables) and all("r" in known for known in self.tables)
+
+    @property
+    def common(self) -> Parameters:
+        """The parameters of the first table, with those of all."""
+        return {**self.shared, **self.tables[0]}

@@ -1,0 +1,72 @@
+"""The sentences of a statement that are about synthetic rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from incrowd.release.parameters import Parameters
+from incrowd.release.synthetic_part import SyntheticPart
+
+_ROWS = (
+    "Published rows are synthetic: each was drawn from a model, and none is the row of a person. A "
+    "row may equal a row of the input by chance. There is no k-anonymity."
+)
+_MEASUREMENTS = (
+    "The model was fitted to tables of one, two or three columns that were measured with discrete "
+    "Gaussian noise (information {!r} in total, included above). The measured tables are published "
+    "with the standard deviations of their counts."
+)
+_INDEPENDENCE = (
+    "Relations between columns that no measured table contains are not reproduced: the model takes "
+    "such columns to be independent, given the columns between them."
+)
+_NUMBER = "The number of published rows is a noisy estimate of the number of input rows."
+_DRAWN = (
+    "Within a declared interval or period, values were drawn at random: {}. Details below that "
+    "resolution carry no information."
+)
+_RULES = (
+    "Every row obeys the {} of the certificate, fixed before the input was read and independent of "
+    "it, as the curator asserts."
+)
+_MISSING = (
+    "A missing value stands for one that is missing in the input or outside the declared values of "
+    "its column, unless the column shows the latter as a label of its own."
+)
+
+
+def describe_synthetic(part: SyntheticPart, known: Parameters) -> Iterator[tuple[str, str]]:
+    """Return a key and a text for each sentence; they follow from the certificate alone."""
+    yield "synthetic_rows", _ROWS
+    yield "measurements", _MEASUREMENTS.format(known["information"])
+    if known.get("choices"):
+        yield "choices", _describe_choices(part, known)
+    if part.tables:
+        listed = "; ".join(_join(one, " and ") for one in part.tables)
+        yield "required_tables", f"Measured in any case, as the spec asks: {listed}."
+    yield "independence", _INDEPENDENCE
+    yield "number_of_rows", _NUMBER
+    drawn = sorted(name for name, points in part.points.items() if points.drawn)
+    if drawn:
+        yield "drawn_values", _DRAWN.format(_join(drawn))
+    if part.rules:
+        number = len(part.rules)
+        yield "rules", _RULES.format(f"{number} {'rule' if number == 1 else 'rules'}")
+    if part.keys:
+        yield "keys", f"Made up, in the order of the rows: {_join(part.keys)}."
+    yield "missing_values", _MISSING
+
+
+def _describe_choices(part: SyntheticPart, known: Parameters) -> str:
+    preferred = ""
+    if part.target is not None:
+        preferred = f", with twice the weight for tables that contain '{part.target}'"
+    return (
+        f"The tables of two and three columns were chosen by up to {int(known['choices']):,} "
+        f"differentially private choices (range {known['choice_epsilon']!r} each, included above)"
+        f"{preferred}."
+    )
+
+
+def _join(names: list[str], between: str = ", ") -> str:
+    return between.join(f"'{name}'" for name in names)

@@ -1,0 +1,311 @@
+"""Check synthetic rows and measured tables from the folder alone.
+
+Rows lie within the declared values and obey the rules; measured numbers are whole, on the declared
+tables, and cost no more than the events allow. That the model follows from the measured tables,
+and the rows from the model, is checked in :mod:`incrowd.verification`: it fits the model again,
+with code that makes releases, which this room does not import.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from incrowd.arrays import Bools, Codes, Counts
+from incrowd.codes.frequency import Frequencies
+from incrowd.codes.hierarchy import Hierarchy, from_rows
+from incrowd.codes.values import reading_order
+from incrowd.engine.released import ReleasedTable, hidden, open_released
+from incrowd.engine.table import Coder
+from incrowd.errors import IncrowdError
+from incrowd.findings import Finding, make_finding
+from incrowd.release.measured import CountEstimates, read_measured, write_measured
+from incrowd.release.synthetic_part import MeasuredNumbers, SyntheticPart, ValueType
+from incrowd.release.value_column import ValueColumn
+from incrowd.release.write import unescaped
+from incrowd.spec.arx import read_rows, write_rows
+from incrowd.spec.build import build
+from incrowd.spec.hierarchies import Hierarchies
+from incrowd.spec.leaves import make_leaves
+from incrowd.spec.model import Column
+from incrowd.spec.rules import Rule, allow_cells, expand_orders
+
+if TYPE_CHECKING:
+    from incrowd.release.certificate import Certificate
+
+_TYPES: dict[ValueType, type] = {
+    "text": str, "integer": int, "number": float, "date": dt.date, "boolean": bool,
+}  # fmt: skip
+_MOST_CELLS = 1 << 27
+
+
+def check_rows(folder: Path, certificate: Certificate) -> list[Finding]:
+    """Return what is wrong with synthetic rows and measured tables."""
+    columns = read_columns(folder, certificate)
+    return [
+        *_check_data(folder, certificate, columns), *_check_measured(folder, certificate, columns),
+    ]  # fmt: skip
+
+
+def _part(certificate: Certificate) -> SyntheticPart:
+    assert certificate.synthetic is not None
+    return certificate.synthetic
+
+
+# Columns --------------------------------------------------------------------------------------
+
+
+def read_columns(folder: Path, certificate: Certificate) -> dict[str, ValueColumn]:
+    """Return the columns that a certificate declares, in the order of the model."""
+    part, found = _part(certificate), {}
+    for name in part.columns:
+        scheme = certificate.table.scheme[name]
+        if scheme.file is None or scheme.level != 0:
+            raise IncrowdError(f"the column '{name}' is not shown by its listed values")
+        rows = read_rows(folder / scheme.file, ";", ours=True)
+        hierarchy = from_rows(rows, other=scheme.other, exact=True)
+        if write_rows(hierarchy).encode() != (folder / scheme.file).read_bytes():
+            raise IncrowdError(f"the scheme of '{name}' is not written as a release writes it")
+        column = _declared(part, name, hierarchy)
+        leaves = make_leaves(name, column, build(column, folder=Path()))
+        found[name] = ValueColumn(name, hierarchy, leaves, scheme.other)
+    return found
+
+
+def _declared(part: SyntheticPart, name: str, hierarchy: Hierarchy) -> Column:
+    """Return a column that declares the values of a scheme, as points where they are some."""
+    known = part.points.get(name)
+    if known is None:
+        values = {"flat": {"values": list(hierarchy.values)}}
+        return Column(role="quasi", hierarchy=Hierarchies.model_validate(values))
+    declared = Hierarchies.model_validate(known.rule)
+    if declared.intervals is None and declared.dates is None:
+        raise IncrowdError(f"the points of '{name}' are neither intervals nor dates")
+    precision = None if known.precision is None else Decimal(known.precision)
+    column = Column(role="quasi", hierarchy=declared, precision=precision)
+    if build(column, folder=Path()).rows() != hierarchy.rows():
+        raise IncrowdError(f"the points of '{name}' are not those of its scheme")
+    return column
+
+
+# Rows -----------------------------------------------------------------------------------------
+
+
+def _check_data(
+    folder: Path, certificate: Certificate, columns: dict[str, ValueColumn]
+) -> Iterator[Finding]:
+    part, release = _part(certificate), certificate.table.release
+    yield from hidden(folder / release.file)
+    table = open_rows(folder, certificate)
+    if sorted(table.columns) != sorted([*columns, *part.keys]):
+        yield make_finding("DATA_COLUMNS_DIFFER", columns=list(table.columns))
+        return
+    for column in columns.values():
+        yield from _check_values(table, part, column, text=release.file.endswith(".csv"))
+    if not _is_ordered(table, [name for name in table.columns if name not in part.keys]):
+        yield make_finding("ROWS_UNORDERED")
+    for name in part.keys:
+        if not _numbers_rows(table, name):
+            yield make_finding("KEYS_NOT_NUMBERED", name=name)
+    found = count_rows(table, part, columns)
+    counted = (found.total, len(found), int(found.counts.min(initial=found.total)))
+    if counted != (release.rows, release.classes, release.smallest_class):
+        certified = f"{release.rows:,}, {release.classes:,} and {release.smallest_class:,}"
+        yield make_finding(
+            "COUNTS_DIFFER", rows=counted[0], classes=counted[1], smallest=counted[2],
+            certified=certified,
+        )  # fmt: skip
+    yield from _check_rules(table, part, columns, found.codes)
+
+
+def open_rows(folder: Path, certificate: Certificate) -> ReleasedTable:
+    """Return the table of synthetic rows."""
+    release = certificate.table.release
+    table = open_released(folder / release.file)
+    return table.respelled(unescaped) if release.formulas else table
+
+
+def _check_values(
+    table: ReleasedTable, part: SyntheticPart, column: ValueColumn, *, text: bool
+) -> Iterator[Finding]:
+    """Return values that the column does not have, or that are not of its type."""
+    kind = _TYPES["text" if text else part.types[column.name]]
+    drawn = _is_drawn(part, column.name)
+    for value in table.values(column.name):
+        if column.read_code(value, drawn=drawn) is None:
+            yield make_finding(
+                "VALUE_NOT_IN_SCHEME", value=str(value), name=column.name, level="its values"
+            )
+            return
+        if value is not None and type(value) is not kind:
+            yield make_finding("LABELS_FORM_DIFFERS", name=column.name, form=kind.__name__)
+            return
+
+
+def _is_drawn(part: SyntheticPart, name: str) -> bool:
+    return name in part.points and part.points[name].drawn
+
+
+def count_rows(
+    table: ReleasedTable, part: SyntheticPart, columns: dict[str, ValueColumn]
+) -> Frequencies:
+    """Return the distinct rows by the numbers of their values, in the order of the model."""
+
+    def coder(column: ValueColumn) -> Coder:
+        drawn, null = _is_drawn(part, column.name), len(column.hierarchy.values)
+
+        def code(values: Sequence[object]) -> Codes:
+            found = [column.read_code(value, drawn=drawn) for value in values]
+            return np.array([null if one is None else one for one in found], dtype=np.int32)
+
+        return code
+
+    if not table.rows():
+        return Frequencies(np.zeros((0, len(columns)), np.int32), np.zeros(0, np.int64))
+    return table.count(list(columns), {name: coder(one) for name, one in columns.items()})
+
+
+def _is_ordered(table: ReleasedTable, names: list[str]) -> bool:
+    """Whether rows stand in the order of what they show, so that the order tells nothing."""
+
+    def coder(name: str) -> Coder:
+        places = {x: at for at, x in enumerate(sorted(table.values(name), key=reading_order))}
+        return lambda values: np.array([places.get(value, 0) for value in values], np.int32)
+
+    return not table.rows() or table.ascending(names, {name: coder(name) for name in names})
+
+
+def _numbers_rows(table: ReleasedTable, name: str) -> bool:
+    """Whether a column holds 1, 2, 3, and so on, down the rows."""
+    rows, keys = table.rows(), table.values(name)
+    if len(keys) != rows or {str(key) for key in keys} != {str(at + 1) for at in range(rows)}:
+        return False
+
+    def coder(values: Sequence[object]) -> Codes:
+        return np.array([int(str(value or 0)) for value in values], dtype=np.int32)
+
+    return not rows or table.ascending([name], {name: coder})
+
+
+def _check_rules(
+    table: ReleasedTable, part: SyntheticPart, columns: dict[str, ValueColumn], codes: Codes
+) -> Iterator[Finding]:
+    """Return rules that some row breaks; of drawn values, orders that they break."""
+    rules = expand_orders([Rule.model_validate(rule) for rule in part.rules])
+    hierarchies = {name: column.hierarchy for name, column in columns.items()}
+    leaves = {name: column.leaves for name, column in columns.items()}
+    places = list(columns)
+    for rule in rules:
+        if not {*rule.names} <= {*places}:
+            yield make_finding("SYNTHETIC_RULE_BROKEN", columns=list(rule.names))
+            continue
+        allowed: Bools = allow_cells(rule, hierarchies, leaves)
+        own = tuple(codes[:, places.index(name)] for name in rule.names)
+        if not allowed[own].all() or (rule.order and not _is_rising(table, rule.order, columns)):
+            yield make_finding("SYNTHETIC_RULE_BROKEN", columns=list(rule.names))
+
+
+def _is_rising(table: ReleasedTable, pair: Sequence[str], columns: dict[str, ValueColumn]) -> bool:
+    """Whether the points of two columns rise in every row that shows points in both."""
+    known = [{value: columns[name].read_point(value) for value in table.values(name)}
+             for name in pair]  # fmt: skip
+    listed = [list(one) for one in known]
+
+    def coder(at: int) -> Callable[[Sequence[object]], Codes]:
+        place = {value: number for number, value in enumerate(listed[at])}
+        return lambda values: np.array([place.get(value, 0) for value in values], np.int32)
+
+    met = table.count(list(pair), {name: coder(at) for at, name in enumerate(pair)}).codes
+    for first, second in met.tolist():
+        low, high = known[0][listed[0][first]], known[1][listed[1][second]]
+        if low is not None and high is not None and low > high:
+            return False
+    return True
+
+
+# Measured tables ------------------------------------------------------------------------------
+
+
+def _check_measured(
+    folder: Path, certificate: Certificate, columns: dict[str, ValueColumn]
+) -> Iterator[Finding]:
+    part = _part(certificate)
+    try:
+        tables = read_tables(folder, certificate, columns)
+    except (ValueError, LookupError) as error:
+        yield make_finding("MEASURED_NUMBERS_INVALID", problem=str(error))
+        return
+    spent = sum(
+        (entry.cost(table.shape) for entry, table in zip(part.measured, tables, strict=True)),
+        Fraction(0),
+    )
+    if spent > Fraction(float(certificate.parameters["information"])):
+        yield make_finding("MEASUREMENTS_NOT_CHARGED", spent=float(spent))
+    estimates = CountEstimates(tables, columns)
+    for entry, table in zip(part.measured, tables, strict=True):
+        again = write_measured(table, estimates)
+        if not _is_alike(again, (folder / entry.file).read_text(encoding="utf-8")):
+            yield make_finding("MEASURED_COUNTS_DIFFER", file=entry.file)
+            return
+
+
+def read_tables(
+    folder: Path, certificate: Certificate, columns: dict[str, ValueColumn]
+) -> list[MeasuredNumbers]:
+    """Return the measured tables of a release, with their numbers.
+
+    Raises:
+        ValueError: if a file is not that of its table.
+
+    """
+    found, cells = [], 0
+    for entry in _part(certificate).measured:
+        pairs = list(zip(entry.columns, entry.levels, strict=True))
+        if any(level >= columns[name].hierarchy.height for name, level in pairs):
+            raise ValueError(f"{entry.file} names a level that there is not")
+        labels = tuple(columns[name].list_labels(level) for name, level in pairs)
+        shape = tuple(map(len, labels))
+        cells += int(np.prod(shape, dtype=np.float64))
+        if cells > _MOST_CELLS:
+            raise ValueError("the tables have more cells than a release can have")
+        nothing: Counts = np.zeros(0, dtype=np.int64)
+        expected = MeasuredNumbers(
+            tuple(entry.columns), tuple(entry.levels),
+            tuple(entry.columns.index(name) for name in entry.centered), (nothing,),
+            tuple(entry.variances), entry.held, labels, np.zeros(0),
+        )  # fmt: skip
+        try:
+            text = (folder / entry.file).read_text(encoding="utf-8")
+            found.append(read_measured(text, expected))
+        except ValueError as error:
+            raise ValueError(f"{entry.file}: {error}") from error
+    return found
+
+
+def _is_alike(first: str, second: str) -> bool:
+    """Whether two files are the same, but for the last digit of what was computed."""
+    if first == second:
+        return True
+    lines = first.splitlines(), second.splitlines()
+    if len(lines[0]) != len(lines[1]):
+        return False
+    for one, other in zip(*lines, strict=True):
+        pairs = list(zip(one.split(","), other.split(","), strict=False))
+        if one.count(",") != other.count(",") or any(
+            a != b and not _is_near(a, b) for a, b in pairs
+        ):
+            return False
+    return True
+
+
+def _is_near(first: str, second: str) -> bool:
+    try:
+        return "." in first and abs(float(first) - float(second)) <= 0.0021
+    except ValueError:
+        return False

@@ -1,0 +1,47 @@
+"""Verify a release: its certificate and files and, of synthetic rows, the model behind them.
+
+Two layers. :mod:`incrowd.release.verify` checks everything that the guarantee rests on, and shares
+no code with what makes releases. Of synthetic rows one more thing can be checked, that they follow
+from the measured tables; to fit the model again takes the code that fitted it, which lies above.
+So this module, like :mod:`incrowd.publication`, stands above both. No guarantee depends on the
+second layer: rows and model are post-processing of the measured tables.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from incrowd.findings import Finding, make_finding
+from incrowd.release.verify import read_certificate
+from incrowd.release.verify import verify as verify_files
+
+__all__ = ["verify"]
+
+
+def verify(folder: Path | str, *, key: str | None = None) -> list[Finding]:
+    """Return everything that is wrong with a release; an empty list says that it holds.
+
+    Nothing but the folder is needed. A certificate can be checked, but only a signature tells
+    who wrote it: ``key`` is the public key that must have signed, in hexadecimal or as the path
+    of a PEM file. Without it, nobody can notice that a signature was taken away.
+    """
+    found = verify_files(folder, key=key)
+    if any(not _is_mark(one) for one in found):
+        return found
+    certificate = read_certificate(Path(folder))
+    if certificate.synthetic is None:
+        return found
+    from incrowd.methods.synthetic.verify import check_model
+
+    try:
+        return [*found, *check_model(Path(folder), certificate)]
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever a made-up file can cause
+        reason = (str(error).splitlines() or [repr(error)])[0]
+        return [*found, make_finding("DATA_NOT_CHECKED", problem=reason)]
+
+
+def _is_mark(finding: Finding) -> bool:
+    """Whether a finding says what a release is, and not that something is wrong with its files."""
+    return finding.code in ("RELEASE_REHEARSED", "RELEASE_SEEDED")

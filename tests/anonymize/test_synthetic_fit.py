@@ -1,0 +1,81 @@
+"""The fit: its minimum against brute force, its gap, and descent on a known function."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import optimize
+from support.small_domains import fit_pairs, full_joint, nested, random_joint, small_domain
+
+from incrowd.anonymize.synthetic.descent import Point, minimize
+from incrowd.anonymize.synthetic.domain import Domain, make_column
+from incrowd.anonymize.synthetic.fit import fit
+from incrowd.anonymize.synthetic.measurement import Estimate, center
+from incrowd.anonymize.synthetic.model import make_structure
+from incrowd.anonymize.synthetic.tree import make_graph
+from incrowd.arrays import Floats
+
+
+def test_the_model_agrees_with_what_it_is_fitted_to() -> None:
+    domain = small_domain()
+    law = random_joint(domain, 1)
+    pairs = [(0, 1), (1, 2), (0, 2), (2, 3)]
+    model = fit_pairs(domain, law, 1e6, pairs, [0, 0, 0, 1])
+    assert model.gap <= 1e-6
+    joint = full_joint(model)
+    for pair in pairs:
+        others = tuple(axis for axis in range(4) if axis not in pair)
+        levels = (0, 1) if 3 in pair else (0, 0)
+        wanted = domain.roll_up(law.sum(axis=others), pair, (0, 0), levels)
+        assert model.table(pair, levels) == pytest.approx(wanted, abs=2e-5)
+    assert joint.sum(axis=(0, 1, 2)) == pytest.approx(law.sum(axis=(0, 1, 2)), abs=2e-5)
+
+
+def test_the_minimum_is_that_of_a_general_optimizer() -> None:
+    """Two columns, noisy tables: the same objective over the full joint, by scipy."""
+    domain = Domain((make_column(nested(3)), make_column(nested(4))))
+    rng = np.random.default_rng(5)
+    rows = 400.0
+    ones = [rng.dirichlet(np.ones(n)) * rows for n in (3, 4)]
+    pair = rng.normal(0, 20, size=(3, 4))
+    estimates = [Estimate((x,), (0,), ones[x], 0.04, 1.0) for x in range(2)]
+    estimates.append(Estimate((0, 1), (0, 0), pair, 0.01, 1.0))
+    structure = make_structure(domain, [0, 0], make_graph(2, [(0, 1)]))
+    model, _ = fit(structure, estimates, rows, gap=1e-9, steps=500)
+    pair = center(pair, (0, 1))
+
+    def objective(x: Floats) -> float:
+        a, b, c = x[:3], x[3:7], center(x[7:].reshape(3, 4), (0, 1))
+        logits = a[:, None] + b[None] + c
+        linear = float(a @ ones[0] + b @ ones[1] + (c * pair).sum())
+        slack = 5 * float(a @ a + b @ b) + 10 * float((c * c).sum())
+        return rows * float(np.log(np.exp(logits).sum())) - linear + slack / 2
+
+    best = optimize.minimize(objective, np.zeros(19), method="BFGS", options={"gtol": 1e-7}).x
+    logits = best[:3, None] + best[None, 3:7] + center(best[7:].reshape(3, 4), (0, 1))
+    wanted = np.exp(logits) / np.exp(logits).sum()
+    assert model.marginals[0] == pytest.approx(wanted, abs=1e-5)
+
+
+def test_descent_reaches_the_minimum_within_the_space_and_tells_the_gap() -> None:
+    rng = np.random.default_rng(0)
+    basis = rng.normal(size=(12, 12))
+    matrix = basis @ basis.T + np.diag(10.0 ** np.arange(0, 3, 0.25))
+    goal = rng.normal(size=12)
+
+    def project(x: Floats) -> Floats:
+        found: Floats = x - x.mean()
+        return found
+
+    def evaluate(x: Floats) -> Point:
+        turned = matrix @ x
+        value = 0.5 * float(x @ turned) - float(goal @ x)
+        return Point(x, value, project(turned - goal), np.diag(matrix).copy())
+
+    point, gap = minimize(evaluate, np.ones(12), project, gap=1e-10, steps=200)
+    system = np.block([[matrix, np.ones((12, 1))], [np.ones((1, 12)), np.zeros((1, 1))]])
+    best = np.linalg.solve(system, np.append(goal, 0))[:12]
+    assert gap <= 1e-10
+    assert point.x == pytest.approx(best, abs=1e-5)
+    _, early = minimize(evaluate, np.ones(12), project, gap=1e-10, steps=2)
+    assert early > 1e-10
