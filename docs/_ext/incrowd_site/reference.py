@@ -131,7 +131,12 @@ def _words(kind: Mapping[str, Any], texts: Mapping[str, Any]) -> str:
 
 def _bounds(kind: Mapping[str, Any]) -> str:
     signs = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
-    said = [f"{sign} {kind[name]}" for name, sign in signs.items() if name in kind]
+    # The largest whole number that a float holds is no bound that a user meets
+    said = [
+        f"{sign} {kind[name]}"
+        for name, sign in signs.items()
+        if name in kind and kind[name] < 2**53
+    ]
     return f" {', '.join(said)}" if said else ""
 
 
