@@ -104,11 +104,11 @@ def test_demo_and_verify_from_the_wheel(environment: Environment, tmp_path: Path
     done = environment.run("incrowd", "demo", "-o", "demo", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "Verified both releases" in done.stdout
-    assert "and k-anonymity with k = 5" in done.stdout
+    assert "and 5-anonymity" in done.stdout
     assert (tmp_path / "demo" / "release.curator" / "report.html").stat().st_size > 10_000
     checked = environment.run("incrowd", "verify", "demo/release", cwd=tmp_path)
     assert (checked.returncode, checked.stderr) == (0, "")
-    assert checked.stdout.startswith("The release holds")
+    assert checked.stdout.startswith("Verified ")
 
 
 def test_each_extra_that_is_missing_is_named(environment: Environment, tmp_path: Path) -> None:

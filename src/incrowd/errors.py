@@ -60,7 +60,7 @@ class ParameterError(IncrowdError, ValueError):
 
     def __init__(self, name: str, requirement: str, value: object, way_out: str = "") -> None:
         hint = f" {way_out}" if way_out else ""
-        super().__init__(f"Parameter '{name}': must {requirement}; got {value!r}.{hint}")
+        super().__init__(f"The '{name}' parameter must {requirement}. Got {value!r} instead.{hint}")
         self.name = name
 
 

@@ -48,22 +48,22 @@ def test_plan_as_json_is_the_plan() -> None:
 
 def test_plan_in_words() -> None:
     said = " ".join(run("plan", "--epsilon", "1", "--delta", "1e-6").split())
-    assert "k 14" in said
-    assert "a crowd of 56 people survives" in said
-    assert "keeps 25.4% of the rows" in said
+    assert "k = 5, r = 14 k = 14, β = 0.2537" in said
+    assert "19 people 56 people" in said
+    assert "25.4 %, drawn at random" in said
     kept = " ".join(run("plan", "--epsilon", "1", "--delta", "1e-6", "--keep", "0.6").split())
-    assert "k 51" in kept
+    assert "51 sampled rows" in kept
 
 
 def test_plan_table() -> None:
-    said = run("plan", "--table", "k", "--delta", "1e-6")
-    assert "Smallest k with delta <= 1e-06 (tight)" in said
+    said = run("plan", "--grid", "k", "--delta", "1e-6")
+    assert "Smallest k with δ ≤ 1e-06 (tight δ)" in said
     assert re.search(r"^\s*0\.2\s+.*\s12\s", said, flags=re.MULTILINE)
-    cells = json.loads(run("plan", "--table", "epsilon", "--delta", "1e-6", "--json"))
+    cells = json.loads(run("plan", "--grid", "epsilon", "--delta", "1e-6", "--json"))
     assert cells["rows"]["k"][2] == 20
     assert cells["cells"][0][-1] is None
     assert 0.18 < cells["cells"][2][1] < 0.184
-    assert "Largest beta" in run("plan", "--table", "beta", "--delta", "1e-6")
+    assert "Largest beta" in run("plan", "--grid", "beta", "--delta", "1e-6")
 
 
 def test_version_and_help() -> None:

@@ -50,8 +50,8 @@ def test_check_lists_everything_at_once() -> None:
     ]
     said = [str(finding) for finding in check(table, file)]
     assert said[0] == (
-        "Column 'sexx': It is in the table, but not in the spec. Did you mean 'sex'? Declare it "
-        "under `columns`; the role `drop` leaves it out."
+        "Column 'sexx': it is in the table, but not in the spec. Did you mean 'sex'? Declare "
+        "it under `columns`; the role `drop` excludes it."
     )
     assert said[-2] == (
         "Column 'zip': 1 value outside the domain, in 1 row (33.3 %): '123' (1). They are "
@@ -80,7 +80,7 @@ def test_a_hierarchy_that_cannot_be_built_is_a_finding(tmp_path: Path) -> None:
     (tmp_path / "spec.yaml").write_text("columns: {c: {role: quasi, hierarchy: {csv: h.csv}}}")
     (finding,) = check(local_engine().from_columns({"c": ["a"]}), load(tmp_path / "spec.yaml"))
     assert finding.code == "HIERARCHY_INVALID"
-    assert "The value 'a' is in the hierarchy twice" in finding.message
+    assert "rows 1 and 2 both list the value 'a'" in finding.message
 
 
 def test_check_says_what_publishing_would_refuse(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_check_says_what_publishing_would_refuse(tmp_path: Path) -> None:
     assert done.return_value == 1
     (found,) = json.loads(done.output)["findings"]
     assert found["code"] == "RELEASE_REFUSED"
-    assert found["message"] == "Release: 'scheme: search' finds k itself; leave 'k' out."
+    assert found["message"] == "Release: `scheme: search` chooses k. Remove `k`."
 
 
 def test_a_noisy_column_needs_a_precision() -> None:
@@ -107,6 +107,6 @@ def test_a_noisy_column_needs_a_precision() -> None:
     table = local_engine().from_columns({"a": [1.5, 2.0], "b": ["x", "y"]})
     wrong = [one for one in check(table, parse(spec)) if one.severity == "error"]
     assert [one.column for one in wrong] == ["a"]
-    assert "holds 1.5, which is no whole number" in wrong[0].message
+    assert "1.5 is not a whole number" in wrong[0].message
     sure = spec.replace("role: noisy", "role: noisy, precision: 0.5")
     assert [one for one in check(table, parse(sure)) if one.severity == "error"] == []

@@ -97,7 +97,7 @@ def test_that_no_value_is_rare_is_said(spec: Path) -> None:
     spec.write_text(SPEC.replace("[Rome, Oslo, Bonn, Ulm]", "[Rome, Bonn]"), encoding="utf-8")
     asked = {(one.column, one.entry): one for one in task.questions(load(spec))}
     assert asked["town", "hierarchy"].seen == (
-        "No value that is listed is one of fewer than 10 rows.",
+        "Every listed value in the table occurs in at least 10 rows.",
     )
 
 
@@ -123,7 +123,7 @@ def test_all_leaves_lists_and_bounds(spec: Path) -> None:
     assert done.returncode == 1
     hierarchies = [one for one in ENTRIES if one[1] == "hierarchy"]
     assert left(spec) == hierarchies
-    assert "3 entries of 3 columns are left to confirm: town, age, seen." in done.stdout
+    assert "All entries are confirmed" in done.stdout
     assert "--values-are-public" in done.stdout
 
 
@@ -135,15 +135,15 @@ def test_public_values_are_named_one_by_one(spec: Path) -> None:
     assert left(spec) == [one for one in ENTRIES if one not in (ENTRIES[3], ENTRIES[6])]
     said = run("confirm", str(spec), "--roles", "--values-are-public", "age")
     assert left(spec) == []
-    assert "Nothing is left to confirm" in said
+    assert "All entries are confirmed" in said
 
 
 def test_an_unknown_column_is_refused_and_nothing_confirmed(spec: Path) -> None:
     done = command("confirm", str(spec), "--roles", "--values-are-public", "twon")
     assert done.returncode not in (0, 1)
-    assert "no column 'twon'" in done.stderr
+    assert "Column 'twon': not in the spec" in done.stderr
     assert spec.read_text(encoding="utf-8") == SPEC
-    with pytest.raises(IncrowdError, match="no column 'twon'"):
+    with pytest.raises(IncrowdError, match="Column 'twon': not in the spec"):
         task.public(load(spec), ["town", "twon"])
 
 

@@ -64,7 +64,7 @@ def test_all_is_there() -> None:
     assert "studio        starlette 1.0.0, uvicorn 0.40.0 (the web app" in said
     assert "Java          17.0.15, which Spark can use" in said
     assert "pip install" not in said
-    assert said.endswith("All that is needed is there.")
+    assert said.endswith("All required libraries are installed.")
 
 
 def test_an_extra_that_is_missing_comes_with_its_command_and_breaks_nothing() -> None:
@@ -172,5 +172,5 @@ def test_a_release_that_cannot_be_made_is_told(monkeypatch: pytest.MonkeyPatch) 
     done = command("doctor", "--try")
     assert done.returncode == 1
     assert done.stderr == ""
-    assert "A release could not be made: OSError: no library of that name" in done.stdout
-    assert "published and verified" not in done.stdout
+    assert "Publishing failed: OSError: no library of that name" in done.stdout
+    assert "Published and verified" not in done.stdout

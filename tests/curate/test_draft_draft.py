@@ -145,7 +145,7 @@ def test_a_table_and_a_folder_of_arx_files_together(tmp_path: Path) -> None:
     (folder / "other_hierarchy_age.csv").write_text("1;*\n2;*\n")
     table, file = str(tmp_path / "people.csv"), tmp_path / "spec.yaml"
     said = run("init", table, "--arx", str(folder), "-o", str(file))
-    assert f"Hierarchies taken from {folder}: people_hierarchy_sex.csv." in said
+    assert "ARX hierarchies used: people_hierarchy_sex.csv." in said
     assert "fit no column: other_hierarchy_age.csv, people_hierarchy_job.csv." in said
     loaded = load(file)
     assert loaded.spec.table == "people.csv"
@@ -160,9 +160,9 @@ def test_a_table_and_a_folder_of_arx_files_together(tmp_path: Path) -> None:
     (folder / "other_hierarchy_age.csv").unlink()
     got = draft_from_arx(folder, beside=tmp_path, table=str(tmp_path / "t.csv"))
     assert (got.table, got.used) == ("t.csv", ("people_hierarchy_sex.csv",))
-    with pytest.raises(IncrowdError, match="If the table lies elsewhere, name it, too"):
+    with pytest.raises(IncrowdError, match="If the table lies elsewhere, name it as TABLE"):
         draft_from_arx(folder, beside=tmp_path)
-    with pytest.raises(IncrowdError, match="is no folder"):
+    with pytest.raises(IncrowdError, match="Name a folder of ARX files"):
         draft_from_arx(tmp_path / "none", beside=tmp_path, table=table)
 
 
@@ -184,7 +184,7 @@ def test_row_numbers_are_dropped_and_ids_that_repeat_are_proposed(tmp_path: Path
     roles = {guess.column: (guess.role, guess.reason) for guess in made.guesses}
     assert roles["unnamed"] == ("drop", "row numbers")
     assert roles["row"] == ("drop", "row numbers")
-    reason = "an id that several rows share: 30 values in 90 rows"
+    reason = "id shared by several rows: 30 values in 90 rows"
     assert roles["pidnum"] == ("identifier", reason)
     assert roles["age"][0] == "quasi"
     file = parse(made.yaml())

@@ -122,7 +122,7 @@ def test_words_say_what_each_column_would_show() -> None:
     found = explored()
     top = found.at((3, 1))
     assert top is not None
-    assert found.words(top) == {"age": "nothing", "sex": "nothing"}
+    assert found.words(top) == {"age": "suppressed", "sex": "suppressed"}
 
 
 def test_where_no_scheme_holds_there_is_no_best() -> None:
@@ -134,7 +134,7 @@ def test_where_no_scheme_holds_there_is_no_best() -> None:
 @pytest.mark.parametrize(
     ("release", "words"),
     [
-        ("method: safe, epsilon: 1, delta: 1.0e-6", "may not be chosen by its result"),
+        ("method: safe, epsilon: 1, delta: 1.0e-6", "must not be chosen by its result"),
         ("method: k-anonymity, k: 4, algorithm: mondrian", "has no schemes"),
     ],
 )
@@ -149,8 +149,8 @@ def test_the_command_lists_the_best_and_prints_json(tmp_path: Path) -> None:
     path.write_text(f"table: people.csv\n{COLUMNS}\nrelease: {{method: k-anonymity, k: 4}}\n")
     done = command("explore", str(path))
     assert done.returncode == 0
-    assert "8 schemes; looked at all of them." in done.stdout
-    assert "Levels are those of: age, sex." in done.stdout
+    assert "Compared 8 schemes with k = 4." in done.stdout
+    assert "levels: {age: " in done.stdout
     known = json.loads(command("explore", str(path), "--json").stdout)
     assert known["whole"] is True
     assert len(known["schemes"]) == 8
@@ -166,4 +166,4 @@ def test_the_command_says_no_where_nothing_holds(tmp_path: Path) -> None:
     )
     done = command("explore", str(path))
     assert done.returncode == 1
-    assert "No scheme that was looked at has k = 30" in done.stdout
+    assert "No scheme has k = 30" in done.stdout

@@ -72,7 +72,7 @@ def test_an_open_domain_shows_its_rule_and_reads_nothing() -> None:
     got = tree(file, "zip", counted=False)
     assert (got.top, got.values) == ((), None)
     assert [one.words for one in got.levels] == [
-        "as it is", "2 of 3 characters", "1 of 3 characters", "nothing",
+        "unchanged", "first 2 of 3 characters", "first 1 of 3 characters", "suppressed",
     ]  # fmt: skip
     met = tree(file, "zip", counted=True, table=TABLE)
     assert met.values == 3
@@ -85,10 +85,10 @@ def test_the_command_prints_the_tree(tmp_path: Path) -> None:
     spec.write_text(SPEC, encoding="utf-8")
     TABLE.write(tmp_path / "t.csv")
     said = run("hierarchy", "tree", str(spec), "town", "--counts")
-    assert "Level 1  such as North: 2 groups, the smallest of 1 rows" in said
+    assert "Level 1  2 groups (North, South): 2 groups, the smallest of 1 rows" in said
     assert "  North  3 rows" in said
-    assert "1 rows outside the domain" in said
+    assert "1 rows lie outside the domain" in said
     assert "rows" not in run("hierarchy", "tree", str(spec), "town")
-    folded = run("hierarchy", "tree", str(spec), "ill", "--most", "30")
+    folded = run("hierarchy", "tree", str(spec), "ill", "--limit", "30")
     assert "more" in folded
     assert load(spec).spec.columns["ill"].hierarchy is not None

@@ -25,7 +25,7 @@ from incrowd.spec.file import SpecFile, load, parse
 
 pytestmark = pytest.mark.usefixtures("settled_once")
 
-SAID = "This is a rehearsal: its table was made up, and tells of nobody."
+SAID = "This is a dry run of a fictional table; it guarantees nothing."
 COLUMNS = """
 columns:
   who: {role: identifier}
@@ -214,7 +214,7 @@ def test_the_size_is_that_of_the_spec_unless_another_is_given(tmp_path: Path) ->
 
 @pytest.mark.parametrize("more", ["", "size: public"])
 def test_without_a_size_there_is_one_clear_message(tmp_path: Path, more: str) -> None:
-    message = "so it must be told how many people to make up: 'size: NUMBER'"
+    message = "the number of fictional people is not given"
     with pytest.raises(IncrowdError, match=message):
         rehearse(spec(tmp_path, more=more), output=tmp_path / "out")
     done = command("rehearse", str(tmp_path / "spec.yaml"), "-o", str(tmp_path / "out"))
@@ -265,8 +265,8 @@ def test_a_rehearsal_cannot_be_renamed_without_its_words(tmp_path: Path) -> None
     bare = certificate.model_copy(update={"rehearsal": None}).sealed()
     (tmp_path / "out" / "certificate.json").write_bytes(bare.canonical())
     problems = verify(tmp_path / "out")
-    assert "The statement does not say what the events guarantee." in problems
-    assert "The file 'README.md' does not say what the certificate says." in problems
+    assert "The statement differs from what the events guarantee." in problems
+    assert "The file 'README.md' differs from the certificate." in problems
 
 
 def test_made_up_rows_with_an_honest_looking_certificate_are_a_release_that_nobody_can_tell(

@@ -16,7 +16,7 @@ def test_the_walk_at_the_command_line(tmp_path: Path) -> None:
     table, file = tmp_path / "voters.csv", tmp_path / "spec.yaml"
     assert "Wrote 2,000 voters" in run("sample", "voters", "--rows", "2000", "-o", str(table))
     said = run("init", str(table), "-o", str(file))
-    assert "zip         quasi: a postal code" in said
+    assert "zip         quasi       postal code" in said
     assert "e-mail addresses (email)" in said
     assert "table: voters.csv" in file.read_text()
     assert "No errors, " in run("check", str(file))
@@ -46,7 +46,7 @@ def test_values_met_do_not_become_a_list_without_a_word(tmp_path: Path) -> None:
         command = ["hierarchy", "convert", str(file), column, "-o", str(out)]
         done = CliRunner().invoke(command_line(), command, standalone_mode=False)
         assert isinstance(done.exception, IncrowdError)
-        assert f"The hierarchy of '{column}' lists no values" in str(done.exception)
+        assert f"Column '{column}': the hierarchy lists no values" in str(done.exception)
         assert "--values-are-public" in str(done.exception)
         assert not out.exists()
     run("hierarchy", "convert", str(file), "zip", "-o", str(out), "--values-are-public")

@@ -152,7 +152,7 @@ def test_the_terminal_says_it_when_publishing_and_evaluating(tmp_path: Path) -> 
     spec.write_text(f"table: covid.parquet\n{COLUMNS}\nrelease: {{{SAFE}}}\n")
     said = command("publish", str(spec), "-o", str(tmp_path / "out")).stdout
     assert "result = positive (" in said
-    assert "nothing is published of zip, day, clinic, group" in said
+    assert "suppressed columns: zip, day, clinic, group" in said
     (data,) = (tmp_path / "out").glob("data.*")
     again = command(
         "evaluate", "--original", str(tmp_path / "covid.parquet"), "--released", str(data),

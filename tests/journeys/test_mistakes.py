@@ -100,7 +100,7 @@ FRACTION = "must lie strictly between 0 and 1. Got"
         (
             lambda: ic.plan(epsilon=1, delta=1e-6, keep=0.5, beta=0.5),
             (
-                "The 'keep' parameter must stand without beta and k, which it decides. "
+                "The 'keep' parameter must not be given with beta or k, which it sets. "
                 "Got 0.5 instead."
             ),
         ),
@@ -178,14 +178,14 @@ def test_the_library_says_what_is_wrong(call: Callable[[], object], message: str
         ),
         (["plan", "--epsilon", "1"], "A plan needs epsilon and delta"),
         (["plan", "--epsilno", "1"], "No such option"),
-        (["plan", "--table", "k"], "A table needs delta"),
-        (["plan", "--table", "q", "--delta", "1e-6"], "must be 'k' or 'beta' or 'epsilon'"),
+        (["plan", "--grid", "k"], "A grid needs δ"),
+        (["plan", "--grid", "q", "--delta", "1e-6"], "must be 'k' or 'beta' or 'epsilon'"),
         (["publisch"], "No such command"),
         (["reproduce", "c", "-o", "x"], "'a' or 'b' or 'attacks' or 'all'. Got 'c' instead."),
         (["reproduce", "a", "-o", __file__], "is a file"),
         (
             ["reproduce", "a", "-o", str(Path(__file__).parent)],
-            "Name another folder; nothing was written.",
+            "so nothing was written. Name another folder.",
         ),
         (["reproduce", "a", "-o", "/proc/nowhere/x"], "Cannot write to"),
     ],

@@ -12,7 +12,8 @@ import pytest
 from support.covid import covid_spec, covid_tests, fixed_levels
 from support.pages import outline
 
-from incrowd.cli.results import evaluation_lines, published
+from incrowd.cli.evaluation_facts import evaluation_facts
+from incrowd.cli.results import published
 from incrowd.curate.explore import explore
 from incrowd.curate.tradeoff import choices
 from incrowd.engine.source import open_table
@@ -90,9 +91,10 @@ def test_the_terminal_says_of_an_evaluation_what_it_says_of_the_publication(
     release = made(tmp_path, "counts", unit)
     found = evaluate(PEOPLE, release, covid_spec(SAFE, unit))
     assert isinstance(found, ByLabels)
-    said, again = "\n".join(published(release)), "\n".join(evaluation_lines(found))
-    assert f"{release.evaluation.suppressed:,} rows are missing" in said
-    assert f"{release.evaluation.suppressed:,} are not" in again
+    said = "\n".join(published(release))
+    assert f"Missing: {release.evaluation.suppressed:,} of " in said
+    missing = dict(evaluation_facts(found))["Missing"]
+    assert missing.startswith(f"{release.evaluation.suppressed:,} rows")
     for finding in release.evaluation.lost.findings():
         assert finding.message in said
         assert finding in found.findings()

@@ -63,7 +63,7 @@ def test_what_is_private_lies_beside_what_is_handed_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("inside", ["out/curator", "out", "."])
 def test_what_is_private_cannot_lie_in_what_is_handed_out(tmp_path: Path, inside: str) -> None:
-    with pytest.raises(IncrowdError, match="must not lie in the folder that is handed out"):
+    with pytest.raises(IncrowdError, match="it is private and must not lie inside"):
         made(tmp_path / "out", curator=tmp_path / inside)
     assert not (tmp_path / "out").exists()
 
@@ -166,7 +166,7 @@ def test_a_seeded_release_says_that_it_is_not_private_and_does_not_verify(tmp_pa
     # whoever takes the word out of the certificate must change the statement as well
     known = release.certificate.model_copy(update={"randomness": "system"}).sealed()
     forge(tmp_path / "out", known)
-    assert verify(tmp_path / "out") == ["The statement does not say what the events guarantee."]
+    assert verify(tmp_path / "out") == ["The statement differs from what the events guarantee."]
 
 
 def test_who_must_have_signed(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_who_must_have_signed(tmp_path: Path) -> None:
     for key in (name, str(pem)):
         assert verify(tmp_path / "out", key=key) == []
     forge(tmp_path / "out", release.certificate.signed(other))
-    assert "is not signed by" in verify(tmp_path / "out", key=name)[0]
+    assert ", not by " in verify(tmp_path / "out", key=name)[0]
     forge(tmp_path / "out", release.certificate.sealed())
     assert verify(tmp_path / "out") == []  # that it was signed cannot be seen
     assert "but by nobody" in verify(tmp_path / "out", key=name)[0]
@@ -205,7 +205,7 @@ def test_rows_without_an_id_are_refused_or_left_out(tmp_path: Path, kind: Any) -
     columns = {**SPEC["columns"], "id": {"role": "identifier"}}
     book = Ledger(tmp_path / "ledger")
     book.set_budget(epsilon=1, delta=2e-6)
-    with pytest.raises(IncrowdError, match=r"50 rows have no id .*without_id: drop}"):
+    with pytest.raises(IncrowdError, match=r"50 rows have no id.*without_id: drop}"):
         made(tmp_path / "a", table, spec={"columns": columns, "unit": {"id": "id"}}, ledger=book)
     assert book.spends() == []
     unit = {"id": "id", "without_id": "drop"}
@@ -237,10 +237,10 @@ def test_an_empty_release_is_said_to_be_one(tmp_path: Path) -> None:
     done = command(*publishing, str(tmp_path / "out"))
     assert done.returncode == 4  # a refusal, which spends nothing, is 1
     expected = done.stdout.partition("Published")[0]
-    assert expected.startswith("Expected: groups of about 19 or more rows.")
+    assert expected.startswith("Forecast: crowd size 19 rows.")
     assert expected.count("\n") == 1
     assert done.stdout.removeprefix(expected).startswith(
-        "Published and booked, but empty: do not repeat"
+        f"Published an empty release to {tmp_path / 'out'}/ and booked it in the ledger"
     )
     assert "each of at least" not in done.stdout
     assert verify(tmp_path / "out") == []
@@ -261,7 +261,7 @@ def test_an_empty_release_is_said_to_be_one(tmp_path: Path) -> None:
     alone = command("publish", str(tmp_path / "spec.json"), "-o", str(tmp_path / "three"))
     assert alone.returncode == 4
     said = alone.stdout.removeprefix(expected)
-    assert said.startswith("Published, but empty: do not repeat")  # nothing is booked
+    assert said.startswith(f"Published an empty release to {tmp_path / 'three'}/: every group")
 
 
 @pytest.mark.parametrize(("draw", "rows"), [("counts", 1000), ("sample", 4000)])
@@ -283,9 +283,9 @@ def test_advice_holds(tmp_path: Path, draw: str, rows: int) -> None:
         return " ".join(published(release))
 
     helps = advised([f"v{i % 40}" for i in range(rows)], levels=20)
-    assert "A coarser level of 'x' or 'y' would change that" in helps
+    assert "Use a coarser level of 'x' or 'y'" in helps
     hopeless = advised([f"v{i % 40}" for i in range(80)], levels=20)
-    assert "One coarser level of a single column would not change that" in hopeless
+    assert "Use coarser levels of several columns" in hopeless
 
 
 def test_an_empty_release_by_chance_is_called_so(tmp_path: Path) -> None:
@@ -302,8 +302,8 @@ def test_an_empty_release_by_chance_is_called_so(tmp_path: Path) -> None:
     release = made(tmp_path / "out", table, release=usual, bits=Unlucky(1))
     said = " ".join(published(release))
     assert release.empty
-    assert "by chance: 100% of the rows lie in cells that survive more often than not" in said
-    assert "smaller than the crowd" not in said
+    assert "empty by chance: 100 % of rows" in said
+    assert "below the crowd size" not in said
     assert "by chance" in release.report().html
 
 
@@ -330,9 +330,9 @@ def test_what_fails_after_the_release_says_that_it_is_there(
     (tmp_path / "spec.json").write_text(json.dumps({"table": "t.parquet", **SPEC}))
     TABLE.write_parquet(tmp_path / "t.parquet")
     out = tmp_path / "out"
-    done = command("publish", str(tmp_path / "spec.json"), "-o", str(out), "--table", "shown")
+    done = command("publish", str(tmp_path / "spec.json"), "-o", str(out), "--spark-table", "shown")
     assert done.returncode == status
-    assert f"The release is there all the same, and counts: {out}" in done.stderr
+    assert f"The release exists and counts: {out}" in done.stderr
     assert verify(out) == []
 
 

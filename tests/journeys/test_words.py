@@ -66,9 +66,7 @@ def test_a_row_of_a_population_is_not_called_a_person(tmp_path: Path) -> None:
     assert f"the people who have one row in {sampled}." in page(tmp_path / "row")
     assert f"the people who are in {sampled}." in page(tmp_path / "person")
     for name in ("row", "person"):
-        assert (
-            f"Protected: one {name} of {sampled}" in command("verify", str(tmp_path / name)).stdout
-        )
+        assert f"one {name} of {sampled}" in command("verify", str(tmp_path / name)).stdout
         assert "do not include the error of that sampling" in readme(tmp_path / name)
 
 
@@ -112,7 +110,7 @@ def test_the_command_says_how_many_rows_were_not_used(tmp_path: Path) -> None:
     spec = {"table": "t.parquet", "columns": COLUMNS, "unit": {"id": "who"}, "release": release}
     (tmp_path / "spec.json").write_text(json.dumps(spec))
     done = command("publish", str(tmp_path / "spec.json"), "-o", str(tmp_path / "out"))
-    assert f"{ROWS - PEOPLE:,} other rows" in done.stdout
+    assert f"{ROWS - PEOPLE:,} rows: one row per person is used" in done.stdout
 
 
 def test_the_report_draws_a_crowd_of_the_unit(tmp_path: Path) -> None:
@@ -138,9 +136,10 @@ def test_an_evaluation_tells_rows_of_the_table_from_surplus_rows(tmp_path: Path)
             "--spec", str(tmp_path / "spec.json"),
         )  # fmt: skip
         kept = made.rows_original - made.suppressed
-        assert f"{kept:,} of {made.rows_original:,} rows are shown" in done.stdout
+        assert f"{made.rows_original:,} original, {made.rows_released:,} released" in done.stdout
+        assert f"{made.suppressed:,} rows (" in done.stdout
         assert kept + made.surplus == made.rows_released
-        assert ("numbers of rows are numbers of people" in done.stdout) is (unit == {"id": "who"})
+        assert ("Unit: one person." in done.stdout) is (unit == {"id": "who"})
 
 
 def test_nothing_is_called_protected_where_nothing_is_guaranteed(tmp_path: Path) -> None:
@@ -150,8 +149,10 @@ def test_nothing_is_called_protected_where_nothing_is_guaranteed(tmp_path: Path)
     asked = {"method": "safe", "epsilon": 1, "delta": 1e-6, "levels": {"x": 0}}
     spec = {"columns": COLUMNS, "release": asked}
     seeded = ic.publish(TABLE, spec, output=tmp_path / "out", bits=SeededRandomness(1))
-    assert "Protected" not in "\n".join(published(seeded))
-    assert "Protected: one row." in "\n".join(published(publish(tmp_path / "system")))
+    assert "Protects" not in "\n".join(published(seeded))
+    assert "Protects: one row, not all rows of a person together." in "\n".join(
+        published(publish(tmp_path / "system"))
+    )
 
 
 # Totals ----------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from support.sliced import (
     released,
 )
 
-from incrowd.cli.results import survivals
+from incrowd.cli.evaluation_facts import survivals
 from incrowd.codes.counted import Counted, Shown
 from incrowd.codes.frequency import merged
 from incrowd.engine.count import count

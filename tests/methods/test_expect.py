@@ -90,7 +90,7 @@ def test_a_crowd_is_the_number_of_people_that_plan_says(
     asked = f"epsilon: {epsilon}, delta: {delta:.1e}, draw: {draw}, {levels}"
     number = expect(untouchable(), spec(asked)).people
     planned = plan(epsilon=epsilon, delta=delta, draw=draw)
-    assert re.search(rf"[Aa] crowd of {number} people ", planned.words())
+    assert re.search(rf"Groups of {number} or more people ", planned.words())
     assert crowd_of(promised(spec(asked)).crowd).people == number
 
 
@@ -133,7 +133,7 @@ def test_more_columns_than_can_be_named_are_counted() -> None:
         f"  c{at}: {{role: quasi, hierarchy: {{flat: {{values: [a, b]}}}}}}\n" for at in range(9)
     )
     found = expect(None, spec("method: k-anonymity, k: 5", size=10**6, columns=columns))
-    assert "9 of 9 columns informative: c0 (as it is)" in words(found)
+    assert "9 of 9 columns informative: c0 (unchanged)" in words(found)
     assert "c5 (as it is) and 3 more." in words(found)
     assert "c6" not in words(found)
 
@@ -233,7 +233,7 @@ def test_a_public_size_counts_rows_or_people() -> None:
     assert {one.size for one in expect(table, spec(size="public")).each} == {60}
     unit = "unit: {id: id, without_id: drop}"
     assert {one.size for one in expect(table, spec(size="public", more=unit)).each} == {29}
-    with pytest.raises(IncrowdError, match="names no table"):
+    with pytest.raises(IncrowdError, match="no table is named"):
         expect(None, spec(size="public"))
 
 
@@ -294,18 +294,17 @@ def test_the_commands_say_it(tmp_path: Path, size: object) -> None:
     for finding in found.findings():
         assert f"{finding} [{finding.code}]" in checked.stdout
     first, second = done.stdout.splitlines()[:2]
-    assert first == f"{found.summary()} (More: incrowd check {path})"
+    assert first == f"{found.summary()} Details: incrowd check {path}"
     assert second.startswith("Published ")
     assert ("600 people" in done.stdout) == (size is not None)
 
 
 def test_the_summary_is_one_sentence_of_both_assumptions() -> None:
     levels = "levels: {sex: 0, age: 2, zip: 4, job: 1}"
-    assert expect(None, spec()).summary() == ("Expected: groups of about 19 or more rows.")
+    assert expect(None, spec()).summary() == "Forecast: crowd size 19 rows."
     none = expect(None, spec(size=10))
     assert none.summary() == (
-        "Expected of 10 people: an empty release, since rows are shown in crowds of about "
-        f"{none.people} or more."
+        f"Forecast for 10 people: an empty release, because groups need about {none.people} people."
     )
     few, many = expect(None, spec(size=5000)), expect(None, spec(size=10**7))
     even, skewed = few.each
@@ -314,12 +313,12 @@ def test_the_summary_is_one_sentence_of_both_assumptions() -> None:
     assert skewed.rows is not None
     assert skewed.rows < even.rows
     assert few.summary() == (
-        "Expected of 5,000 people: something of 3 of 4 columns, in "
-        f"{skewed.rows:.0%} to {even.rows:.0%} of the rows."
+        f"Forecast for 5,000 people: {100 * skewed.rows:.0f} to {100 * even.rows:.0f} % of rows "
+        "published, 3 of 4 columns informative."
     )
-    assert "something of 4 of 4 columns" in many.summary()
+    assert "4 of 4 columns informative" in many.summary()
     fixed = expect(None, spec(f"{SAFE}, {levels}", size=1000)).summary()
-    assert fixed.startswith("Expected of 1,000 people: the levels of the spec, in ")
+    assert fixed.startswith("Forecast for 1,000 people: ")
 
 
 def test_json_is_left_alone(tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def test_a_guessed_unit_is_refused_until_it_is_confirmed(visits: Path) -> None:
     done = command("publish", str(visits), "-o", str(visits.parent / "out"))
     assert done.returncode == 0, done.stderr
     for said in (done.stdout, command("verify", str(visits.parent / "out")).stdout):
-        assert "Protected: one person" in said
+        assert "Protects          one person" in said
 
 
 @pytest.mark.parametrize("method", ["safe", "k-anonymity"])
@@ -178,7 +178,7 @@ def test_terminal_and_verify_say_that_a_row_is_protected(visits: Path) -> None:
     done = command("publish", str(visits), "-o", str(visits.parent / "out"))
     assert done.returncode == 0, done.stderr
     for said in (done.stdout, command("verify", str(visits.parent / "out")).stdout):
-        assert "Protected: one row" in said
+        assert "Protects          one row" in said
 
 
 # What check says ---------------------------------------------------------------------------------

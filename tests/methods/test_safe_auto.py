@@ -37,34 +37,38 @@ def decision(file: SpecFile) -> tuple[type, str]:
 @pytest.mark.parametrize(
     ("release", "scheme", "reason"),
     [
-        (BUDGET, Searched, "so levels were chosen privately."),
-        (BUDGET, Searched, "made of counts with noise: "),
-        (SAMPLE, Searched, "so levels, k and beta were chosen privately."),
-        (SAMPLE, Searched, "asks for a sample"),
-        (f"{BUDGET}, draw: counts", Searched, "asks for counts with noise"),
-        (f"{BUDGET}, draw: auto", Searched, "made of counts with noise"),
-        (f"{BUDGET}, scheme: auto", Searched, "leaves the scheme open"),
-        (f"{BUDGET}, keep: 0.5, levels: {{sex: 0}}", Searched, "so levels were chosen privately."),
-        (f"{BUDGET}, keep: 0.5", Searched, "made of a sample: the spec names 'keep'"),
-        (f"{BUDGET}, beta: 0.5", Searched, "made of a sample: the spec names 'beta'"),
-        (f"{BUDGET}, levels: {{race: 0}}", Searched, "so levels were chosen privately."),
+        (BUDGET, Searched, "private search of levels"),
+        (BUDGET, Searched, "Draw: noisy counts, because"),
+        (SAMPLE, Searched, "private search of levels, k and beta"),
+        (SAMPLE, Searched, "Draw: a sample, set by the spec"),
+        (f"{BUDGET}, draw: counts", Searched, "Draw: noisy counts, set by the spec"),
+        (f"{BUDGET}, draw: auto", Searched, "Draw: noisy counts, because"),
+        (f"{BUDGET}, scheme: auto", Searched, "because the spec sets none"),
+        (f"{BUDGET}, keep: 0.5, levels: {{sex: 0}}", Searched, "private search of levels"),
+        (f"{BUDGET}, keep: 0.5", Searched, "Draw: a sample, because the spec sets `keep`"),
+        (f"{BUDGET}, beta: 0.5", Searched, "Draw: a sample, because the spec sets `beta`"),
+        (f"{BUDGET}, levels: {{race: 0}}", Searched, "private search of levels"),
         (
             f"{SAMPLE}, levels: {{race: 0}}",
             Searched,
-            "so levels, k and beta were chosen privately.",
+            "private search of levels, k and beta",
         ),
-        (f"{BUDGET}, {ALL}", Fixed, "names the level of every column"),
-        (f"{SAMPLE}, k: 20", Fixed, "names k, which a search would find itself"),
-        (f"{BUDGET}, k: 20", Searched, "Of counts, k = 20 is the least number of rows"),
-        ("epsilon: 1, k: 20, beta: 0.2", Fixed, "names k"),
-        ("epsilon: 1, beta: 0.2", Fixed, "does not give both epsilon and delta"),
-        ("epsilon: 1, k: 20", Fixed, "made of a sample: counts need both epsilon and delta"),
-        (f"{BUDGET}, slices: 2", Searched, "for each slice by itself"),
-        (f"{BUDGET}, levels: {{sex: [0, 1], race: [0, 1], birth_year: 3}}", Searched, "privately."),
-        (f"{BUDGET}, scheme: fixed", Fixed, "asks for a fixed scheme"),
-        (f"{BUDGET}, scheme: search", Searched, "asks for a search"),
-        (f"{BUDGET}, scheme: mondrian", Cut, "asks for safe Mondrian"),
-        (f"{BUDGET}, scheme: mondrian", Cut, "made of a sample: the spec asks for cuts"),
+        (f"{BUDGET}, {ALL}", Fixed, "sets the level of every column"),
+        (f"{SAMPLE}, k: 20", Fixed, "sets k, which a search would choose"),
+        (f"{BUDGET}, k: 20", Searched, "k = 20 is the least number of original rows"),
+        ("epsilon: 1, k: 20, beta: 0.2", Fixed, "sets k"),
+        ("epsilon: 1, beta: 0.2", Fixed, "does not set both"),
+        ("epsilon: 1, k: 20", Fixed, "Draw: a sample, because noisy counts need ε and δ"),
+        (f"{BUDGET}, slices: 2", Searched, "levels of each slice"),
+        (
+            f"{BUDGET}, levels: {{sex: [0, 1], race: [0, 1], birth_year: 3}}",
+            Searched,
+            "private search",
+        ),
+        (f"{BUDGET}, scheme: fixed", Fixed, "fixed levels, set by the spec"),
+        (f"{BUDGET}, scheme: search", Searched, "private search, set by the spec"),
+        (f"{BUDGET}, scheme: mondrian", Cut, "safe Mondrian, set by the spec"),
+        (f"{BUDGET}, scheme: mondrian", Cut, "Draw: a sample, because `scheme: mondrian`"),
     ],
 )
 def test_each_decision_has_its_reason(release: str, scheme: type, reason: str) -> None:
@@ -80,7 +84,7 @@ def test_columns_that_list_nothing_are_searched() -> None:
 
 @pytest.mark.parametrize("more", ["objective: detail", "search_epsilon: 0.1"])
 def test_what_only_a_choice_needs_is_refused_where_nothing_is_chosen(more: str) -> None:
-    with pytest.raises(IncrowdError, match="is for a scheme that is chosen, but the spec names k"):
+    with pytest.raises(IncrowdError, match="needs a search, but the spec sets k"):
         decision(spec(f"release: {{{SAMPLE}, k: 20, {more}}}"))
     assert decision(spec(f"release: {{{BUDGET}, k: 20, {more}}}"))[0] is Searched  # of counts
 
@@ -99,11 +103,11 @@ def test_of_very_many_schemes_the_finest_are_left_out_unseen() -> None:
     assert 100_000 < lattice.size <= deciding.MANY_SCHEMES
     assert set(lattice.high) == {5}
     assert max(lattice.low) - min(lattice.low) <= 1  # every column keeps a choice
-    assert f"Of {6**12:,} schemes the finest were left out, without a look" in reasons[1]
-    assert "'c0' from level 4" in reasons[1]
+    assert "too many schemes to search" in reasons[1]
+    assert "c0 → steps of 16" in reasons[1]
     for draw, hint in (
-        ("sample", "'detail' with keep 0.25 publishes fewer rows with more detail."),
-        ("counts", "'detail' publishes fewer rows with more detail."),
+        ("sample", "`objective: detail` with `keep: 0.25` publishes fewer rows with more detail."),
+        ("counts", "`objective: detail` publishes fewer rows with more detail."),
     ):
         few = wide(4, draw=draw)
         scheme, reasons = decided_by(few, "quasi")
@@ -141,11 +145,11 @@ def test_auto_is_the_default_and_the_release_says_why(tmp_path: Path) -> None:
         assert verify(folder) == []
     assert made[0].certificate == made[1].certificate == made[2].certificate
     assert all(column.level is not None for column in made[0].certificate.table.scheme.values())
-    assert "leaves the scheme open" in made[0].reasons[0]
+    assert "because the spec sets none" in made[0].reasons[0]
     page = (tmp_path / "usual.curator" / "report.html").read_text()
     assert "Why this scheme" in page
-    assert "leaves the scheme open" in page
-    assert "leaves the scheme open" not in (tmp_path / "usual" / "certificate.json").read_text()
+    assert "because the spec sets none" in page
+    assert "because the spec sets none" not in (tmp_path / "usual" / "certificate.json").read_text()
 
 
 def test_every_sample_comes_with_a_spec_that_publishes_it(tmp_path: Path) -> None:
@@ -187,17 +191,16 @@ def test_a_column_of_which_nothing_is_left_is_named() -> None:
     }
     file = taken({"columns": columns, "release": {"epsilon": 1, "delta": 1e-6}})
     _, reasons = decided_by(file, "quasi")
-    (said,) = [reason for reason in reasons if "were left out" in reason]
-    assert "Nothing is shown of 'A0', 'A1'" in said
-    assert "only its root is left" in said
-    assert "'A0' from level 1" not in said
+    (said,) = [reason for reason in reasons if "too many schemes" in reason]
+    assert "Suppressed without search: A0, A1" in said
+    assert "A0 →" not in said
 
 
 def test_advice_names_settings_that_exist() -> None:
     columns = {f"A{at}": FLAT for at in range(30)}
     for release in ({"epsilon": 1, "delta": 1e-6, "scheme": "search"},):
         file = taken({"columns": columns, "release": release})
-        with pytest.raises(IncrowdError, match="a safe release has 'slices'"):
+        with pytest.raises(IncrowdError, match="use `slices`"):
             decided_by(file, "quasi")
         assert Slicing(columns=3).columns == 3
 
@@ -215,7 +218,7 @@ def test_a_stated_size_decides_what_a_choice_spends(size: int | None, spent: flo
     assert sum(event.epsilon for event in chosen) == pytest.approx(spent)
     assert method.promise.epsilon == 1.0
     said = " ".join(decided_by(file, "quasi", "sensitive", size=size)[1])
-    assert (f"{spent:g} of epsilon goes into each choice" in said) is (spent > 0.05)
+    assert (f"({spent:g} per choice)" in said) is (spent > 0.05)
 
 
 def test_a_size_that_is_public_decides_nothing(tmp_path: Path) -> None:
@@ -237,7 +240,7 @@ def test_few_people_bear_fewer_schemes() -> None:
         scheme, reasons = deciding.decided(file.spec.release, declared, size)
         assert isinstance(scheme, Searched)
         schemes[size] = scheme.lattice(declared.names).size
-        left_out = any("the finest were left out" in one for one in reasons)
+        left_out = any("too many schemes" in one for one in reasons)
         assert left_out is (schemes[size] < schemes[None])
     assert schemes[None] == 7**6
     assert 20_000 < schemes[5_000] <= 60_000

@@ -123,13 +123,13 @@ def test_what_is_given_is_accounted_by_the_same_formula() -> None:
     assert one.events == other.events == [event]
     assert one.delta == pytest.approx(Accountant(event).delta(epsilon=1.0), rel=1e-5)
     assert other.epsilon == pytest.approx(Accountant(event).epsilon(delta=1e-5), rel=1e-5)
-    with pytest.raises(IncrowdError, match="more than the 1e-12 of the spec"):
+    with pytest.raises(IncrowdError, match="more than 1e-12 of the spec"):
         settled(epsilon=1.0, delta=1e-12, **given)
 
 
 def test_a_sample_that_cannot_be_settled_says_what_is_missing() -> None:
     for known in ({"epsilon": 1.0}, {"delta": 1e-6, "k": 20}, {"epsilon": 1.0, "beta": 0.5}):
-        with pytest.raises(IncrowdError, match="'epsilon' and 'delta'.*'k' and 'beta'"):
+        with pytest.raises(IncrowdError, match="`epsilon` and `delta`.*`k` and `beta`"):
             settled(already_sampled=0.5, **known)
     with pytest.raises(UnsolvableError, match=r"No k up to 10,000,000 .* already_sampled = 0.9"):
         settled(epsilon=1e-9, delta=1e-9, beta=0.99, already_sampled=0.9)
@@ -164,7 +164,7 @@ def test_a_search_of_a_sample_may_spend_what_amplification_leaves() -> None:
     release = SafeSpec(epsilon=1.0, delta=1e-6, already_sampled=0.1)
     budget = searched(release, selections=(1.5,))
     assert Accountant(budget.events).delta(epsilon=1.0) <= 1e-6
-    with pytest.raises(IncrowdError, match="leaves nothing"):
+    with pytest.raises(IncrowdError, match="leave none for the release"):
         searched(release, selections=(3.0,))
 
 

@@ -204,7 +204,7 @@ def test_the_ledger_books_all_slices_as_one_entry(
     assert isinstance(booked, Composition)
     assert list(booked.events) == [from_dict(event) for event in made.certificate.events]
     assert 0.9 < book.total().epsilon <= 1 + 1e-6
-    with pytest.raises(IncrowdError, match="does not allow it"):
+    with pytest.raises(IncrowdError, match="δ is used up"):
         released(people, tmp_path / "again", f"{CHOSEN}, {more}, beta: 0.25", ledger=book)
 
 

@@ -66,8 +66,8 @@ def test_a_plan_asks_for_counts() -> None:
         "k", "r", "crowd", "always", "error", "epsilon", "delta", "noise", "noise_epsilon",
         "chance", "releases",
     }  # fmt: skip
-    assert "A crowd of 19 people is shown more often than not, one of 33 always." in found.words()
-    assert "13 in place of 14, 93.3%" in str(found)
+    assert "Groups of 19 or more people are published with probability above 1/2" in found.words()
+    assert "groups of 33 or more always" in str(found)
     assert "noise_variance" in ic.plan(draw="counts", epsilon=1, delta=1e-6, releases=4).as_dict()
     assert "<th>crowd</th><td>19</td>" in found._repr_html_()
 
@@ -93,5 +93,5 @@ def test_what_a_plan_for_counts_refuses(
 
 
 def test_a_crowd_is_for_counts_alone() -> None:
-    with pytest.raises(ParameterError, match="go with draw='counts'"):
+    with pytest.raises(ParameterError, match="be given with draw='counts' only"):
         ic.plan(epsilon=1, delta=1e-6, crowd=20)  # type: ignore[call-overload]

@@ -246,7 +246,7 @@ def test_a_search_that_leaves_nothing_is_refused(searches: list[float]) -> None:
 
 
 def test_a_search_that_leaves_next_to_nothing_ends_in_a_refusal_or_a_pair() -> None:
-    with pytest.raises(UnsolvableError, match="No k reaches delta"):
+    with pytest.raises(UnsolvableError, match="Use a larger ε or δ, or a smaller β"):
         paired(epsilon=0.001, delta=1e-300, selections=[0.000999], rates=[0.9])
 
 

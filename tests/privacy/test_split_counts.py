@@ -140,14 +140,14 @@ def test_an_absurd_epsilon_is_settled_at_once(epsilon: float) -> None:
 
 
 def test_what_cannot_be_settled() -> None:
-    with pytest.raises(IncrowdError, match="leaves nothing for the release"):
+    with pytest.raises(IncrowdError, match=", and leave none for the release"):
         counted(epsilon=1.0, delta=1e-6, selections=[1.0])
-    with pytest.raises(UnsolvableError, match=r"No counts .* reach epsilon = 1e-06"):
+    with pytest.raises(UnsolvableError, match="No noisy counts with noise of at most"):
         counted(epsilon=1e-6, delta=1e-9)
     for delta in (1e-301, 3e-320):
         with pytest.raises(ParameterError, match="be at least 1e-300"):
             counted(epsilon=1.0, delta=delta)
-    with pytest.raises(UnsolvableError, match="No counts"):
+    with pytest.raises(UnsolvableError, match="No noisy counts with noise of at most"):
         counted(epsilon=1e-6, delta=1e-200)
     with pytest.raises(UnsolvableError, match="for 3 table"):
         counted(epsilon=1e-5, delta=1e-12, tables=3)

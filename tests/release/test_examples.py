@@ -108,7 +108,7 @@ def test_the_card_of_a_release_with_noise_names_epsilon_and_delta(tmp_path: Path
     assert "ε = 0.75" in words
     assert "weight" in words
     assert "δ" not in words
-    assert "epsilon = 0.75" in promise(release.certificate)
+    assert "ε = 0.75" in promise(release.certificate)
     assert "ε = 0.75" in outline((release.curator / "report.html").read_text()).text
     release = made(
         tmp_path / "normal", "method: k-epsilon, k: 5, epsilon: 2, noise: gaussian, delta: 1.0e-5"

@@ -70,14 +70,14 @@ def test_a_changed_byte_is_named(good: Path, tmp_path: Path) -> None:
     data = bytearray((folder / "data.csv").read_bytes())
     data[len(data) // 2] ^= 1
     (folder / "data.csv").write_bytes(data)
-    assert "The file 'data.csv' was changed: its hash does not fit." in verify(folder)
+    assert "The file 'data.csv' was changed: its hash does not match." in verify(folder)
 
 
 def test_a_lowered_epsilon_is_named(good: Path, tmp_path: Path) -> None:
     folder = tampered(good, tmp_path)
     text = (folder / "certificate.json").read_text()
     (folder / "certificate.json").write_text(text.replace('"epsilon":1.0', '"epsilon":0.5'))
-    assert any("its seal does not fit" in problem for problem in verify(folder))
+    assert any("its seal does not match" in problem for problem in verify(folder))
     certificate = Certificate.model_validate_json((good / "certificate.json").read_bytes())
     lower = certificate.guarantee.model_copy(update={"epsilon": 0.5})
     recertified(folder, guarantee=lower)
@@ -270,7 +270,9 @@ def test_an_open_domain_shows_values_in_one_writing_only(tmp_path: Path) -> None
     digest = hashlib.sha256(text.encode()).hexdigest()
     data = certificate_of(tmp_path / "out").table.release
     recertified(tmp_path / "out", release=data.model_copy(update={"sha256": digest}))
-    assert any("'a ' in column 'x' is no value of level 0" in p for p in verify(tmp_path / "out"))
+    assert any(
+        "'a ' in column 'x' is not a label of level 0" in p for p in verify(tmp_path / "out")
+    )
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])

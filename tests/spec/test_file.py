@@ -156,7 +156,7 @@ def test_numeric_keys_can_be_changed() -> None:
 
 def test_a_file_that_is_no_spec(tmp_path: Path) -> None:
     (tmp_path / "latin.yaml").write_bytes("columns: {größe: {role: drop}}".encode("latin-1"))
-    with pytest.raises(Exception, match="is not UTF-8 text"):
+    with pytest.raises(Exception, match="': not UTF-8 text"):
         load(tmp_path / "latin.yaml")
-    with pytest.raises(Exception, match="Cannot read the spec '.*none.yaml': No such file"):
+    with pytest.raises(Exception, match="none.yaml': cannot be read .No such file"):
         load(tmp_path / "none.yaml")

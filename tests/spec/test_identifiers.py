@@ -159,7 +159,7 @@ def test_what_was_found_is_named_with_its_columns() -> None:
     made = draft(local_engine().from_columns(columns), name="t.csv")
     said = made.personal()
     assert "names (a); e-mail addresses (b)." in said
-    assert "look yourself" in said
+    assert "Check free text yourself" in said
     assert dict(made.checklist()) == {
         **dict.fromkeys(HIPAA, ()), "names": ("a",), "e-mail addresses": ("b",),
     }  # fmt: skip
@@ -170,7 +170,7 @@ def test_that_nothing_was_found_is_never_said_alone(values: list[str | None]) ->
     """Who reads "none" stops looking: what was looked at is said, and that it is no proof."""
     table = local_engine().from_columns({"c": values * 30})
     said = draft(table, name="t.csv").personal()
-    assert "by their names, and by up to 1,000 values of each" in said
-    assert "That is no proof" in said
+    assert "by name and by up to 1,000 values of each column" in said
+    assert "This is no proof" in said
     assert "personal data" in said
     assert "none" not in said.lower().split()

@@ -106,10 +106,10 @@ def test_a_second_release_beyond_the_budget_is_blocked_before_it_is_begun(
     second.post(f"{second.room}/publish/another")
     page = second.get(f"{second.room}/publish")
     assert '<button id="publish" disabled>' in page
-    assert "does not allow it" in html.unescape(page)
+    assert "nothing was released" in html.unescape(page)
     assert "(0.5, " in html.unescape(page.partition("</header>")[0])
     refused = second.post(f"{second.room}/publish/begin", 422, name="two")
-    assert "does not allow it" in html.unescape(refused)
+    assert "nothing was released" in html.unescape(refused)
     assert not (spec.parent / "two").exists()
     assert len(Ledger(spec.parent / "people.ledger").spends()) == 1
 

@@ -160,7 +160,8 @@ def _findings(file: SpecFile, table: Table) -> Iterator[Finding]:
         try:
             found = list(_coverage(file, name, column, table))
         except (HierarchyError, TableError) as error:
-            found = [make_finding("HIERARCHY_INVALID", name, problem=str(error))]
+            problem = str(error).removeprefix(f"Column '{name}': ")
+            found = [make_finding("HIERARCHY_INVALID", name, problem=problem)]
         # What is kept as it is has no use for its hierarchy, so that publishing does not refuse.
         keeps = spec.release is not None and spec.release.keeps_sensitive
         unused = column.role == "sensitive" and keeps
@@ -241,7 +242,8 @@ def _noisy(name: str, column: Column, table: Table) -> Iterator[Finding]:
         values = [value for tally in table.tallies([name]) for value in tally.values[0]]
         grid_of(name, values, column.precision, column.bounds)
     except IncrowdError as error:
-        yield make_finding("NOISY_VALUES_INVALID", name, problem=str(error))
+        problem = str(error).removeprefix(f"Column '{name}': ")
+        yield make_finding("NOISY_VALUES_INVALID", name, problem=problem)
 
 
 def _coverage(file: SpecFile, name: str, column: Column, table: Table) -> Iterator[Finding]:

@@ -60,7 +60,7 @@ class Intervals(Model, Kind):
             raise ValueError("give 'widths' or 'cuts', not both")
         for width in self.widths:
             if width % self.step:
-                raise ValueError(f"the width {width} is not a multiple of the step {self.step}")
+                raise ValueError(f"the width {width} is no multiple of the step {self.step}")
         for cut in (cut for cuts in self.cuts for cut in cuts):
             if (cut - self.low) % self.step:
                 raise ValueError(f"the cut {cut} does not lie on a step from {self.low}")
@@ -106,7 +106,7 @@ class Dates(Model, Kind):
         try:
             dt.datetime.strptime(dt.date(2001, 12, 31).strftime(self.format), self.format)
         except ValueError as error:
-            raise ValueError(f"'format' is not a date format: {self.format}") from error
+            raise ValueError(f"'format' is no format of a date: {self.format}") from error
         return self
 
 

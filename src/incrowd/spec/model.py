@@ -83,23 +83,20 @@ class Column(Model):
     def _fitting(self) -> Column:
         general = self.role in ("quasi", "sensitive")
         if self.role == "quasi" and self.hierarchy is None:
-            raise ValueError(
-                "a quasi-identifier needs a hierarchy; 'hierarchy: flat' publishes or suppresses "
-                "values"
-            )
+            raise ValueError("a quasi column needs a hierarchy; 'hierarchy: flat' keeps or hides")
         if self.hierarchy is not None and not general:
-            raise ValueError(f"a column with role '{self.role}' has no hierarchy; remove it")
+            raise ValueError(f"a column with role '{self.role}' takes no hierarchy")
         if self.other is not None and self.hierarchy is None:
             raise ValueError("'other' needs a hierarchy")
         for name in ("precision", "bounds"):
             drawn = name == "precision" and self.hierarchy and self.hierarchy.intervals
             if getattr(self, name) is not None and self.role != "noisy" and not drawn:
-                raise ValueError(f"'{name}' is for role 'noisy', not '{self.role}'")
+                raise ValueError(f"'{name}' belongs to role 'noisy', not '{self.role}'")
         for name in ("diversity", "closeness"):
             if getattr(self, name) is not None and self.role != "sensitive":
-                raise ValueError(f"'{name}' is for role 'sensitive', not '{self.role}'")
+                raise ValueError(f"'{name}' belongs to role 'sensitive', not '{self.role}'")
         if self.bounds is not None and self.bounds[0] >= self.bounds[1]:
-            raise ValueError(f"'bounds' must increase; got {self.bounds[0]} and {self.bounds[1]}")
+            raise ValueError(f"'bounds' must rise; got {self.bounds[0]} and {self.bounds[1]}")
         return self
 
 
@@ -140,7 +137,7 @@ class Spec(Model):
     @model_validator(mode="after")
     def _whole(self) -> Spec:
         if isinstance(self.unit, PersonId) and self.unit.id not in self.columns:
-            raise ValueError(f"'unit' names the column '{self.unit.id}', which is not declared")
+            raise ValueError(f"'unit' names the column '{self.unit.id}', which has no entry")
         if isinstance(self.unit, PersonId) and self.unit.id not in self.with_role(*UNPUBLISHED):
             raise ValueError(f"column '{self.unit.id}': {PUBLISHED_ID}")
         release = self.release
@@ -152,7 +149,7 @@ class Spec(Model):
         named = release.named_columns if isinstance(release, SyntheticSpec) else target
         for name in [*release.levels, *named, *(name for part in parts for name in part)]:
             if name not in self.columns:
-                raise ValueError(f"'release' names the column '{name}', which is not declared")
+                raise ValueError(f"'release' names the column '{name}', which has no entry")
         noisy = self.with_role("noisy")
         if noisy and isinstance(release, SafeSpec):
             raise ValueError(f"column '{noisy[0]}': {NOISY_UNDER_SAFE}")

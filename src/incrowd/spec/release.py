@@ -97,7 +97,7 @@ class CommonSpec(Model):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.formulas is not None and self.format != "csv":
-            raise ValueError("'formulas' is for 'format: csv'; remove it")
+            raise ValueError("'formulas' belongs to 'format: csv'; Parquet holds no formulas")
         self._refuse_misfits()
         return self
 
@@ -120,9 +120,7 @@ class CommonSpec(Model):
         """Refuse what does not fit together."""
         for name, level in self.levels.items():
             if isinstance(level, tuple) and level[0] > level[1]:
-                raise ValueError(
-                    f"the levels of '{name}' must increase; got {level[0]}, {level[1]}"
-                )
+                raise ValueError(f"the levels of '{name}' must rise; got {level[0]}, {level[1]}")
 
 
 class SafeSpec(CommonSpec):
@@ -175,13 +173,14 @@ class SafeSpec(CommonSpec):
                 raise ValueError(NO_CUTS)
         for name in ("objective", "search_epsilon", "target"):
             if getattr(self, name) is not None and self.scheme == "fixed":
-                raise ValueError(f"'{name}' is for 'scheme: search' or 'scheme: mondrian'")
+                raise ValueError(f"'{name}' belongs to 'scheme: search' or 'scheme: mondrian'")
         if self.target is not None and self.scheme == "mondrian":
             raise ValueError(
-                "'target' is not supported by 'scheme: mondrian'; use 'scheme: search'"
+                "'target' does not go with 'scheme: mondrian': all values of a target must share "
+                "the labels of the other columns. Use 'scheme: search'"
             )
         if self.target is not None and self.slices:
-            raise ValueError("'target' is for one table; remove it or 'slices'")
+            raise ValueError("'target' is for one table, and 'slices' asks for several; drop one")
         if not isinstance(self.slices, Slicing):
             _refuse_alike(self.slices)
         super()._refuse_misfits()
@@ -189,9 +188,7 @@ class SafeSpec(CommonSpec):
 
 def _refuse_alike(slices: tuple[SliceColumns, ...]) -> None:
     if len(slices) == 1:
-        raise ValueError(
-            "one slice is one table; remove 'slices', and give other columns the role 'drop'"
-        )
+        raise ValueError("one slice is one table; give columns it lacks the role 'drop'")
     for part in slices:
         if len(set(part)) < len(part):
             raise ValueError(f"a slice names a column twice: {', '.join(part)}")
@@ -226,16 +223,15 @@ class ClassesSpec(CommonSpec):
             ("search_seconds", "ola"),
         ):  # fmt: skip
             if getattr(self, name) and algorithm != owner:
-                raise ValueError(
-                    f"'{name}' is not supported by the algorithm '{algorithm}'; remove it"
-                )
+                raise ValueError(f"'{name}' does not belong to the algorithm '{algorithm}'")
         if self.search_seconds is not None and self.candidates == "minimal":
             raise ValueError(
-                "'search_seconds' is not supported by 'candidates: minimal'; remove one"
+                "'search_seconds' does not go with 'candidates: minimal', which takes the time "
+                "that it needs"
             )
         super()._refuse_misfits()
         if self.levels and algorithm != "ola":
-            raise ValueError(f"'levels' is not supported by the algorithm '{algorithm}'; remove it")
+            raise ValueError(f"'levels' do not belong to the algorithm '{algorithm}'")
 
 
 class KAnonymitySpec(ClassesSpec):
@@ -263,7 +259,7 @@ class KEpsilonSpec(ClassesSpec):
 
     def _refuse_misfits(self) -> None:
         if self.algorithm in ("cluster", "duplicate"):
-            raise ValueError(f"the algorithm '{self.algorithm}' is not supported by 'k-epsilon'")
+            raise ValueError(f"the algorithm '{self.algorithm}' does not go with 'k-epsilon'")
         super()._refuse_misfits()
 
 
@@ -299,7 +295,7 @@ class SyntheticSpec(CommonSpec):
             if getattr(self, name):
                 raise ValueError(f"'{name}' does not belong to method 'synthetic'; leave it out")
         if self.rows == "counted":
-            raise ValueError("synthetic rows are not grouped; leave out 'rows: weighted'")
+            raise ValueError("synthetic rows are not grouped; leave out 'rows: counted'")
         for part in self.tables:
             if len(set(part)) < len(part):
                 raise ValueError(f"a table names a column twice: {', '.join(part)}")
@@ -347,7 +343,7 @@ def _by_method(given: Any) -> Any:
     spec = METHODS[every.method]
     for name in type(every).model_fields:
         if name not in spec.model_fields and getattr(every, name) not in (None, ()):
-            raise ValueError(f"'{name}' is not supported by method '{every.method}'; remove it")
+            raise ValueError(f"'{name}' does not belong to method '{every.method}'")
     return spec.model_validate({name: given[name] for name in given if name in spec.model_fields})
 
 

@@ -61,7 +61,7 @@ class Written(Model):
             raise ValueError("'thousands' and 'decimal' must differ; 'decimal' is '.' if not given")
         if not (numbers or self.dates or self.nulls):
             raise ValueError(
-                "is empty; give 'nulls', 'thousands', 'decimal', 'exponents', 'sign' or 'dates'"
+                "says nothing; give 'nulls', 'thousands', 'decimal', 'exponents', 'sign' or 'dates'"
             )
         return self
 

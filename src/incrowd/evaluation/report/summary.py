@@ -160,10 +160,8 @@ def _loss(certificate: Certificate, found: Evaluation) -> Card:
 def _missing_words(certificate: Certificate, found: Evaluation) -> list[str]:
     rows = f"{found.suppressed:,} of {found.rows_original:,} rows"
     if certificate.by_counts:
-        return [
-            f"{rows} are missing because of suppression or noise; "
-            f"noise added {found.surplus:,} surplus rows."
-        ]
+        surplus = f"noise added {found.surplus:,} surplus rows."
+        return [f"{rows} are missing because of suppression or noise; {surplus}"]
     if certificate.method == "safe":
         return [f"{rows} were not drawn, or their group was suppressed."]
     return [f"{rows} were suppressed."]
