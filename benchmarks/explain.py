@@ -50,8 +50,8 @@ def one_person() -> Figure:
         law, reach = geometric_law(epsilon, r), int(8 / epsilon)
         numbers = np.arange(alike - 1 - reach, alike + reach + 1)
         for n, shift, colour, words in (
-            (alike - 1, -0.2, ORANGE, f"without Anna's row: {alike - 1} alike"),
-            (alike, 0.2, BLUE, f"with Anna's row: {alike} alike"),
+            (alike - 1, -0.2, ORANGE, f"without Anna's row: group of {alike - 1}"),
+            (alike, 0.2, BLUE, f"with Anna's row: group of {alike}"),
         ):
             chances = shown(law, n, int(numbers[0]), int(numbers[-1]))[1:]
             axes.bar(numbers + shift, chances, 0.4, color=colour, label=words)
@@ -59,7 +59,7 @@ def one_person() -> Figure:
             f"ε = {epsilon:g}: at most {np.exp(epsilon):.2f} times as likely, either way",
             fontsize=11,
         )
-        axes.set(xlabel="rows that the release shows", ylabel="probability")
+        axes.set(xlabel="published count", ylabel="probability")
         axes.set_ylim(0, 1.35 * axes.get_ylim()[1])
         axes.set_xticks([x for x in numbers if x % ticks == 0])
         axes.legend(frameon=False, loc="upper left")
@@ -105,7 +105,7 @@ def crowd_size() -> Figure:
         ),
     ):
         axes.plot(epsilons, crowds, marker="o", markersize=4, color=colour, label=words)
-    axes.set(xscale="log", yscale="log", xlabel="ε (δ = 1e-6)", ylabel="people alike")
+    axes.set(xscale="log", yscale="log", xlabel="ε (δ = 1e-6)", ylabel="crowd size (people)")
     axes.set_xticks([0.1, 0.2, 0.5, 1, 2, 4, 8], ["0.1", "0.2", "0.5", "1", "2", "4", "8"])
     axes.set_yticks([5, 10, 20, 50, 100, 200, 500], ["5", "10", "20", "50", "100", "200", "500"])
     axes.minorticks_off()
@@ -129,7 +129,7 @@ def everybody_else() -> Figure:
         right.bar(places + shift, shown(law, n, least, 33), 0.4, color=colour, label=words)
     right.set_xticks([17.5, *range(20, 34, 2)], ["nothing", *map(str, range(20, 34, 2))])
     right.set_title("A noisy count: 23 others have the diagnosis", fontsize=11)
-    right.set(xlabel="rows with the diagnosis that are shown", ylabel="probability")
+    right.set(xlabel="published count of the diagnosis", ylabel="probability")
     right.legend(frameon=False, fontsize=9)
     right.spines[["top", "right"]].set_visible(False)
     return figure

@@ -68,9 +68,9 @@ def crowds() -> Figure:
         axes.plot(people, binom.sf(one.k - 1, people, one.beta), color=colour, label=words)
     axes.axhline(0.5, color="#dddddd", linewidth=1, zorder=0)
     axes.set(xscale="log", xlim=(5, 420), ylim=(0, 1.01))
-    axes.set_xlabel("people who are alike in the table")
+    axes.set_xlabel("group size (people)")
     axes.set_xticks([5, 10, 20, 50, 100, 200, 400], ["5", "10", "20", "50", "100", "200", "400"])
-    axes.set_ylabel("chance that they are shown")
+    axes.set_ylabel("probability of being published")
     axes.legend(frameon=False, loc="center", bbox_to_anchor=(0.76, 0.5))
     return figure
 

@@ -22,7 +22,7 @@ _HIDDEN_AS = "$"  # stands for the value within an optional part of a sentence
 
 
 class Severity(StrEnum):
-    """An ``error`` must be put right, a ``warning`` must be looked at, a ``note`` informs."""
+    """An ``error`` must be corrected, a ``warning`` needs attention, a ``note`` informs."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -31,7 +31,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """All that is known of a code without values.
+    """The entry of a code in the catalog.
 
     ``message``, ``remedy`` and ``studio_remedy`` are templates; without a ``studio_remedy`` the
     studio shows the remedy. ``topic`` groups the codes, and ``explanation`` is for the reference.
@@ -53,7 +53,7 @@ class CatalogEntry:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something a curator or a recipient should know, of one column or of the whole."""
+    """A finding for a curator or a recipient, about one column or the whole table."""
 
     code: str
     severity: Severity

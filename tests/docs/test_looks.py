@@ -27,6 +27,13 @@ def test_exponents_are_raised_and_indices_lowered() -> None:
     ]  # fmt: skip
 
 
+def test_the_end_of_a_sentence_is_no_exponent() -> None:
+    assert parts("beyond e^ε. At e^0.5.") == [
+        ("#text", "beyond e"), ("superscript", "ε"), ("#text", ". At e"), ("superscript", "0.5"),
+        ("#text", "."),
+    ]  # fmt: skip
+
+
 def test_names_are_no_formulas() -> None:
     assert parts("salary_class, a_bc and ^ alone") == [("#text", "salary_class, a_bc and ^ alone")]
 

@@ -75,3 +75,11 @@ def test_it_works_from_the_file_system_and_keeps_nobody_out(site: Build, page: P
 def test_a_word_is_found_by_the_search(site: Build, page: Page) -> None:
     page.goto((site.pages / "search.html").as_uri() + "?q=mondrian")
     page.wait_for_selector("#search-results li")
+
+
+def test_searching_install_finds_the_page_that_says_how(site: Build, page: Page) -> None:
+    page.goto((site.pages / "search.html").as_uri() + "?q=install")
+    page.wait_for_selector("#search-results li")
+    first = page.locator("#search-results li a").first
+    assert first.inner_text() == "Install Incrowd"
+    assert "start/install.html" in str(first.get_attribute("href"))

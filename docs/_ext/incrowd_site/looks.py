@@ -15,7 +15,7 @@ from sphinx.application import Sphinx
 
 _RAISED = re.compile(
     r"(?<=[\w)\]])\^(?:\((?P<whole>[^()]*(?:\([^()]*(?:\([^()]*\)[^()]*)*\)[^()]*)*)\)"
-    r"|(?P<short>[−-]?[\w.]+′?))"
+    r"|(?P<short>[−-]?\w+(?:\.\w+)*′?))"
     r"|(?<!\w)(?P<base>[A-Za-zψ])_(?:\{(?P<index>[^}]*)\}|(?P<letter>[a-z0-9]))(?!\w)"
 )
 # What scrolls sideways must be reachable by the keyboard

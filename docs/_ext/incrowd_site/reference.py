@@ -131,7 +131,12 @@ def _words(kind: Mapping[str, Any], texts: Mapping[str, Any]) -> str:
 
 def _bounds(kind: Mapping[str, Any]) -> str:
     signs = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
-    said = [f"{sign} {kind[name]}" for name, sign in signs.items() if name in kind]
+    # The largest whole number that a float holds is no bound that a user meets
+    said = [
+        f"{sign} {kind[name]}"
+        for name, sign in signs.items()
+        if name in kind and kind[name] < 2**53
+    ]
     return f" {', '.join(said)}" if said else ""
 
 
@@ -220,7 +225,14 @@ class Api(_Made):
 
     def run(self) -> list[nodes.Node]:
         """Make the table, then the entries."""
-        lines = [_ApiLine.of(line) for line in self.content if line.strip()]
+        lines = []
+        for text in filter(str.strip, self.content):
+            try:
+                line = _ApiLine.of(text)
+                line.value  # noqa: B018 - which fails for a name that does not exist
+                lines.append(line)
+            except (AttributeError, ImportError, ValueError) as error:
+                self.warn(f"'{text}' cannot be documented: {error}")
         return self.parsed(self._lines(lines))
 
     def _lines(self, lines: list[_ApiLine]) -> Iterator[str]:

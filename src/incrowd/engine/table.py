@@ -355,7 +355,7 @@ class Catalogue(Protocol):
 
 @runtime_checkable
 class Engine(Protocol):
-    """What holds tables: it opens them, and makes those that are to be published.
+    """A backend of tables: it opens them, and makes the tables to publish.
 
     What is made from cells or rows keeps their order, and is written as whoever checks a release
     expects it: no statistics, and no label that no row has. The local engine writes such files;

@@ -39,7 +39,7 @@ Covered: TypeAlias = tuple[list[Codes], list[Floats], list[Cover]]  # see :func:
 
 @dataclass(frozen=True)
 class Losses:
-    """Measures of information loss besides the normalised loss; smaller is better.
+    """Measures of information loss besides the normalized loss; smaller is better.
 
     Attributes:
         precision: Mean of paper B's precision over columns and all original rows; 1 for a
@@ -114,7 +114,7 @@ class Survival:
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """What a release keeps, loses and risks. What was not measured is None, or empty.
+    """Loss, risk and utility of a release. What was not measured is None, or empty.
 
     ``loss`` is the normalised loss, comparable with ARX's, a mean over the rows of the table and
     those that are too many; a suppressed row counts 1, and so does one too many. A row is
@@ -195,7 +195,7 @@ class Evaluation:
 
 @dataclass(frozen=True, kw_only=True)
 class ByLabels(Evaluation):
-    """An evaluation by labels, which has measured all that can be measured so."""
+    """An evaluation by labels, with every measure that labels allow."""
 
     losses: Losses
     risk: Risk

@@ -59,7 +59,7 @@ _AT_ONCE = 1 << 22  # so many numbers are held at a time
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """A law of noise: p(0), p(1), ..., p(r), and the losses l(0), l(-1), ..., l(1 - r)."""
+    """A distribution of noise: p(0), ..., p(r), and the losses l(0), l(-1), ..., l(1 - r)."""
 
     tail: Floats
     losses: Floats

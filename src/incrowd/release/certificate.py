@@ -147,7 +147,7 @@ class Slice(_Part):
 
 
 class Certificate(_Part):
-    """All of it. ``seal`` is the SHA-256 of the rest, but for the signature.
+    """The whole certificate. ``seal`` is the SHA-256 of the rest, except the signature.
 
     Where several tables are released, ``slices`` holds what is each one's own; the parameters,
     at the top, are those of all together. A ``rehearsal`` is of a table that was made up.

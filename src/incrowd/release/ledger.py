@@ -60,7 +60,7 @@ ONE_ROW = "one row"
 
 
 def unit_of_id(column: str) -> str:
-    """The unit of releases that use one row for each value of a column."""
+    """Return the unit of releases that use one row per value of an id column."""
     return f"one person, by the column '{column}'"
 
 

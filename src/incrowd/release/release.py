@@ -23,7 +23,7 @@ NEARLY_NOTHING = 0.05  # of rows, or of pairs of columns
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """What was released, its certificate, and what only the curator may see.
+    """A release: its data, its certificate, and the private evaluation of the curator.
 
     ``folder`` holds the files to be handed out, ``curator`` the private ones. Where none was
     asked for, they are temporary and go when the release does; :meth:`save` keeps them. ``booking``

@@ -12,7 +12,7 @@ import jinja2
 
 @dataclass(frozen=True)
 class Page:
-    """A whole HTML page, without links to anything else."""
+    """A complete HTML page that loads nothing from elsewhere."""
 
     html: str
 

@@ -66,7 +66,7 @@ class SpecError(IncrowdError):
 
 @dataclass(frozen=True, eq=False)
 class SpecFile:
-    """A spec together with the document it was read from, comments and all."""
+    """A spec together with its YAML document, comments included."""
 
     path: Path | None
     document: CommentedMap

@@ -27,7 +27,7 @@ ROWS = 200_000
 
 @dataclass(frozen=True)
 class Draft:
-    """A drafted spec and what to look at in it; of ARX files, those used and those not.
+    """A drafted spec with the guess for each column, and the ARX files that were used or not.
 
     ``sheet``, ``header`` and ``notes`` are what is known of the table's origin.
     """

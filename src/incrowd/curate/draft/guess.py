@@ -53,7 +53,7 @@ _SCALES = (  # words that have an order
 
 @dataclass(frozen=True)
 class Guess:
-    """What a column probably is: the YAML of its entry, why, and what came from the data.
+    """The guess for a column: the YAML of its entry, the reason, and what came from the data.
 
     ``identifies`` says what an id is one of, ``counts`` how many rows of the whole table share one;
     ``nulls`` that some rows have no value, ``hipaa`` the identifier that it looks like.
