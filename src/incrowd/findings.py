@@ -152,7 +152,7 @@ def catalog() -> Mapping[str, CatalogEntry]:
     }  # fmt: skip
 
 
-class _Sentences(Formatter):
+class _TemplateFormatter(Formatter):
     """Templates whose fields say how a value is written.
 
     ``{rows}`` separates thousands, ``{rows:row|rows}`` adds the noun, ``{share:%}`` is a
@@ -189,4 +189,4 @@ def format_percent(share: float) -> str:
 
 def fill_template(template: str, values: Mapping[str, Value]) -> str:
     """Return a sentence of the catalog with its values."""
-    return _Sentences().vformat(template, (), values)
+    return _TemplateFormatter().vformat(template, (), values)

@@ -21,16 +21,16 @@ def test_compared_as_level_by_level(data: st.DataObject) -> None:
         packed.add(node, float(number))
     coarser = [all(a >= b for a, b in zip(node, asked, strict=True)) for node in nodes]
     finer = [all(a <= b for a, b in zip(node, asked, strict=True)) for node in nodes]
-    assert packed.any_coarser(asked) == any(coarser)
-    assert packed.least_finer(asked) == (float(finer.index(True)) if any(finer) else None)
+    assert packed.has_coarser(asked) == any(coarser)
+    assert packed.find_least_finer(asked) == (float(finer.index(True)) if any(finer) else None)
 
 
 def test_a_word_that_is_filled_to_its_last_bit() -> None:
     packed = PackedNodes([1] * 32)
     packed.add((1,) * 32, 2.5)
-    assert packed.any_coarser((1,) * 32)
-    assert packed.least_finer((1,) * 32) == 2.5
+    assert packed.has_coarser((1,) * 32)
+    assert packed.find_least_finer((1,) * 32) == 2.5
     for at in range(32):
         node = tuple(int(other != at) for other in range(32))
-        assert packed.any_coarser(node)
-        assert packed.least_finer(node) is None
+        assert packed.has_coarser(node)
+        assert packed.find_least_finer(node) is None

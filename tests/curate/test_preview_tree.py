@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from support.cli import run
+from support.cli import run_successfully
 
-from incrowd.curate.preview import Node, tree
+from incrowd.curate.preview import TreeNode, build_tree
 from incrowd.engine.source import local_engine
-from incrowd.spec.file import load, parse
+from incrowd.spec.file import parse_spec, read_spec_file
 
 SPEC = """\
 table: t.csv
@@ -29,14 +29,14 @@ TABLE = local_engine().from_columns(
 )
 
 
-def nodes(top: tuple[Node, ...]) -> Iterator[Node]:
+def nodes(top: tuple[TreeNode, ...]) -> Iterator[TreeNode]:
     for node in top:
         yield node
         yield from nodes(node.members)
 
 
 def test_counts_add_up_at_every_level() -> None:
-    got = tree(parse(SPEC), "town", counted=True, table=TABLE)
+    got = build_tree(parse_spec(SPEC), "town", counted=True, table=TABLE)
     (root,) = got.top
     assert (root.label, root.values, root.rows) == ("*", 3, 4)
     assert [(one.label, one.rows) for one in root.members] == [("North", 3), ("South", 1)]
@@ -48,7 +48,7 @@ def test_counts_add_up_at_every_level() -> None:
 
 
 def test_groups_without_rows_are_no_smallest_ones() -> None:
-    got = tree(parse(SPEC), "age", counted=True, table=TABLE)
+    got = build_tree(parse_spec(SPEC), "age", counted=True, table=TABLE)
     assert [(one.groups, one.held, one.smallest) for one in got.levels] == [
         (10, 3, 1), (5, 2, 1), (3, 2, 1), (1, 1, 4),
     ]  # fmt: skip
@@ -56,7 +56,7 @@ def test_groups_without_rows_are_no_smallest_ones() -> None:
 
 
 def test_a_large_domain_is_folded_and_nothing_is_lost() -> None:
-    got = tree(parse(SPEC), "ill", counted=False)
+    got = build_tree(parse_spec(SPEC), "ill", counted=False)
     shown = list(nodes(got.top))
     assert 100 < len(shown) <= 200
     assert any(not one.members and not one.more for one in shown), "no value is shown"
@@ -68,13 +68,13 @@ def test_a_large_domain_is_folded_and_nothing_is_lost() -> None:
 
 
 def test_an_open_domain_shows_its_rule_and_reads_nothing() -> None:
-    file = parse(SPEC)  # its table does not exist
-    got = tree(file, "zip", counted=False)
+    file = parse_spec(SPEC)  # its table does not exist
+    got = build_tree(file, "zip", counted=False)
     assert (got.top, got.values) == ((), None)
     assert [one.words for one in got.levels] == [
         "unchanged", "first 2 of 3 characters", "first 1 of 3 characters", "suppressed",
     ]  # fmt: skip
-    met = tree(file, "zip", counted=True, table=TABLE)
+    met = build_tree(file, "zip", counted=True, table=TABLE)
     assert met.values == 3
     assert met.outside == 1
     assert met.top[0].rows == 5
@@ -84,11 +84,11 @@ def test_the_command_prints_the_tree(tmp_path: Path) -> None:
     spec = tmp_path / "spec.yaml"
     spec.write_text(SPEC, encoding="utf-8")
     TABLE.write(tmp_path / "t.csv")
-    said = run("hierarchy", "tree", str(spec), "town", "--counts")
+    said = run_successfully("hierarchy", "tree", str(spec), "town", "--counts")
     assert "Level 1  2 groups (North, South): 2 groups, the smallest of 1 rows" in said
     assert "  North  3 rows" in said
     assert "1 rows lie outside the domain" in said
-    assert "rows" not in run("hierarchy", "tree", str(spec), "town")
-    folded = run("hierarchy", "tree", str(spec), "ill", "--limit", "30")
+    assert "rows" not in run_successfully("hierarchy", "tree", str(spec), "town")
+    folded = run_successfully("hierarchy", "tree", str(spec), "ill", "--limit", "30")
     assert "more" in folded
-    assert load(spec).spec.columns["ill"].hierarchy is not None
+    assert read_spec_file(spec).spec.columns["ill"].hierarchy is not None

@@ -9,12 +9,12 @@ from support.site import ROOT
 sys.path.append(str(ROOT / "docs" / "_ext"))  # where the settings of the site put it, too
 
 from incrowd_site.console import ConsoleLexer
-from incrowd_site.looks import set_formulas
-from incrowd_site.session import commands
+from incrowd_site.looks import format_formulas
+from incrowd_site.session import split_commands
 
 
 def parts(text: str) -> list[tuple[str, str]]:
-    return [(node.tagname, node.astext()) for node in set_formulas(text) if node.astext()]
+    return [(node.tagname, node.astext()) for node in format_formulas(text) if node.astext()]
 
 
 def test_exponents_are_raised_and_indices_lowered() -> None:
@@ -48,4 +48,4 @@ def test_output_that_looks_like_a_prompt_is_output() -> None:
 
 
 def test_commands_go_on_after_a_backslash() -> None:
-    assert commands("$ a \\\n  b\n$ c") == ["a \\\n  b", "c"]
+    assert split_commands("$ a \\\n  b\n$ c") == ["a \\\n  b", "c"]

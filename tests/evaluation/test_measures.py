@@ -17,15 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.cli.main import main
-from incrowd.curate.demo_tables import sample
+from incrowd.curate.demo_tables import make_demo_table
 from incrowd.engine.source import open_table
 from incrowd.engine.table import TableError
 from incrowd.errors import IncrowdError
 from incrowd.evaluation.measures import evaluate_tables
-from incrowd.measure.evaluation import ByLabels
+from incrowd.measure.evaluation import LabelEvaluation
 from incrowd.measure.labels import LabelError
 from incrowd.publication import publish
-from incrowd.spec.file import parse
+from incrowd.spec.file import parse_spec
 
 SPEC = """
 columns:
@@ -42,9 +42,9 @@ KEYS = {
 }  # fmt: skip
 
 
-def evaluated(original: Any, released: Any, spec: str = SPEC, **more: Any) -> ByLabels:
+def evaluated(original: Any, released: Any, spec: str = SPEC, **more: Any) -> LabelEvaluation:
     return evaluate_tables(
-        open_table(original), open_table(released, empty=True), parse(spec).spec, **more
+        open_table(original), open_table(released, empty=True), parse_spec(spec).spec, **more
     )
 
 
@@ -132,7 +132,7 @@ def by_rows(original: pl.DataFrame, released: list[dict[str, Any]]) -> dict[str,
     }
 
 
-def same(found: ByLabels, expected: dict[str, Any]) -> None:
+def same(found: LabelEvaluation, expected: dict[str, Any]) -> None:
     got = found.as_dict()
     alike({name: got[name] for name in expected}, expected)
 
@@ -329,7 +329,7 @@ def test_what_is_missing_or_unknown_is_named() -> None:
 def test_one_person_with_many_rows_counts_once() -> None:
     """As when it is published: of each person one row is used."""
     original = pl.DataFrame({"id": [i // 2 for i in range(40)], "x": ["a", "b"] * 20})
-    file = parse(
+    file = parse_spec(
         "unit: {id: id}\ncolumns: {id: {role: identifier}, x: {role: quasi, hierarchy: flat}}\n"
         "release: {method: k-anonymity, k: 2, levels: {x: 0}}"
     )
@@ -458,8 +458,8 @@ columns:
     ],
 )  # fmt: skip
 def test_the_curators_figures_are_those_of_the_file(tmp_path: Path, release: str) -> None:
-    table = sample("patients", rows=500).frame()
-    file = parse(f"{SAMPLE}\nrelease: {{method: k-anonymity, k: 4, {release}}}")
+    table = make_demo_table("patients", rows=500).to_frame()
+    file = parse_spec(f"{SAMPLE}\nrelease: {{method: k-anonymity, k: 4, {release}}}")
     result = publish(table, file, output=tmp_path / "out")
     found = evaluated(
         table, tmp_path / "out" / result.certificate.table.release.file, f"{SAMPLE}\n"

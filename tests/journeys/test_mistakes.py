@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from support.cli import command
+from support.cli import run_command
 
 import incrowd as ic
 
@@ -190,7 +190,7 @@ def test_the_library_says_what_is_wrong(call: Callable[[], object], message: str
     ],
 )
 def test_the_command_says_it_in_one_line(arguments: list[str], part: str) -> None:
-    done = command(*arguments)
+    done = run_command(*arguments)
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1

@@ -10,7 +10,7 @@ import pytest
 from markupsafe import escape
 
 from incrowd.anonymize import looks
-from incrowd.cli.results import published
+from incrowd.cli.results import describe_release
 from incrowd.errors import IncrowdError, IncrowdWarning
 from incrowd.evaluation.measures import evaluate
 from incrowd.publication import publish
@@ -78,8 +78,8 @@ def test_who_asks_for_a_search_gets_one_however_many_schemes_there_are(
     assert found is not None
     assert not found.optimum
     assert -1e-9 <= found.least < found.loss
-    assert escape(found.words) in release.report().html
-    assert found.words not in published(release)
+    assert escape(found.description) in release.report().html
+    assert found.description not in describe_release(release)
 
 
 def test_a_search_that_came_to_its_end_says_so() -> None:
@@ -88,7 +88,7 @@ def test_a_search_that_came_to_its_end_says_so() -> None:
     assert found is not None
     assert found.optimum
     words = "No other of 343 schemes has a smaller loss (normalised)."
-    assert f"Search: {words}" in published(release)
+    assert f"Search: {words}" in describe_release(release)
     assert words in release.report().html
     assert publish(*wide(3, candidates="minimal")).evaluation.search is None
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from incrowd.spec.model import Spec, json_schema
+from incrowd.spec.model import Spec, build_json_schema
 from incrowd.spec.schema import find_undescribed, object_form, read_descriptions
 
 
@@ -17,14 +17,14 @@ def _models(schema: dict[str, Any]) -> dict[str, Any]:
 
 KEYS = [
     (model, key)
-    for model, form in _models(json_schema()).items()
+    for model, form in _models(build_json_schema()).items()
     for key in form.get("properties", {})
 ]
 
 
 @pytest.mark.parametrize(("model", "key"), KEYS)
 def test_every_key_has_a_description_and_an_example_that_is_valid(model: str, key: str) -> None:
-    schema = json_schema()
+    schema = build_json_schema()
     kind = _models(schema)[model]["properties"][key]
     assert kind["description"].endswith(".")
     assert "](" not in kind["description"]

@@ -11,9 +11,9 @@ import pytest
 from incrowd.curate.check import check
 from incrowd.engine.source import open_table
 from incrowd.engine.table import Tally
-from incrowd.spec.file import parse
+from incrowd.spec.file import parse_spec
 from incrowd.studio import hands
-from incrowd.studio.hands import Remembered
+from incrowd.studio.hands import CachedTable
 
 SPEC = """
 columns:
@@ -35,32 +35,32 @@ class Asked:
 
     def tallies(self, columns: Sequence[str]) -> Iterator[Tally]:
         self.log.append(("tallies", tuple(columns)))
-        return self._table.tallies(columns)
+        return self._table.iter_tallies(columns)
 
     def distinct(self, columns: Sequence[str]) -> int:
         self.log.append(("distinct", tuple(columns)))
-        return self._table.distinct(columns)
+        return self._table.count_distinct(columns)
 
 
 def test_a_second_check_counts_only_what_changed() -> None:
     asked: Any = Asked()
-    table = Remembered(asked)
-    first = check(table, parse(SPEC))
+    table = CachedTable(asked)
+    first = check(table, parse_spec(SPEC))
     assert sorted(asked.log) == [
         ("distinct", ("who",)), ("tallies", ("age",)), ("tallies", ("town",)),
     ]  # fmt: skip
     asked.log.clear()
-    assert check(table, parse(SPEC)) == first == check(asked._table, parse(SPEC))
+    assert check(table, parse_spec(SPEC)) == first == check(asked._table, parse_spec(SPEC))
     assert asked.log == []
     changed = SPEC.replace("who: {role: identifier}", "who: {role: quasi, hierarchy: flat}")
-    check(table, parse(changed))
+    check(table, parse_spec(changed))
     assert asked.log == [("tallies", ("who",))]
 
 
 def test_counts_of_very_many_values_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hands, "MOST_KEPT", 2)
     asked: Any = Asked()
-    table = Remembered(asked)
+    table = CachedTable(asked)
     for _ in range(2):
         assert sum(tally.counts.sum() for tally in table.tallies(["age"])) == 3
         assert sum(tally.counts.sum() for tally in table.tallies(["who"])) == 3

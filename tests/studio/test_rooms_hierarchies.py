@@ -9,10 +9,10 @@ from urllib.parse import urlencode
 
 import pytest
 from support import studio as asks
-from support.rooms import served
+from support.rooms import serve_studio
 
 from incrowd.engine.source import local_engine
-from incrowd.spec.file import SpecFile, load
+from incrowd.spec.file import SpecFile, read_spec_file
 from incrowd.spec.model import Column
 
 NASTY = "<b>\"o'dd&"
@@ -32,7 +32,7 @@ class Browser:
     """A browser that came in by the link, on the page of one work."""
 
     def __init__(self, port: int, folder: Path, token: str) -> None:
-        self.folder, self._asks = folder, asks.Browser(f"127.0.0.1:{port}")
+        self.folder, self._asks = folder, asks.StudioBrowser(f"127.0.0.1:{port}")
         _, headers, _ = self.ask("GET", f"/?token={token}")
         self._asks.cookie = headers["set-cookie"].split(";")[0]
         _, headers, _ = self.ask("GET", "/")
@@ -41,7 +41,7 @@ class Browser:
     def ask(
         self, method: str, path: str, body: str | bytes | None = None, **more: str
     ) -> tuple[int, Any, str]:
-        answer = self._asks.ask(method, path, body, more)
+        answer = self._asks.send_request(method, path, body, more)
         return answer.status, answer.headers, answer.text
 
     @property
@@ -62,7 +62,7 @@ class Browser:
 
     @property
     def spec(self) -> SpecFile:
-        return load(self.folder / "t.yaml")
+        return read_spec_file(self.folder / "t.yaml")
 
     def column(self, name: str) -> Column:
         return self.spec.spec.columns[name]
@@ -92,7 +92,7 @@ def browser(tmp_path: Path) -> Iterator[Browser]:
             "name": [f"n{i}" for i in range(rows)],
         }
     ).write(tmp_path / "t.csv")
-    with served(tmp_path, table="t.yaml") as (port, sessions):
+    with serve_studio(tmp_path, table="t.yaml") as (port, sessions):
         yield Browser(port, tmp_path, sessions.token)
 
 

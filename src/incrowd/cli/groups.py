@@ -28,10 +28,10 @@ def preview(
     as_json: Json = False,
 ) -> None:
     """Print a hierarchy as a table: one row per value, one column per level."""
-    from incrowd.curate.preview import preview as look
-    from incrowd.spec.file import load
+    from incrowd.curate.preview import preview_hierarchy as look
+    from incrowd.spec.file import read_spec_file
 
-    shown = look(load(spec), column, counted=counts)
+    shown = look(read_spec_file(spec), column, counted=counts)
     terminal.print_json(shown.as_dict()) if as_json else results.print_preview(shown, counts, limit)
 
 
@@ -44,10 +44,10 @@ def tree(
     as_json: Json = False,
 ) -> None:
     """Print a hierarchy as a tree, with the number of groups of each level."""
-    from incrowd.curate.preview import tree as look
-    from incrowd.spec.file import load
+    from incrowd.curate.preview import build_tree as look
+    from incrowd.spec.file import read_spec_file
 
-    shown = look(load(spec), column, counted=counts, most=limit)
+    shown = look(read_spec_file(spec), column, counted=counts, most=limit)
     terminal.print_json(shown.as_dict()) if as_json else results.print_tree(shown)
 
 
@@ -74,19 +74,19 @@ def convert(
     ] = False,
 ) -> None:
     """Convert the hierarchy of a column to ARX form, or an ARX file to YAML."""
-    from incrowd.curate.preview import as_groups, hierarchy_of
-    from incrowd.spec.arx import read_rows, write_rows
-    from incrowd.spec.file import load
+    from incrowd.curate.preview import format_as_groups, load_hierarchy
+    from incrowd.spec.arx import format_rows, read_rows
+    from incrowd.spec.file import read_spec_file
 
     if source.suffix.lower() not in (".yaml", ".yml"):
-        text = f"hierarchy: {as_groups(read_rows(source))}\n"
+        text = f"hierarchy: {format_as_groups(read_rows(source))}\n"
     elif column is None:
         raise IncrowdError("No column given. Name the column whose hierarchy to convert.")
     else:
-        found = hierarchy_of(load(source), column, values_are_public=values_are_public)
-        text = write_rows(found, delimiter)
+        found = load_hierarchy(read_spec_file(source), column, values_are_public=values_are_public)
+        text = format_rows(found, delimiter)
     if output is None:
-        terminal.hand_out(text)
+        terminal.write_output(text)
     elif output.exists():
         raise IncrowdError(f"File '{output}' exists already. Name another one with -o.")
     else:

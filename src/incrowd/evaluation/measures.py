@@ -9,27 +9,27 @@ from typing import Any
 
 import numpy as np
 
-from incrowd.codes.counted import COUNT, CountNoise, Rows, Shown
-from incrowd.codes.frequency import merged
-from incrowd.codes.values import canonical
-from incrowd.engine.count import count, count_rows, read_shown
-from incrowd.engine.source import open_for, open_table
-from incrowd.engine.table import Engine, Table, TableError, TooManyError
+from incrowd.codes.counted import COUNT, CountNoise, DistinctRows, PublishedTable
+from incrowd.codes.frequency import merge_tuples
+from incrowd.codes.values import canonicalize_value
+from incrowd.engine.count import count_tuples, count_tuples_with_kept, read_labels
+from incrowd.engine.source import open_spec_table, open_table
+from incrowd.engine.table import Engine, Table, TableError, TooManyTuplesError
 from incrowd.errors import IncrowdError, check_choice
-from incrowd.evaluation.noise import measured, relinked, simulated
+from incrowd.evaluation.noise import measure_file_noise, relink_rows, simulate_noise
 from incrowd.findings import make_finding
-from incrowd.measure.evaluation import ByLabels, Evaluation, by_labels, leveled
+from incrowd.measure.evaluation import Evaluation, LabelEvaluation, assign_levels, evaluate_labels
 from incrowd.measure.lost_values import KeptRows
 from incrowd.measure.outcome import measure_at_levels
-from incrowd.measure.slices import together
+from incrowd.measure.slices import compare_slices
 from incrowd.methods.people import draw_rows, read_key
 from incrowd.privacy.randomness import Randomness, SystemRandomness
-from incrowd.release.certificate import FILE, Certificate, Slice, sha256_of
-from incrowd.release.parameters import count_noise
-from incrowd.release.release import Release, curator_folder
-from incrowd.release.write import unescaped
-from incrowd.spec.build import Declared
-from incrowd.spec.file import SpecSource, taken
+from incrowd.release.certificate import FILE, Certificate, Slice, hash_file
+from incrowd.release.parameters import make_count_noise
+from incrowd.release.release import Release, locate_curator_folder
+from incrowd.release.write import unescape_formula
+from incrowd.spec.build import ColumnHierarchies
+from incrowd.spec.file import SpecSource, load_spec
 from incrowd.spec.model import KEPT, Column, PersonId, Spec
 
 
@@ -81,22 +81,22 @@ def evaluate(
         >>> ic.evaluate(original, released, {"columns": {"sex": sex}}).loss
         1.0
     """
-    file = taken(spec)
-    before = open_for(file, original, engine=engine)
+    file = load_spec(spec)
+    before = open_spec_table(file, original, engine=engine)
     bits = bits or SystemRandomness()
-    files = _files_of(released)
+    files = _list_files(released)
     if len(files) > 1 and target is None and holdout is None and identity is None:
         private = released.curator if isinstance(released, Release) else None
-        slices = [opened(path, engine=engine, curator=curator or private) for path in files]
+        slices = [open_release(path, engine=engine, curator=curator or private) for path in files]
         return evaluate_slices(before, slices, file.spec, folder=file.folder)
-    after, known = opened(released, engine=engine, curator=curator)
+    after, known = open_release(released, engine=engine, curator=curator)
     found = evaluate_tables(
         before,
         after,
         file.spec,
         folder=file.folder,
         target=target,
-        held_out=None if holdout is None else open_for(file, holdout, engine=engine),
+        held_out=None if holdout is None else open_spec_table(file, holdout, engine=engine),
         known=known,
     )
     if file.spec.release is None or file.spec.release.method != "k-epsilon":
@@ -105,9 +105,9 @@ def evaluate(
         return found
     before = draw_rows(before, file.spec, bits, known.rows_key)
     if identity is not None:
-        return replace(found, noise=relinked(file, before, after, identity))
-    noise = measured(file, before, after, known.levels)
-    fresh = simulated(file, before, bits=bits)
+        return replace(found, noise=relink_rows(file, before, after, identity))
+    noise = measure_file_noise(file, before, after, known.levels)
+    fresh = simulate_noise(file, before, bits=bits)
     return replace(found, noise=replace(noise, simulated=fresh))
 
 
@@ -136,9 +136,9 @@ def information_loss(original: Any, released: Any, spec: SpecSource) -> dict[str
         >>> ic.information_loss(original, original, {"columns": {"sex": sex}})["normalised"]
         0.0
     """
-    file = taken(spec)
-    after, known = opened(released)
-    before = open_for(file, original)
+    file = load_spec(spec)
+    after, known = open_release(released)
+    before = open_spec_table(file, original)
     found = evaluate_tables(before, after, file.spec, folder=file.folder, known=known)
     return {"normalised": found.loss, **vars(found.losses)}
 
@@ -151,18 +151,18 @@ def evaluate_tables(
     folder: Path = Path(),
     target: str | None = None,
     held_out: Table | None = None,
-    known: Known | None = None,
+    known: ReleaseFacts | None = None,
     step: Callable[[str], None] = lambda _: None,
-) -> ByLabels:
+) -> LabelEvaluation:
     """Hold one table against another by the quasi columns of a spec.
 
     ``known`` is what a certificate tells of the release. Of a person who has several rows, by the
     unit of the spec, the row that the release used is looked at, or any, where that is not known.
     """
-    columns = quasi_columns(spec)
+    columns = list_quasi_columns(spec)
     quasi = len(columns)
     if target is not None and target not in columns:
-        columns[check_choice("target", target, spec.with_role("quasi", "sensitive"))] = KEPT
+        columns[check_choice("target", target, spec.columns_with_role("quasi", "sensitive"))] = KEPT
     for table, name in ((original, "original"), (held_out, "held-out")):
         missing = [column for column in columns if table and column not in table.columns]
         if missing:
@@ -174,23 +174,23 @@ def evaluate_tables(
     if held_out is not None and target is None:
         raise IncrowdError("--holdout needs a column to predict. Add --target COLUMN.")
     step("count the original")
-    told = known or Known()
+    told = known or ReleaseFacts()
     original = draw_rows(original, spec, SystemRandomness(), told.rows_key)
-    sensitive = _kept_columns(spec, original, released)
+    sensitive = _list_kept_columns(spec, original, released)
     generalised = dict([*columns.items()][:quasi])
-    rows = _count_with(original, Declared(generalised, folder), sensitive)
+    rows = _count_with_kept(original, ColumnHierarchies(generalised, folder), sensitive)
     if rows is not None and quasi == len(columns):
         counted = rows.counted
     else:
-        counted = count(original, Declared(columns, folder))
+        counted = count_tuples(original, ColumnHierarchies(columns, folder))
     step("read the release")
     weighted = COUNT in released.columns and COUNT not in spec.columns
-    shown = read_shown(released, tuple(columns), weighted=weighted)
+    shown = read_labels(released, tuple(columns), weighted=weighted)
     beside = None
     if rows is not None:
-        every = read_shown(released, (*generalised, *sensitive), weighted=weighted)
-        beside = _kept_rows(rows, every)
-    shown, readings = leveled(counted, replace(shown, noise=told.noise), told.levels)
+        every = read_labels(released, (*generalised, *sensitive), weighted=weighted)
+        beside = _pair_kept_rows(rows, every)
+    shown, readings = assign_levels(counted, replace(shown, noise=told.noise), told.levels)
     unseen = None
     if held_out is not None:
         # Codes of an open domain come from the original; what only the other has is outside.
@@ -201,11 +201,11 @@ def evaluate_tables(
         unseen = held_out.count(counted.names, coders)
     step("measure")
     kept = len(columns) - quasi
-    found = by_labels(
+    found = evaluate_labels(
         counted, counted.axes, shown, kept=kept, target=target, held_out=unseen, beside=beside
     )
     crowd = None if kept or not {*columns} <= {*told.levels} else told.crowd
-    if crowd is not None and not shown.local:
+    if crowd is not None and not shown.is_local:
         aim = getattr(spec.release, "target", None)
         found = measure_at_levels(found, counted, shown, crowd=crowd, target=aim)
     lacking = tuple(name for name in columns if name not in released.columns)
@@ -215,59 +215,65 @@ def evaluate_tables(
 
 
 def evaluate_slices(
-    original: Table, slices: Sequence[tuple[Table, Known]], spec: Spec, *, folder: Path = Path()
+    original: Table,
+    slices: Sequence[tuple[Table, ReleaseFacts]],
+    spec: Spec,
+    *,
+    folder: Path = Path(),
 ) -> Evaluation:
     """Hold the tables of one release against the original, each by itself and all together."""
     key = slices[0][1].rows_key
     original = draw_rows(original, spec, SystemRandomness(), key)
-    declared = quasi_columns(spec)
+    declared = list_quasi_columns(spec)
     every = {name for table, _ in slices for name in table.columns}
     columns = {name: column for name, column in declared.items() if name in every}
-    whole = count(original, Declared(columns, folder))
+    whole = count_tuples(original, ColumnHierarchies(columns, folder))
     axes = dict(zip(whole.names, whole.axes, strict=True))
-    parts: list[tuple[tuple[str, ...], Shown]] = []
+    parts: list[tuple[tuple[str, ...], PublishedTable]] = []
     each: list[Evaluation] = []
     for table, known in slices:
         names = tuple(name for name in table.columns if name in axes)
-        part = whole.part(names)
+        part = whole.select_columns(names)
         weighted = COUNT in table.columns and COUNT not in spec.columns
-        shown = replace(read_shown(table, names, weighted=weighted), noise=known.noise)
-        shown, readings = leveled(part, shown, known.levels)
-        found = by_labels(part, [axes[name] for name in names], shown)
+        shown = replace(read_labels(table, names, weighted=weighted), noise=known.noise)
+        shown, readings = assign_levels(part, shown, known.levels)
+        found = evaluate_labels(part, [axes[name] for name in names], shown)
         parts.append((names, shown))
         each.append(replace(found, readings=readings))
     missing = tuple(name for name in declared if name not in every)
     unknown = isinstance(spec.unit, PersonId) and slices[0][1].certified and key is None
     readings = (make_finding("USED_ROWS_UNKNOWN"),) if unknown else ()
-    return replace(together(whole, parts, each), missing_columns=missing, readings=readings)
+    return replace(compare_slices(whole, parts, each), missing_columns=missing, readings=readings)
 
 
-def _kept_columns(spec: Spec, original: Table, released: Table) -> tuple[str, ...]:
-    """The columns that both tables have and that are published as they are."""
-    if _safe(spec):
+def _list_kept_columns(spec: Spec, original: Table, released: Table) -> tuple[str, ...]:
+    """Return the columns that both tables have and that are published as they are."""
+    if _is_safe(spec):
         return ()
     both = {*original.columns} & {*released.columns}
-    return tuple(name for name in spec.with_role("sensitive") if name in both)
+    return tuple(name for name in spec.columns_with_role("sensitive") if name in both)
 
 
-def _count_with(original: Table, declared: Declared, kept: Sequence[str]) -> Rows | None:
+def _count_with_kept(
+    original: Table, declared: ColumnHierarchies, kept: Sequence[str]
+) -> DistinctRows | None:
     """Count the tuples of a table with the columns that are kept; None if these are too many."""
     try:
-        return count_rows(original, declared, kept) if kept else None
-    except TooManyError:
+        return count_tuples_with_kept(original, declared, kept) if kept else None
+    except TooManyTuplesError:
         return None
 
 
-def _kept_rows(rows: Rows, every: Shown) -> KeptRows:
-    """Both tables by the quasi columns and those that are kept; equal values have one code."""
+def _pair_kept_rows(rows: DistinctRows, every: PublishedTable) -> KeptRows:
+    """Return both tables by quasi columns and those that are kept; equal values have one code."""
     width, kept = len(rows.counted.names), {}
     after = [*every.frequencies.codes[:, :width].T]
     for at, (name, values) in enumerate(rows.kept.items(), width):
         listed = list(values)
-        places = {canonical(x): place for place, x in reversed([*enumerate(listed)])}
+        places = {canonicalize_value(x): place for place, x in reversed([*enumerate(listed)])}
         codes = []
         for label in every.labels[at]:
-            text = canonical(label)
+            text = canonicalize_value(label)
             if text not in places:
                 places[text] = len(listed)
                 listed.append(label)
@@ -275,15 +281,15 @@ def _kept_rows(rows: Rows, every: Shown) -> KeptRows:
         kept[name] = listed
         after.append(np.array(codes, dtype=np.int32)[every.frequencies.codes[:, at]])
     looks = np.column_stack(after).astype(np.int32)
-    return KeptRows(kept, rows.frequencies, merged(looks, every.frequencies.counts))
+    return KeptRows(kept, rows.frequencies, merge_tuples(looks, every.frequencies.counts))
 
 
-def quasi_columns(spec: Spec) -> dict[str, Column]:
-    """The columns that are measured: those that are generalised."""
-    roles = ("quasi", "sensitive") if _safe(spec) else ("quasi",)
+def list_quasi_columns(spec: Spec) -> dict[str, Column]:
+    """Return the columns that are measured: those that are generalised."""
+    roles = ("quasi", "sensitive") if _is_safe(spec) else ("quasi",)
     found = {
         name: spec.columns[name]
-        for name in spec.with_role(*roles)
+        for name in spec.columns_with_role(*roles)
         if spec.columns[name].hierarchy is not None
     }
     if not found:
@@ -291,12 +297,12 @@ def quasi_columns(spec: Spec) -> dict[str, Column]:
     return found
 
 
-def _safe(spec: Spec) -> bool:
+def _is_safe(spec: Spec) -> bool:
     return spec.release is not None and spec.release.method == "safe"
 
 
 @dataclass(frozen=True)
-class Known:
+class ReleaseFacts:
     """What the certificate beside a released file tells: levels, noise of counts, parameters.
 
     ``promise`` are the epsilon and delta of the whole release, None where it promises none, and
@@ -320,17 +326,17 @@ class Known:
         return None if self.noise is None else self.noise.crowd
 
 
-def opened(
+def open_release(
     released: Any, engine: Engine | None = None, curator: Path | str | None = None
-) -> tuple[Table, Known]:
-    """A released table, and what the certificate beside it tells.
+) -> tuple[Table, ReleaseFacts]:
+    """Open a released table, with what the certificate beside it tells.
 
     What was escaped for spreadsheets is read back. ``engine`` opens what is no file here, and
     ``curator`` is the private folder of the release, where it is not beside it.
     """
     if isinstance(released, Release):
         curator = curator or released.curator
-    files = _files_of(released)
+    files = _list_files(released)
     if len(files) > 1:
         raise IncrowdError(
             f"Release: it has several tables. Name the file of one, such as '{files[0].name}' in "
@@ -339,19 +345,19 @@ def opened(
     released = files[0] if files else released
     here = isinstance(released, str | Path) and Path(released).is_file()
     table = open_table(released, empty=True, engine=None if here else engine)
-    certified = _certified(released)
+    certified = _find_certificate(released)
     if certified is None:
-        return table, Known()
+        return table, ReleaseFacts()
     found, certificate = certified
     levels = {name: column.level for name, column in found.scheme.items()}
-    plain = table.respelled(unescaped) if found.release.formulas else table
+    plain = table.respell_texts(unescape_formula) if found.release.formulas else table
     known = {name: level for name, level in levels.items() if level is not None}
     epsilon, delta = certificate.guarantee.epsilon, certificate.guarantee.delta
-    private = curator_folder(Path(released).parent) if curator is None else Path(curator)
-    return plain, Known(
+    private = locate_curator_folder(Path(released).parent) if curator is None else Path(curator)
+    return plain, ReleaseFacts(
         True,
         known,
-        count_noise(found.parameters),
+        make_count_noise(found.parameters),
         found.parameters,
         None if epsilon is None else (epsilon, delta or 0.0),
         tuple(certificate.events),
@@ -359,7 +365,7 @@ def opened(
     )
 
 
-def _files_of(released: Any) -> tuple[Path, ...]:
+def _list_files(released: Any) -> tuple[Path, ...]:
     """Return the files of a release or of its folder; none for what is a table already."""
     if isinstance(released, Release):
         folder, certificate = released.folder, released.certificate
@@ -377,8 +383,8 @@ def _files_of(released: Any) -> tuple[Path, ...]:
     return tuple(folder / table.release.file for table in certificate.tables)
 
 
-def _certified(released: Any) -> tuple[Slice, Certificate] | None:
-    """What the certificate beside a released file says of it, and the whole; None if none fits.
+def _find_certificate(released: Any) -> tuple[Slice, Certificate] | None:
+    """Return what the certificate beside a file says of it, and the whole; None if none fits.
 
     It must be whole (its seal fits) and name the file with its hash.
     """
@@ -387,8 +393,8 @@ def _certified(released: Any) -> tuple[Slice, Certificate] | None:
     path = Path(released)
     try:
         certificate = Certificate.model_validate_json((path.parent / FILE).read_bytes())
-        whole = certificate.sealed().seal == certificate.seal
-        digest = sha256_of(path)
+        whole = certificate.with_seal().seal == certificate.seal
+        digest = hash_file(path)
     except (OSError, ValueError, RecursionError):
         return None
     for table in certificate.tables if whole else ():

@@ -10,36 +10,38 @@ from fractions import Fraction
 from html import escape
 
 
-class Answer(ABC):
-    """Figures by name, and what they mean in a few sentences."""
+class PlanResult(ABC):
+    """Figures by name, and a few sentences on their meaning."""
 
     @abstractmethod
     def as_dict(self) -> Mapping[str, int | float | str]:
-        """The figures as plain values, for JSON."""
+        """Return the figures as plain values, for JSON."""
 
     @abstractmethod
-    def words(self) -> str:
-        """What they mean."""
+    def describe(self) -> str:
+        """Return what the figures mean, in a few sentences."""
 
-    def shown(self) -> list[tuple[str, str]]:
-        """Names and values for a reader: six digits, rounded against us."""
+    def format_figures(self) -> list[tuple[str, str]]:
+        """Return names and values for display: six digits, rounded against us."""
         return [
-            (name, value if isinstance(value, str) else rounded(name, value, 6))
+            (name, value if isinstance(value, str) else format_parameter(name, value, 6))
             for name, value in self.as_dict().items()
         ]
 
     def __str__(self) -> str:
-        figures = self.shown()
+        figures = self.format_figures()
         width = max(10, *(len(name) for name, _ in figures))
-        return "\n".join([*(f"{name:<{width}}  {value}" for name, value in figures), self.words()])
+        return "\n".join(
+            [*(f"{name:<{width}}  {value}" for name, value in figures), self.describe()]
+        )
 
     def _repr_html_(self) -> str:
-        shown = [(escape(name), escape(value)) for name, value in self.shown()]
+        shown = [(escape(name), escape(value)) for name, value in self.format_figures()]
         rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in shown)
-        return f"<table>{rows}</table><p>{escape(self.words())}</p>"
+        return f"<table>{rows}</table><p>{escape(self.describe())}</p>"
 
 
-def as_written(value: float) -> Fraction:
+def read_as_decimal(value: float) -> Fraction:
     """Return the decimal number that a finite float is written as, exactly.
 
     Specs, certificates and ledgers hold decimals, and noise is drawn with them. The binary number
@@ -51,8 +53,8 @@ def as_written(value: float) -> Fraction:
     return Fraction(repr(float(value)))
 
 
-def rounded(name: str, value: float, digits: int) -> str:
-    """A parameter with so many significant digits, never better than it is.
+def format_parameter(name: str, value: float, digits: int) -> str:
+    """Return a parameter with ``digits`` significant digits, never better than it is.
 
     beta and what is left of a budget are rounded down and everything else up, so that what is
     shown holds.
@@ -65,8 +67,8 @@ def rounded(name: str, value: float, digits: int) -> str:
     return f"{float(exact):.{digits}g}"
 
 
-def people_alike(crowd: float) -> int:
-    """A crowd, such as k / beta or r + k, as the number of people that is said of it everywhere.
+def round_crowd_size(crowd: float) -> int:
+    """Round a crowd, such as k / beta or r + k, to the number of people stated everywhere.
 
     It is rounded up, the way for which it is proved that so many people are shown at least as often
     as not: where n * beta >= k, a binomial variable has a mean, and so a median, of at least k.
