@@ -36,7 +36,7 @@ import polars as pl
 
 from incrowd.arrays import Floats
 from incrowd.codes.axis import locate_points
-from incrowd.codes.counted import CountedTable
+from incrowd.codes.counted_table import CountedTable
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.curate.demo_tables import SPECS, make_demo_table
 from incrowd.engine.count import count_tuples, read_labels

@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 from schemes import BenchmarkTable, load_benchmark_tables
 
-from incrowd.codes.counted import CountedTable
+from incrowd.codes.counted_table import CountedTable
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.engine.source import local_engine, open_table
 from incrowd.measure.evaluation import build_pair, evaluate_labels

@@ -78,7 +78,7 @@ Answer = tuple[int, Callable[[], float | None]]
 
 def run_incrowd(job: AnonymizationJob, api: Any) -> Answer:
     """From the file to what every row shows, as the peers do."""
-    from incrowd.codes.counted import PublishedTable
+    from incrowd.codes.counted_table import PublishedTable
     from incrowd.codes.frequency import merge_tuples
     from incrowd.engine.count import count_tuples_with_kept
     from incrowd.engine.source import open_table

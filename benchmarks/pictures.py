@@ -22,7 +22,7 @@ from schemes import BenchmarkTable, load_benchmark_tables
 from scipy.stats import binom
 
 from incrowd.codes.axis import Axis
-from incrowd.evaluation.measures import evaluate
+from incrowd.evaluation.evaluate import evaluate
 from incrowd.measure.labels import LabelReader
 from incrowd.privacy.counts import build_event_law
 from incrowd.privacy.events import GeometricCounts

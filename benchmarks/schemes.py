@@ -26,7 +26,7 @@ import numpy as np
 from incrowd.curate.demo_tables import SPECS, make_demo_table
 from incrowd.engine.source import open_table
 from incrowd.engine.table import Table
-from incrowd.evaluation.measures import evaluate
+from incrowd.evaluation.evaluate import evaluate
 from incrowd.publication import publish
 from incrowd.spec.file import SpecFile, load_spec, parse_spec
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from incrowd.anonymize.lattice import Lattice, Rollups
 from incrowd.anonymize.safe_search import make_ramp, search_scheme
-from incrowd.codes.counted import CountedTable
+from incrowd.codes.counted_table import CountedTable
 from incrowd.codes.frequency import merge_tuples
 from incrowd.codes.hierarchy import build_from_rows
 from incrowd.engine.count import count_tuples

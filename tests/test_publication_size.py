@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 from support.findings import list_verify_messages
-from support.make import publish_unjudged
-from support.seam import PinnedRandomness
+from support.pinned_randomness import PinnedRandomness
+from support.unjudged import publish_unjudged
 
-from incrowd.curate.promise import plan_guarantee
+from incrowd.curate.planned_guarantee import plan_guarantee
 from incrowd.evaluation.attacks.shadows import ShadowReleases
 from incrowd.evaluation.audit import audit as auditing
 from incrowd.methods.expect import expect

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.brute_lattice import LatticeCase, lattice_cases
 
-from incrowd.anonymize import looks as looks_module
+from incrowd.anonymize import node_evaluator as looks_module
 from incrowd.anonymize import ola
 from incrowd.anonymize import ola as ola_module
 from incrowd.anonymize.lattice import MOST_NODES, Lattice, Rollups

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.seam import PinnedRandomness
+from support.pinned_randomness import PinnedRandomness
 
 from incrowd.anonymize.safe_mondrian import CellPartition, _CutRound, cut_cells
 from incrowd.anonymize.safe_search import Ramp, W

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from support.make import publish_unjudged
 from support.mondrian_law import (
     MASK,
     MET,
@@ -39,6 +38,7 @@ from support.mondrian_problems import (
     make_cut_problem,
 )
 from support.search_law import FixedCoins, list_coin_outcomes
+from support.unjudged import publish_unjudged
 
 from incrowd.anonymize import safe_mondrian as cutting
 from incrowd.anonymize import safe_search as searching
@@ -46,7 +46,7 @@ from incrowd.anonymize.safe_mondrian import CellPartition, cut_cells
 from incrowd.anonymize.safe_search import Ramp, W, make_ramp
 from incrowd.arrays import Counts
 from incrowd.codes.axis import locate_points
-from incrowd.codes.counted import CountedTable
+from incrowd.codes.counted_table import CountedTable
 from incrowd.engine.source import local_engine
 from incrowd.errors import IncrowdError
 from incrowd.methods.base import MakeContext

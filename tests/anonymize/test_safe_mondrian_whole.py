@@ -39,8 +39,8 @@ from support.mondrian_problems import (
 )
 from support.search_law import FixedCoins, list_coin_outcomes
 
-from incrowd.anonymize.safe import sample_cells
 from incrowd.anonymize.safe_mondrian import CellPartition
+from incrowd.anonymize.safe_sample import sample_cells
 from incrowd.anonymize.safe_search import Ramp, make_ramp
 from incrowd.codes.frequency import Frequencies
 from incrowd.privacy.events import OneOf, SafeRelease, Selection

@@ -27,7 +27,7 @@ from support.search_law import (
 )
 
 from incrowd.anonymize.lattice import Lattice
-from incrowd.anonymize.safe import drop_small_cells
+from incrowd.anonymize.safe_sample import drop_small_cells
 from incrowd.anonymize.safe_search import Ramp, make_ramp
 
 

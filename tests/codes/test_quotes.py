@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.make import publish_unjudged
+from support.unjudged import publish_unjudged
 
 from incrowd.codes import quotes as quoting
 from incrowd.codes.hierarchy import HierarchyError

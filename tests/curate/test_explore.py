@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 from support.cli import run_command
-from support.make import publish_unjudged
+from support.unjudged import publish_unjudged
 
 from incrowd.anonymize.lattice import Node
 from incrowd.curate.explore import Exploration, SchemeFigures, explore_schemes

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.make import publish_unjudged
+from support.unjudged import publish_unjudged
 
 from incrowd.engine.source import local_engine
 from incrowd.engine.table import Engine, Table, TableError

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from support.cli import run_command, run_successfully
-from support.seam import PinnedRandomness
+from support.pinned_randomness import PinnedRandomness
 
 import incrowd as ic
 from incrowd.curate.demo_tables import make_demo_table

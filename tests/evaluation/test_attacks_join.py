@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from support.seen_tables import make_cover, make_value_view
+from support.attacker_views import make_cover, make_value_view
 
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.errors import ParameterError

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from incrowd.anonymize.counts import draw_noisy_counts
 from incrowd.anonymize.mondrian import partition_points
-from incrowd.anonymize.safe import sample_cells
+from incrowd.anonymize.safe_counts import draw_noisy_counts
+from incrowd.anonymize.safe_sample import sample_cells
 from incrowd.arrays import Codes, Counts
 from incrowd.codes.axis import Axis, bound_classes
 from incrowd.codes.frequency import Frequencies, merge_tuples

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from incrowd.codes.counted import CountedTable, DistinctRows
+from incrowd.codes.counted_table import CountedTable, DistinctRows
 from incrowd.errors import ParameterError
 from incrowd.evaluation.attacks.membership import (
     attack_by_shadows,

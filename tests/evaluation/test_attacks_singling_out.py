@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from support.seen_tables import count_points, make_box_view, make_cover, make_value_view
+from support.attacker_views import count_points, make_box_view, make_cover, make_value_view
 
-from incrowd.anonymize.counts import draw_noisy_counts
+from incrowd.anonymize.safe_counts import draw_noisy_counts
 from incrowd.codes.frequency import Frequencies
 from incrowd.errors import ParameterError
 from incrowd.evaluation.attacks.singling_out import isolate_by_classes, isolate_by_rows

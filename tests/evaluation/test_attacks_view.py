@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from support.attacker_views import make_box_view, make_cover
 from support.scenes import build_scene
-from support.seen_tables import make_box_view, make_cover
 
 from incrowd.arrays import Codes
 from incrowd.codes.frequency import Frequencies

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from support.cli import run_command
 
-from incrowd.anonymize import counts as noisy
+from incrowd.anonymize import safe_counts as noisy
 from incrowd.arrays import Counts
 from incrowd.engine.source import local_engine
 from incrowd.errors import IncrowdError, ParameterError

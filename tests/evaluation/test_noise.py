@@ -13,9 +13,9 @@ from support.cli import run_successfully
 from support.findings import list_codes
 from support.heights import draw_heights, get_noise, make_height_spec, make_height_table
 
-from incrowd.evaluation.measures import evaluate
+from incrowd.evaluation.evaluate import evaluate
 from incrowd.measure.evaluation import Evaluation
-from incrowd.measure.noise import FRESH, NOT_MEASURED, NoiseEvaluation
+from incrowd.measure.noise_loss import FRESH, NOT_MEASURED, NoiseEvaluation
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.publication import publish
 

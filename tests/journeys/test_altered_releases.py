@@ -15,13 +15,13 @@ from support.findings import list_verify_messages
 from support.patients import COLUMNS, QUASI
 from support.patients import publish_patients as released_classes
 from support.releases import forge_certificate, sort_rows
-from support.sliced import (
+from support.slice_tables import (
     CHOSEN,
     change_certificate,
     load_certificate,
     make_sliced_people,
 )
-from support.sliced import publish_slices as released_slices
+from support.slice_tables import publish_slices as released_slices
 
 from incrowd.privacy.events import SafeRelease, serialize_event
 from incrowd.release.certificate import Certificate, CertifiedGuarantee, Slice, hash_file

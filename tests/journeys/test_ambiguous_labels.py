@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from support.make import publish_unjudged
-from support.seam import PinnedRandomness
+from support.pinned_randomness import PinnedRandomness
+from support.unjudged import publish_unjudged
 
 from incrowd.anonymize.lattice import Rollups
 from incrowd.anonymize.ola import find_optimal_node
@@ -18,7 +18,7 @@ from incrowd.codes.hierarchy import build_from_rows
 from incrowd.curate.check import check
 from incrowd.engine.count import count_tuples_with_kept
 from incrowd.engine.source import open_table
-from incrowd.evaluation.measures import evaluate, information_loss
+from incrowd.evaluation.evaluate import evaluate, information_loss
 from incrowd.findings import Finding
 from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.labels import find_ambiguous_labels, read_level

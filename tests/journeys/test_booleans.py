@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.cli import run_successfully
-from support.make import publish_unjudged
+from support.unjudged import publish_unjudged
 
 from incrowd.codes.hierarchy import HierarchyError
 from incrowd.codes.values import BLANKS, canonicalize_value

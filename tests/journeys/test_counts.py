@@ -13,7 +13,6 @@ import polars as pl
 import pytest
 from support.cli import run_command
 from support.findings import list_codes, list_verify_messages
-from support.make import publish_unjudged
 from support.releases import (
     COLUMNS,
     LEVELS,
@@ -23,9 +22,10 @@ from support.releases import (
     publish_voters,
     sort_rows,
 )
+from support.unjudged import publish_unjudged
 
 from incrowd.errors import IncrowdError
-from incrowd.evaluation.measures import evaluate
+from incrowd.evaluation.evaluate import evaluate
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.counts import build_event_law
 from incrowd.privacy.events import parse_event

@@ -11,11 +11,11 @@ from typing import Any
 
 import polars as pl
 import pytest
-from support.fuzzed import IDS, draw_case
+from support.random_cases import IDS, draw_case
 
 from incrowd.errors import IncrowdError
-from incrowd.methods.outlay import plan_block
 from incrowd.methods.safe import method as safely
+from incrowd.methods.spec_ledger import plan_block
 from incrowd.privacy.events import Coin, Event, GeometricCounts, OneOf, SafeRelease
 from incrowd.privacy.split import BudgetSplit
 from incrowd.publication import publish

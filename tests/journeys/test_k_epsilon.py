@@ -21,8 +21,8 @@ from support.heights import (
     make_height_table,
 )
 from support.noise_law import compute_laplace_law, is_drawn_from
+from support.pinned_randomness import PinnedRandomness
 from support.releases import forge_certificate, get_statement
-from support.seam import PinnedRandomness
 
 from incrowd.curate.tradeoff import compute_tradeoff
 from incrowd.engine.source import open_table

@@ -15,7 +15,7 @@ from support.pages import read_outline
 
 from incrowd.cli.results import describe_release
 from incrowd.curate.check import check
-from incrowd.evaluation.measures import evaluate
+from incrowd.evaluation.evaluate import evaluate
 from incrowd.evaluation.report.summary import summarize_release
 from incrowd.measure.evaluation import Evaluation
 from incrowd.publication import Release, publish

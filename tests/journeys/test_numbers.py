@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 from support import readers
 from support.findings import list_verify_messages
-from support.make import publish_unjudged
 from support.readers import METHODS, load_certificate, reseal_certificate
+from support.unjudged import publish_unjudged
 
 from incrowd.engine.source import open_table
-from incrowd.evaluation.measures import evaluate
+from incrowd.evaluation.evaluate import evaluate
 from incrowd.publication import Release
 from incrowd.release.certificate import hash_file
 from incrowd.spec.file import parse_spec

@@ -17,7 +17,7 @@ from incrowd.cli.results import describe_release
 from incrowd.curate.explore import explore_schemes
 from incrowd.curate.tradeoff import compute_tradeoff
 from incrowd.engine.source import open_table
-from incrowd.evaluation.measures import evaluate
+from incrowd.evaluation.evaluate import evaluate
 from incrowd.measure.evaluation import LabelEvaluation
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.publication import Release, publish

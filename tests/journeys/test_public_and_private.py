@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.cli import run_command, wait_for_step
 from support.findings import list_verify_messages
+from support.pinned_randomness import PinnedRandomness
 from support.releases import forge_certificate, get_statement, list_files
-from support.seam import PinnedRandomness
 
 import incrowd as ic
 from incrowd.engine import source

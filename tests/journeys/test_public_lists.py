@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from support.make import publish_unjudged
+from support.unjudged import publish_unjudged
 
 from incrowd.release.verify import verify
 from incrowd.spec.build import build_hierarchy

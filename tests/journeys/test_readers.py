@@ -12,8 +12,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from support import readers
-from support.make import publish_unjudged
 from support.readers import WRITINGS, list_code_blocks, load_certificate, read_readme
+from support.unjudged import publish_unjudged
 
 from incrowd.publication import Release
 from incrowd.release.certificate import Certificate, Slice

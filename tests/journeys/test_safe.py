@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 from pycanon import anonymity
-from support.make import publish_unjudged
 from support.releases import (
     LEVELS,
     USUAL,
@@ -21,6 +20,7 @@ from support.releases import (
     make_voter_spec,
     publish_voters,
 )
+from support.unjudged import publish_unjudged
 
 import incrowd as ic
 from incrowd.errors import IncrowdError

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from support.make import publish_unjudged
+from support.pinned_randomness import PinnedRandomness
 from support.releases import get_statement
-from support.seam import PinnedRandomness
+from support.unjudged import publish_unjudged
 
 from incrowd.curate.demo_tables import make_demo_table
 from incrowd.errors import IncrowdError

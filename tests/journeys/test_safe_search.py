@@ -11,12 +11,12 @@ from typing import Any
 import polars as pl
 import pytest
 from support.findings import list_verify_messages
-from support.make import publish_unjudged
+from support.pinned_randomness import PinnedRandomness
 from support.releases import COLUMNS, forge_certificate, get_statement, list_files, make_voter_spec
-from support.seam import PinnedRandomness
+from support.unjudged import publish_unjudged
 
 from incrowd.anonymize.lattice import Rollups
-from incrowd.anonymize.safe import sample_cells
+from incrowd.anonymize.safe_sample import sample_cells
 from incrowd.anonymize.safe_search import search_scheme
 from incrowd.codes.frequency import Frequencies
 from incrowd.curate.demo_tables import make_demo_table

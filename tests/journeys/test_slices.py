@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 from support.releases import list_files
-from support.sliced import (
+from support.slice_tables import (
     BASE,
     CHOSEN,
     COLUMNS,
@@ -27,7 +27,7 @@ from support.sliced import (
 )
 
 from incrowd.anonymize import safe_slices as slicing
-from incrowd.anonymize.safe import sample_cells
+from incrowd.anonymize.safe_sample import sample_cells
 from incrowd.anonymize.safe_slices import choose_slices
 from incrowd.arrays import Words
 from incrowd.codes.frequency import Frequencies

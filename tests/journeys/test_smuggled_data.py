@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 from support.findings import list_verify_messages
-from support.forged import Structure, change_footer, find_field
-from support.seam import PinnedRandomness
-from support.sliced import change_certificate, load_certificate
+from support.parquet_footer import Structure, change_footer, find_field
+from support.pinned_randomness import PinnedRandomness
+from support.slice_tables import change_certificate, load_certificate
 
 from incrowd.publication import publish
 from incrowd.release.certificate import hash_file

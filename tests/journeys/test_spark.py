@@ -19,7 +19,7 @@ from incrowd.engine.spark.engine import SparkEngine
 from incrowd.engine.table import TooManyTuplesError
 from incrowd.errors import IncrowdError
 from incrowd.evaluation.attacks.attack import attack
-from incrowd.evaluation.measures import evaluate
+from incrowd.evaluation.evaluate import evaluate
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.publication import Release, publish
 from incrowd.release.ledger import Ledger

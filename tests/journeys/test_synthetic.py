@@ -11,12 +11,12 @@ import numpy as np
 import polars as pl
 import pytest
 from support.findings import list_codes
-from support.make import publish_unjudged
 from support.readers import load_certificate, reseal_certificate
 from support.synthetic import BUDGET, RULES, make_patients, make_spec
+from support.unjudged import publish_unjudged
 
 import incrowd as ic
-from incrowd.curate.promise import plan_guarantee
+from incrowd.curate.planned_guarantee import plan_guarantee
 from incrowd.errors import IncrowdError
 from incrowd.methods.registry import make_method
 from incrowd.privacy.accountant import Accountant

@@ -22,7 +22,7 @@ from support.pairs import (
 )
 
 from incrowd.arrays import Floats
-from incrowd.codes.counted import CountNoise
+from incrowd.codes.counted_table import CountNoise
 from incrowd.codes.frequency import Frequencies
 from incrowd.measure import association
 from incrowd.measure.association import (

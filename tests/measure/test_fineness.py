@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import linprog
 from support.findings import list_codes
 
-from incrowd.codes.counted import PublishedTable
+from incrowd.codes.counted_table import PublishedTable
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.engine.count import count_tuples
 from incrowd.engine.source import open_table

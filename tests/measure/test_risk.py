@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.engine.source import open_table
-from incrowd.evaluation.measures import evaluate_tables
+from incrowd.evaluation.evaluate import evaluate_tables
 from incrowd.measure import risk as module
 from incrowd.measure.labels import LabelCover
 from incrowd.measure.risk import Risk, compute_risk, compute_unique_share, count_by_size

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from support.sliced import (
+from support.slice_tables import (
     LEVELS,
     make_sliced_people,
     publish_slices,
@@ -19,7 +19,7 @@ from support.sliced import (
 )
 
 from incrowd.cli.evaluation_facts import survivals
-from incrowd.codes.counted import CountedTable, PublishedTable
+from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import merge_tuples
 from incrowd.engine.count import count_tuples
 from incrowd.engine.source import open_table

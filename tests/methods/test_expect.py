@@ -13,7 +13,7 @@ import pytest
 from support.cli import run_command
 
 from incrowd.curate.check import check
-from incrowd.curate.promise import plan_guarantee
+from incrowd.curate.planned_guarantee import plan_guarantee
 from incrowd.engine.source import open_table
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 from markupsafe import escape
 
-from incrowd.anonymize import looks
+from incrowd.anonymize import node_evaluator
 from incrowd.cli.results import describe_release
 from incrowd.errors import IncrowdError, IncrowdWarning
-from incrowd.evaluation.measures import evaluate
+from incrowd.evaluation.evaluate import evaluate
 from incrowd.publication import publish
 from incrowd.release.verify import verify
 
@@ -62,7 +62,7 @@ def test_who_asks_for_a_search_gets_one_however_many_schemes_there_are(
         read.append(float(len(read)))
         return read[-1]
 
-    monkeypatch.setattr(looks, "monotonic", clock)
+    monkeypatch.setattr(node_evaluator, "monotonic", clock)
     table, spec = wide(9, **asked)
     if noisy:
         table = table.with_columns(pl.Series("c9", range(200)))

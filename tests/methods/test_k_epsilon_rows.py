@@ -11,7 +11,7 @@ from incrowd.engine.source import open_table
 from incrowd.methods.k_anonymity.classes import form_classes
 from incrowd.methods.k_epsilon.method import KEpsilon
 from incrowd.methods.k_epsilon.rows import make_noisy_rows
-from incrowd.privacy import class_noise
+from incrowd.privacy import k_epsilon
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.spec.file import parse_spec
 
@@ -34,7 +34,7 @@ def test_noisy_columns_share_epsilon_and_delta() -> None:
         widths = np.array(
             [np.ptp(column.originals[data.members == one]) for one in range(data.classes)]
         )
-        needed = class_noise.make_gaussian_noise(widths, share, 1e-4 / 2).sigma
+        needed = k_epsilon.make_gaussian_noise(widths, share, 1e-4 / 2).sigma
         assert needed is not None
         assert column.noise.sigma is not None
         assert column.noise.sigma.tolist() == needed.tolist()

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from support.cli import run_successfully
-from support.make import publish_unjudged
+from support.pinned_randomness import PinnedRandomness
 from support.releases import choose_scheme_by, make_voter_spec
-from support.seam import PinnedRandomness
+from support.unjudged import publish_unjudged
 
 from incrowd.curate.demo_tables import SPECS, make_demo_table
 from incrowd.errors import IncrowdError

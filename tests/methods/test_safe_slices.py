@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from support.cli import run_successfully
 from support.releases import list_sample_draws
-from support.sliced import (
+from support.slice_tables import (
     BASE,
     CHOSEN,
     COLUMNS,

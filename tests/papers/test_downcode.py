@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.victims import make_bits
 
-from incrowd.anonymize.safe import sample_cells
+from incrowd.anonymize.safe_sample import sample_cells
 from incrowd.codes.frequency import map_levels, merge_tuples
 from incrowd.measure.estimate import compute_interval
 from incrowd.papers.downcode import (
@@ -17,7 +17,7 @@ from incrowd.papers.downcode import (
     compute_departure_chance,
     make_level_classes,
 )
-from incrowd.papers.recoder import recode_minimally
+from incrowd.papers.minimal_recoder import recode_minimally
 
 
 def test_the_chance_is_that_of_one_who_departs() -> None:

@@ -26,7 +26,7 @@ from incrowd.privacy.events import (
     Mechanism,
     Selection,
 )
-from incrowd.privacy.rounded import read_as_decimal
+from incrowd.privacy.presentation import read_as_decimal
 from incrowd.privacy.split import split_for_counts
 
 mp = mpmath.mpf

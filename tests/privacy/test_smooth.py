@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.privacy.binomial import delta
+from incrowd.privacy.sample import delta
 from incrowd.privacy.smooth import delta_sampling, expected_failures, smooth_bound
 
 

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from support.cli import run_command, run_successfully
 from support.findings import list_codes
-from support.seam import PinnedRandomness
+from support.pinned_randomness import PinnedRandomness
 
 import incrowd as ic
 from incrowd.privacy.amplification import Guarantee

@@ -11,7 +11,7 @@ from incrowd.anonymize.synthetic.domain import Columns, Levels, TableCounter
 from incrowd.anonymize.synthetic.measurement import centered_axes, make_query
 from incrowd.codes.hierarchy import Hierarchy, build_from_rows
 from incrowd.methods.synthetic.columns import SyntheticColumns
-from incrowd.privacy import noise
+from incrowd.privacy import noise_sampler
 from incrowd.privacy.randomness import Randomness, SeededRandomness
 from incrowd.release.measured import CountEstimates, read_measured, write_measured
 from incrowd.release.synthetic_part import MeasuredNumbers
@@ -65,7 +65,10 @@ def _measure(
     query, length = make_query(table)
     variances = tuple(900 * length * (number + 1) for number in range(times))
     drawn = tuple(
-        query + noise.sample_rational_gaussian(Fraction(one), query.size, bits).reshape(query.shape)
+        query
+        + noise_sampler.sample_rational_gaussian(Fraction(one), query.size, bits).reshape(
+            query.shape
+        )
         for one in variances
     )
     return MeasuredNumbers(

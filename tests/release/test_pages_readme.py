@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import readers
 from support.findings import list_verify_messages
-from support.make import publish_unjudged
 from support.readers import (
     CASES,
     find_code,
@@ -25,6 +24,7 @@ from support.readers import (
     make_readme,
     read_readme,
 )
+from support.unjudged import publish_unjudged
 
 from incrowd.privacy.counts import build_event_law
 from incrowd.release.certificate import Certificate

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.sliced import DECLARED, LEVELS, make_sliced_people, publish_slices
+from support.slice_tables import DECLARED, LEVELS, make_sliced_people, publish_slices
 
 from incrowd.publication import publish
 from incrowd.release.release import find_emptiness

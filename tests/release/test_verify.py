@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.cli import run_command
 from support.findings import list_verify_messages
-from support.make import publish_unjudged
 from support.releases import USUAL, forge_certificate, make_voter_spec, publish_voters, sort_rows
+from support.unjudged import publish_unjudged
 
 from incrowd.engine.source import open_table
 from incrowd.privacy.accountant import Accountant

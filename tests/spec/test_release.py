@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from ruamel.yaml import YAML
-from support.sliced import BASE, COLUMNS
+from support.slice_tables import BASE, COLUMNS
 
 from incrowd.spec.file import SpecError, parse_spec
 from incrowd.spec.model import build_json_schema

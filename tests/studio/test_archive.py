@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.make import publish_unjudged
-from support.rooms import FormBrowser, open_studio
+from support.inline_studio import FormBrowser, open_studio
+from support.unjudged import publish_unjudged
 
 from incrowd.curate.demo_tables import SPECS, make_demo_table
 from incrowd.errors import IncrowdError

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from incrowd.measure.evaluation import Evaluation
-from incrowd.measure.noise import NoiseEvaluation, NoiseSimulation
+from incrowd.measure.noise_loss import NoiseEvaluation, NoiseSimulation
 from incrowd.publication import Release
 from incrowd.spec.file import SpecFile, parse_spec
 

@@ -29,7 +29,7 @@ from incrowd.anonymize import safe_search as searching
 from incrowd.anonymize.safe_mondrian import CellPartition, _CutRound, cut_cells
 from incrowd.anonymize.safe_search import Ramp
 from incrowd.arrays import Counts
-from incrowd.codes.counted import CountedTable
+from incrowd.codes.counted_table import CountedTable
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.engine.source import local_engine, open_table
 from incrowd.methods.base import MakeContext, published_columns

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import polars as pl
 import polars.selectors as cs
-from support.make import publish_unjudged
+from support.unjudged import publish_unjudged
 
 from incrowd.publication import Release
 from incrowd.spec.file import parse_spec

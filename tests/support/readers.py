@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from support.make import publish_unjudged
+from support.unjudged import publish_unjudged
 
 from incrowd.publication import Release
 from incrowd.release.certificate import Certificate

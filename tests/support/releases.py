@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 from jinja2 import TemplateError
-from support.make import publish_unjudged
+from support.unjudged import publish_unjudged
 
 from incrowd.codes.values import make_sort_key
 from incrowd.errors import IncrowdError

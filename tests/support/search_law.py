@@ -17,7 +17,7 @@ from support.exact import compute_choice_law
 
 from incrowd.anonymize import safe_search as module
 from incrowd.anonymize.lattice import Lattice, Node, Rollups
-from incrowd.anonymize.safe import sample_cells
+from incrowd.anonymize.safe_sample import sample_cells
 from incrowd.anonymize.safe_search import (
     ChosenScheme,
     Ramp,

@@ -39,7 +39,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from incrowd.anonymize.lattice import MOST_NODES, Lattice, Node, NodeClasses, Rollups
-from incrowd.anonymize.looks import (
+from incrowd.anonymize.node_evaluator import (
     ListedSearch,
     NodeEvaluator,
     NoSchemeError,

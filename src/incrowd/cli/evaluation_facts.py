@@ -10,7 +10,7 @@ from incrowd.findings import format_percent
 if TYPE_CHECKING:
     from incrowd.measure.estimate import AttackReport, Rate
     from incrowd.measure.evaluation import Evaluation, LabelEvaluation, Utility
-    from incrowd.measure.noise import NoiseEvaluation, NoiseLoss, NoiseSimulation
+    from incrowd.measure.noise_loss import NoiseEvaluation, NoiseLoss, NoiseSimulation
 
 
 def survivals(found: Evaluation) -> str:

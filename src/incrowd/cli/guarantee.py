@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from incrowd.cli.terminal import make_console
-from incrowd.privacy.rounded import format_parameter
+from incrowd.privacy.presentation import format_parameter
 
 if TYPE_CHECKING:
     from incrowd.release.certificate import Certificate

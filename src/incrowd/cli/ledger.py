@@ -85,7 +85,7 @@ def plan(
 
     If the spec sets `releases`, its ε and δ are those of the whole block.
     """
-    from incrowd.methods.outlay import plan_block
+    from incrowd.methods.spec_ledger import plan_block
     from incrowd.privacy.events import describe_event, serialize_event
     from incrowd.release.ledger import Ledger
     from incrowd.spec.file import read_spec_file

@@ -18,7 +18,7 @@ from incrowd.findings import format_percent
 from incrowd.privacy.plan import Plan, PlanTable, plan_grid
 from incrowd.privacy.plan import plan as planned
 from incrowd.privacy.plan_counts import CountsPlan, plan_counts
-from incrowd.privacy.rounded import format_parameter, round_crowd_size
+from incrowd.privacy.presentation import format_parameter, round_crowd_size
 
 if TYPE_CHECKING:
     from incrowd.curate.tradeoff import TradeoffGrid, TradeoffPoint

@@ -228,7 +228,7 @@ def evaluate(
 
     The result is private: it is computed from the original table.
     """
-    from incrowd.evaluation.measures import evaluate as compare
+    from incrowd.evaluation.evaluate import evaluate as compare
     from incrowd.spec.file import read_spec_file
     from incrowd.spec.model import PersonId
 

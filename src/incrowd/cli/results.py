@@ -25,7 +25,7 @@ from incrowd.spec.build import SUPPRESSED, UNCHANGED
 
 if TYPE_CHECKING:
     from incrowd.curate.confirm import Question
-    from incrowd.curate.preview import HierarchyPreview, HierarchyTree, TreeNode
+    from incrowd.curate.hierarchy_preview import HierarchyPreview, HierarchyTree, TreeNode
     from incrowd.measure.evaluation import Evaluation
     from incrowd.release.certificate import Certificate
     from incrowd.release.entries import Booking

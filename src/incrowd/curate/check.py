@@ -30,10 +30,10 @@ from incrowd.measure.outcome import build_published_table
 from incrowd.methods.base import Method
 from incrowd.methods.expect import expect
 from incrowd.methods.exposure import find_exposures, find_weak_parameters
-from incrowd.methods.outlay import preview_spec_budget
 from incrowd.methods.people import draw_rows
 from incrowd.methods.person_id import find_ids
 from incrowd.methods.registry import make_method
+from incrowd.methods.spec_ledger import preview_spec_budget
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.spec.base import quote_scalar
 from incrowd.spec.build import build_hierarchy, is_open

@@ -18,7 +18,7 @@ from incrowd.anonymize.lattice import Lattice, Node, Rollups
 from incrowd.anonymize.objectives import Objective, make_objective
 from incrowd.anonymize.ola import NoSchemeError, find_optimal_node
 from incrowd.arrays import Floats, Progress
-from incrowd.codes.counted import DistinctRows
+from incrowd.codes.counted_table import DistinctRows
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.measure.loss import LossName

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from incrowd.arrays import Codes
-from incrowd.codes.counted import COUNT, CountedTable, DistinctRows, PublishedTable
+from incrowd.codes.counted_table import COUNT, CountedTable, DistinctRows, PublishedTable
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.codes.hierarchy import ROOT, Hierarchy
 from incrowd.codes.values import canonicalize_value, parse_number

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from incrowd.arrays import Bools, Codes, Counts, Members, Steps
-from incrowd.codes.counted import SuppressedCells
+from incrowd.codes.counted_table import SuppressedCells
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.errors import IncrowdError
 from incrowd.privacy.randomness import Randomness

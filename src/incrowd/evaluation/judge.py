@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from incrowd.arrays import Step
-from incrowd.codes.counted import DistinctRows
+from incrowd.codes.counted_table import DistinctRows
 from incrowd.engine.table import Table
 from incrowd.evaluation.attacks.quick import add_kept_columns, quick_attacks
 from incrowd.evaluation.report.origin import ReleaseOrigin

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from incrowd.arrays import Steps
 from incrowd.codes.axis import Axis
-from incrowd.codes.counted import COUNT, DistinctRows, PublishedTable
+from incrowd.codes.counted_table import COUNT, DistinctRows, PublishedTable
 from incrowd.codes.frequency import number_tuples
 from incrowd.codes.grid import Grid, build_grid
 from incrowd.codes.values import canonicalize_value
@@ -25,7 +25,7 @@ from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
 from incrowd.measure.evaluation import assign_levels, locate_tuples
 from incrowd.measure.linkage import linking_risk
-from incrowd.measure.noise import (
+from incrowd.measure.noise_loss import (
     ClassMatcher,
     NoiseEvaluation,
     NoiseLoss,

@@ -19,7 +19,7 @@ from itertools import combinations
 import numpy as np
 
 from incrowd.arrays import Bools, Floats
-from incrowd.codes.counted import CountNoise
+from incrowd.codes.counted_table import CountNoise
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.measure.utility import TablePair
 

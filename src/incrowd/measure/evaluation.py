@@ -15,7 +15,7 @@ import numpy as np
 
 from incrowd.arrays import Codes, Floats
 from incrowd.codes.axis import Axis
-from incrowd.codes.counted import CountedTable, PublishedTable
+from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import Frequencies, compare_frequencies, merge_tuples
 from incrowd.codes.hierarchy import ROOT
 from incrowd.codes.values import canonicalize_value
@@ -35,7 +35,7 @@ from incrowd.measure.risk import Risk, compute_risk
 from incrowd.measure.subgroups import Subgroup, group_by_labels, group_kept_columns
 
 if TYPE_CHECKING:
-    from incrowd.measure.noise import NoiseEvaluation
+    from incrowd.measure.noise_loss import NoiseEvaluation
     from incrowd.measure.outcome import SearchResult
 
 Covered: TypeAlias = tuple[list[Codes], list[Floats], list[LabelCover]]  # see :func:`locate_tuples`

@@ -23,7 +23,7 @@ from functools import cached_property
 import numpy as np
 
 from incrowd.arrays import Codes, Counts, Floats, Places
-from incrowd.codes.counted import CountedTable, PublishedTable
+from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.findings import Finding, make_finding
 from incrowd.measure.labels import LabelCover

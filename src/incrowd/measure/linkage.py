@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.arrays import Counts, Floats, Members, Steps
-from incrowd.privacy.class_noise import ClassNoise
+from incrowd.privacy.k_epsilon import ClassNoise
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from incrowd.arrays import Bools, Codes, Floats
-from incrowd.codes.counted import CountedTable, PublishedTable
+from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import Frequencies, map_levels, merge_tuples
 from incrowd.codes.hierarchy import ROOT, Hierarchy
 from incrowd.codes.values import canonicalize_value

@@ -14,7 +14,7 @@ from itertools import zip_longest
 
 import numpy as np
 
-from incrowd.codes.counted import CountedTable, CountNoise, PublishedTable, SuppressedCells
+from incrowd.codes.counted_table import CountedTable, CountNoise, PublishedTable, SuppressedCells
 from incrowd.codes.frequency import Frequencies, compare_frequencies, map_levels, merge_tuples
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.codes.values import canonicalize_value

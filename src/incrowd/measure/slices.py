@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from incrowd.codes.counted import CountedTable, PublishedTable
+from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.hierarchy import ROOT
 from incrowd.measure.association import compute_associations
 from incrowd.measure.evaluation import Evaluation, Survival, build_pair

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from incrowd.arrays import Bools, Codes, Floats
 from incrowd.codes.axis import Axis
-from incrowd.codes.counted import CountedTable
+from incrowd.codes.counted_table import CountedTable
 from incrowd.codes.frequency import Frequencies, map_levels, number_tuples
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.codes.values import canonicalize_value

@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from incrowd.arrays import Codes, Floats
-from incrowd.codes.counted import CountedTable, PublishedTable
+from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import Frequencies, number_tuples
 from incrowd.measure.evaluation import Evaluation, build_pair, measure_utility
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from incrowd.arrays import Bools, Counts, Floats, Places
-from incrowd.codes.counted import CountNoise
+from incrowd.codes.counted_table import CountNoise
 from incrowd.codes.frequency import Frequencies
 from incrowd.errors import ParameterError, check_whole, require_single
 

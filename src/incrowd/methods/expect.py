@@ -13,7 +13,7 @@ from typing import Any
 from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Table
 from incrowd.findings import Finding, Severity, make_finding
-from incrowd.measure.expected import (
+from incrowd.measure.forecast import (
     ASSUMPTIONS,
     OPEN_VALUES,
     Assumption,
@@ -25,7 +25,7 @@ from incrowd.measure.expected import (
 )
 from incrowd.methods.base import PlannedRelease
 from incrowd.methods.registry import make_method
-from incrowd.privacy.rounded import round_crowd_size
+from incrowd.privacy.presentation import round_crowd_size
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecFile, SpecSource, load_spec
 from incrowd.spec.model import PersonId

@@ -36,7 +36,7 @@ import numpy as np
 from incrowd.arrays import Codes, Counts, Places
 from incrowd.codes.hierarchy import Hierarchy, build_from_rows
 from incrowd.measure.estimate import Estimate, Rate
-from incrowd.papers.recoder import RecodedClasses
+from incrowd.papers.minimal_recoder import RecodedClasses
 
 USUAL, UNUSUAL = 0, 1  # the code of a value is twice its group's, and one more if it is unusual
 

@@ -14,13 +14,13 @@ from fractions import Fraction
 import numpy as np
 
 from incrowd.anonymize.mondrian import partition_points
-from incrowd.anonymize.safe import drop_small_cells
+from incrowd.anonymize.safe_sample import drop_small_cells
 from incrowd.arrays import Bools, Codes, Counts, Floats, Steps
 from incrowd.codes.axis import Axis
 from incrowd.codes.frequency import Frequencies
 from incrowd.codes.hierarchy import ROOT, build_from_rows
 from incrowd.privacy.counts import sample_geometric_noise
-from incrowd.privacy.noise import sample_laplace
+from incrowd.privacy.noise_sampler import sample_laplace
 from incrowd.privacy.randomness import Randomness, sample_binomial
 from incrowd.privacy.selection import sample_one_sided_noise
 

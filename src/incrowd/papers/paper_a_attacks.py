@@ -19,7 +19,7 @@ from incrowd.codes.axis import ClassBounds
 from incrowd.codes.frequency import map_levels, merge_tuples
 from incrowd.evaluation.attacks.intersection import KnownPeople, SensitiveBoxes, intersect_boxes
 from incrowd.measure.estimate import Estimate
-from incrowd.papers import extreme as rich
+from incrowd.papers import extreme_value as rich
 from incrowd.papers.baselines import (
     draw_delta_sample,
     make_number_axis,
@@ -28,10 +28,10 @@ from incrowd.papers.baselines import (
 )
 from incrowd.papers.downcode import Villages, attack_by_downcoding, make_level_classes
 from incrowd.papers.duplicates import attack_duplicates
-from incrowd.papers.extreme import Publish, attack_extreme_value
-from incrowd.papers.recoder import recode_minimally
+from incrowd.papers.extreme_value import Publish, attack_extreme_value
+from incrowd.papers.full_disclosure import attack_full_disclosure
+from incrowd.papers.minimal_recoder import recode_minimally
 from incrowd.papers.safe_steps import SteppedRelease, bound_attack_success, draw_cells
-from incrowd.papers.whole import attack_full_disclosure
 from incrowd.privacy.events import GeometricCounts, SafeRelease
 from incrowd.privacy.randomness import Randomness, SeededRandomness
 from incrowd.release.folder import fill_folder

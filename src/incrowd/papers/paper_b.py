@@ -21,7 +21,7 @@ import numpy as np
 from incrowd.anonymize import k_epsilon
 from incrowd.arrays import Floats, Steps
 from incrowd.codes.axis import ClassBounds, bound_classes, locate_points
-from incrowd.codes.counted import DistinctRows
+from incrowd.codes.counted_table import DistinctRows
 from incrowd.engine.count import count_tuples_with_kept
 from incrowd.measure.linkage import compute_run_mean, linking_risk
 from incrowd.methods.k_anonymity.classes import EquivalenceClasses, make_lattice
@@ -36,8 +36,7 @@ from incrowd.papers.paper_b_data import (
     make_release_spec,
     make_seeded_bits,
 )
-from incrowd.privacy import class_noise
-from incrowd.privacy.class_noise import ClassNoise
+from incrowd.privacy.k_epsilon import ClassNoise, make_laplace_noise
 from incrowd.release.folder import fill_folder
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.model import Column
@@ -293,7 +292,7 @@ def compare_noise(data: DataSet, rows: DistinctRows, grid: ExperimentGrid) -> pa
     def make_laplace_pair(epsilon: float) -> tuple[ClassNoise, ClassNoise]:
         widths = k_epsilon.compute_diameters(steps, members, noisy.classes)
         exact, most = k_epsilon.split_epsilon(epsilon, [1.0])[0], int(steps.max() - steps.min())
-        return class_noise.make_laplace_noise(widths, exact), class_noise.make_laplace_noise(
+        return make_laplace_noise(widths, exact), make_laplace_noise(
             np.full_like(widths, most), exact
         )
 

@@ -19,16 +19,15 @@ import numpy as np
 
 from incrowd.anonymize import k_epsilon
 from incrowd.arrays import Members, Steps
-from incrowd.codes.counted import DistinctRows
+from incrowd.codes.counted_table import DistinctRows
 from incrowd.curate.demo_tables import _draw_heights, make_demo_table
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.measure.linkage import RunMean
 from incrowd.methods.k_anonymity.classes import EquivalenceClasses, form_classes
 from incrowd.methods.k_epsilon.rows import NoisyRows, make_noisy_rows
-from incrowd.privacy import class_noise
-from incrowd.privacy.class_noise import ClassNoise
-from incrowd.privacy.noise import sample_laplace
+from incrowd.privacy.k_epsilon import ClassNoise, make_laplace_noise
+from incrowd.privacy.noise_sampler import sample_laplace
 from incrowd.privacy.randomness import Randomness, SeededRandomness
 from incrowd.spec.model import Column
 from incrowd.spec.release import KEpsilonSpec
@@ -234,9 +233,7 @@ def make_noises(widths: Steps, epsilons: Sequence[float]) -> list[tuple[int, Cla
     times = [epsilon / min(exact) for epsilon in exact]
     assert all(ratio.denominator == 1 for ratio in times)
     pairs = zip(times, exact, strict=True)
-    return [
-        (int(ratio), class_noise.make_laplace_noise(widths, epsilon)) for ratio, epsilon in pairs
-    ]
+    return [(int(ratio), make_laplace_noise(widths, epsilon)) for ratio, epsilon in pairs]
 
 
 def draw_nested_noise(

@@ -23,7 +23,7 @@ from incrowd.errors import (
     check_whole,
     require_single,
 )
-from incrowd.privacy.rounded import read_as_decimal
+from incrowd.privacy.presentation import read_as_decimal
 
 LARGEST_K = 10_000_000
 LARGEST_R = 1_000_000

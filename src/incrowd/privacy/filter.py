@@ -51,7 +51,7 @@ from fractions import Fraction
 from incrowd.privacy.accountant import Accountant, BasicAccountant, compute_own_delta
 from incrowd.privacy.amplification import Guarantee, amplify_guarantee, invert_amplification
 from incrowd.privacy.events import Composition, Event, SampledEvent
-from incrowd.privacy.rounded import format_parameter
+from incrowd.privacy.presentation import format_parameter
 
 _WORTH = 1e-3  # a share of delta is taken only where it lowers epsilon by so much of itself
 

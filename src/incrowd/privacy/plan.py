@@ -17,10 +17,10 @@ from incrowd.errors import (
     check_whole,
     require_single,
 )
-from incrowd.privacy.binomial import Definition
 from incrowd.privacy.events import LARGEST_K
 from incrowd.privacy.plan_counts import CountsPlan, plan_counts
-from incrowd.privacy.rounded import PlanResult, format_parameter, round_crowd_size
+from incrowd.privacy.presentation import PlanResult, format_parameter, round_crowd_size
+from incrowd.privacy.sample import Definition
 from incrowd.privacy.solver import choose_solver
 
 

@@ -17,7 +17,7 @@ from incrowd.errors import (
 )
 from incrowd.privacy.counts import NoiseLaw, build_event_law
 from incrowd.privacy.events import Coin
-from incrowd.privacy.rounded import PlanResult, format_parameter
+from incrowd.privacy.presentation import PlanResult, format_parameter
 from incrowd.privacy.split import BudgetSplit, CountsEvent, list_draw_parameters, split_for_counts
 
 USUAL_K = 5

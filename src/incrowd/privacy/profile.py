@@ -23,8 +23,8 @@ import numpy as np
 
 from incrowd.arrays import Floats
 from incrowd.privacy.amplification import amplify_epsilon, invert_epsilon
-from incrowd.privacy.binomial import log_absent_divergence, log_present_divergence, round_up_exp
-from incrowd.privacy.rounded import read_as_decimal
+from incrowd.privacy.presentation import read_as_decimal
+from incrowd.privacy.sample import log_absent_divergence, log_present_divergence, round_up_exp
 
 _UP = 1 + 1e-14  # more than a product of a few factors is off by
 

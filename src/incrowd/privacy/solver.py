@@ -10,12 +10,12 @@ from typing import Protocol
 import numpy as np
 
 from incrowd.arrays import Floats
-from incrowd.privacy import binomial, inverse
+from incrowd.privacy import inverse, sample
 from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.binomial import Definition
 from incrowd.privacy.events import LARGEST_K, SafeRelease, SampledEvent
 from incrowd.privacy.inverse import Cost
 from incrowd.privacy.profile import amplify_profile, build_release_profile
+from incrowd.privacy.sample import Definition
 
 
 def choose_solver(releases: int, definition: Definition) -> Solver:
@@ -47,7 +47,7 @@ class BasicSolver:
 
     def delta(self, k: int, beta: float, epsilon: float) -> float:
         share = epsilon / self.releases
-        one = binomial.delta(k=k, beta=beta, epsilon=share, definition=self.definition)
+        one = sample.delta(k=k, beta=beta, epsilon=share, definition=self.definition)
         return min(math.nextafter(one * self.releases, 1.0), 1.0) if self.releases > 1 else one
 
     def epsilon(self, k: int, beta: float, delta: float) -> float:
@@ -83,7 +83,7 @@ class BasicSolver:
         self, beta: Floats, epsilon: float, delta: float, most: float = LARGEST_K
     ) -> Floats:
         share = np.full_like(beta, epsilon / self.releases)
-        binomial.check_definition(self.definition, beta=beta, epsilon=share)
+        sample.check_definition(self.definition, beta=beta, epsilon=share)
         part = np.full_like(beta, delta / self.releases * (1 - 1e-12))
         return inverse.find_smallest_k(
             beta, share, part, inverse.make_cost(self.definition), math.floor(most)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from incrowd.codes.forms import Form
+from incrowd.codes.label_form import Form
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
 from incrowd.privacy.accountant import Accountant

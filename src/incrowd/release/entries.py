@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
 from incrowd.privacy.filter import Charge
-from incrowd.privacy.rounded import format_parameter
+from incrowd.privacy.presentation import format_parameter
 
 RULE = (
     "Releases of a planned block compose tightly. Blocks and unplanned releases add their ε and "

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 from jinja2.nodes import EvalContext
 
-from incrowd.codes.counted import COUNT
+from incrowd.codes.counted_table import COUNT
 from incrowd.privacy.counts import build_event_law
 from incrowd.privacy.protection import (
     FALSE_POSITIVE_RATES,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TypeAlias
 
-from incrowd.codes.counted import CountNoise
+from incrowd.codes.counted_table import CountNoise
 from incrowd.privacy.counts import build_event_law, is_even
 from incrowd.privacy.events import (
     BoundedChoice,

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from incrowd.codes.axis import Axis
-from incrowd.codes.counted import CountedTable, PublishedTable, SuppressedCells
-from incrowd.codes.forms import Form, find_axis_form, find_level_form, parse_number_labels
+from incrowd.codes.counted_table import CountedTable, PublishedTable, SuppressedCells
 from incrowd.codes.frequency import Frequencies
 from incrowd.codes.hierarchy import Hierarchy
+from incrowd.codes.label_form import Form, find_axis_form, find_level_form, parse_number_labels
 from incrowd.engine.table import Table
 from incrowd.findings import Finding
 from incrowd.measure.evaluation import Covered, Evaluation, evaluate_labels, locate_tuples
@@ -31,7 +31,7 @@ from incrowd.spec.build import is_open
 from incrowd.spec.model import Column
 
 if TYPE_CHECKING:
-    from incrowd.measure.noise import NoiseEvaluation
+    from incrowd.measure.noise_loss import NoiseEvaluation
     from incrowd.measure.outcome import SearchResult
     from incrowd.release.synthetic_part import SyntheticProduct
 

@@ -17,10 +17,10 @@ from pydantic import ValidationError
 
 from incrowd.arrays import Counts
 from incrowd.codes.axis import Axis
-from incrowd.codes.counted import COUNT
-from incrowd.codes.forms import Form, find_axis_form, find_level_form, parse_number_label
+from incrowd.codes.counted_table import COUNT
 from incrowd.codes.frequency import Frequencies, number_tuples
 from incrowd.codes.hierarchy import ROOT, build_from_rows
+from incrowd.codes.label_form import Form, find_axis_form, find_level_form, parse_number_label
 from incrowd.codes.values import canonicalize_value, make_sort_key, parse_iso_day, parse_number
 from incrowd.engine.count import read_labels
 from incrowd.engine.released import ReleasedTable, find_hidden_content, open_released

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from incrowd import __version__
-from incrowd.codes.forms import Form
+from incrowd.codes.label_form import Form
 from incrowd.codes.values import parse_number
 from incrowd.privacy.events import serialize_event
 from incrowd.release.certificate import (

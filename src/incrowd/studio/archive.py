@@ -17,7 +17,7 @@ from incrowd.errors import IncrowdError
 from incrowd.release.certificate import FILE, Certificate
 from incrowd.release.pages import make_pages
 from incrowd.release.verify import read_certificate
-from incrowd.studio.private import create_private, make_private_folders
+from incrowd.studio.private_files import create_private, make_private_folders
 
 MOST_FILES = 10_000
 SMALL_BYTES, MOST_TIMES = 256 << 20, 200  # what any file may hold, and how many times its own size

@@ -26,7 +26,7 @@ from incrowd.cli.options import number_option, parse_number
 from incrowd.cli.terminal import print_text
 from incrowd.errors import IncrowdError, check_whole
 from incrowd.release.history import get_state_folder
-from incrowd.studio.private import FOLDER_MODE, create_private
+from incrowd.studio.private_files import FOLDER_MODE, create_private
 
 _PREFIX = "studio-"
 _PAGE = """<!doctype html>
@@ -99,11 +99,11 @@ def studio(
     try:
         import uvicorn
 
+        from incrowd.studio.access import Sessions
         from incrowd.studio.command import RedirectFile
-        from incrowd.studio.desk import remove_stale_uploads
-        from incrowd.studio.limits import make_config
-        from incrowd.studio.safety import Sessions
+        from incrowd.studio.connection_limits import make_config
         from incrowd.studio.server import Studio, make_app
+        from incrowd.studio.workspace import remove_stale_uploads
     except ModuleNotFoundError as error:
         if error.name and error.name.split(".")[0] in ("starlette", "uvicorn"):
             raise IncrowdError(

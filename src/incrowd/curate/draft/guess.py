@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from incrowd.codes.values import canonicalize_value, make_sort_key, parse_iso_day, parse_number
-from incrowd.curate.draft import ladders
-from incrowd.curate.draft import written as forms
-from incrowd.curate.draft.ladders import HierarchyProposal
+from incrowd.curate.draft import hierarchy_proposal
+from incrowd.curate.draft import value_format as forms
+from incrowd.curate.draft.hierarchy_proposal import HierarchyProposal
 from incrowd.engine.table import UNNAMED, RowsPerId
 from incrowd.methods.person_id import Kind, identify_kind, list_texts, simplify_name
 from incrowd.spec import countries, icd, identifiers, postcodes
 from incrowd.spec.base import quote_scalar
-from incrowd.spec.written import ValueFormat
+from incrowd.spec.value_format import ValueFormat
 
 _FEW_TEXTS, _FEW_NUMBERS = 40, 12
 _OLDEST = 125  # years; what lies beyond is a mistake, or a code
@@ -276,7 +276,11 @@ def _guess_public_list(look: ColumnSummary) -> Guess | None:
 
 
 def _guess_date(look: ColumnSummary) -> Guess | None:
-    return look.guess_by_hierarchy(ladders.propose_days(look.days), "dates") if look.days else None
+    return (
+        look.guess_by_hierarchy(hierarchy_proposal.propose_days(look.days), "dates")
+        if look.days
+        else None
+    )
 
 
 def _guess_age(look: ColumnSummary) -> Guess | None:
@@ -285,11 +289,11 @@ def _guess_age(look: ColumnSummary) -> Guess | None:
         return None
     odd = [x for x in numbers if not 0 <= x <= _OLDEST]
     if not odd:
-        return look.guess_by_hierarchy(ladders.propose_ages())
+        return look.guess_by_hierarchy(hierarchy_proposal.propose_ages())
     few = len(odd) <= max(1, len(numbers) // 50) and len(numbers) >= 20
     if not few:
         return None
-    ladder = ladders.propose_ages()
+    ladder = hierarchy_proposal.propose_ages()
     listed = ", ".join(canonicalize_value(x) or "" for x in sorted(odd))
     return look.guess_by_hierarchy(replace(ladder, reason=f"{ladder.reason}; not an age: {listed}"))
 
@@ -303,7 +307,9 @@ def _guess_year(look: ColumnSummary) -> Guess | None:
     named = re.search(_YEAR, look.simple) is not None
     close = min(numbers) >= 1900 and max(numbers) <= 2035 and len(numbers) >= 5
     return (
-        look.guess_by_hierarchy(ladders.propose_years(numbers), "dates") if named or close else None
+        look.guess_by_hierarchy(hierarchy_proposal.propose_years(numbers), "dates")
+        if named or close
+        else None
     )
 
 
@@ -312,7 +318,9 @@ def _guess_coordinate(look: ColumnSummary) -> Guess | None:
     named = re.search(r"(^|_)(lat|latitude|lon|lng|long|longitude)(_|$)", look.simple)
     fits = numbers and max(map(abs, numbers)) <= 180 and any("." in text for text in look.texts)
     if fits and (named or identifiers.is_coordinate(look.texts)):
-        return look.guess_by_hierarchy(ladders.propose_degrees(numbers), "geographic subdivisions")
+        return look.guess_by_hierarchy(
+            hierarchy_proposal.propose_degrees(numbers), "geographic subdivisions"
+        )
     return None
 
 
@@ -324,7 +332,7 @@ def _guess_declared_order(look: ColumnSummary) -> Guess | None:
     return (
         None
         if re.search(_NOMINAL, look.simple)
-        else look.guess_by_hierarchy(ladders.propose_listed_order(values))
+        else look.guess_by_hierarchy(hierarchy_proposal.propose_listed_order(values))
     )
 
 
@@ -333,7 +341,7 @@ def _guess_few_values(look: ColumnSummary) -> Guess | None:
     often = count <= _MANY_TEXTS and count * _OFTEN <= look.rows and not numbers
     if count > (_FEW_NUMBERS if numbers else _FEW_TEXTS) and not often:
         return None
-    ordered = ladders.propose_number_order(look.texts) or _propose_scale(look.texts)
+    ordered = hierarchy_proposal.propose_number_order(look.texts) or _propose_scale(look.texts)
     if ordered is not None:
         return look.guess_by_hierarchy(ordered)
     known = {text.lower() for text in look.texts} in _KNOWN
@@ -361,9 +369,9 @@ def _guess_number(look: ColumnSummary) -> Guess | None:
     if not numbers:
         return None
     return look.guess_by_hierarchy(
-        ladders.propose_amounts(numbers)
-        if ladders.is_skewed(numbers)
-        else ladders.propose_numbers(numbers)
+        hierarchy_proposal.propose_amounts(numbers)
+        if hierarchy_proposal.is_skewed(numbers)
+        else hierarchy_proposal.propose_numbers(numbers)
     )
 
 

@@ -21,8 +21,8 @@ import pyarrow.parquet
 from incrowd.arrays import Bools, Counts
 from incrowd.engine.address import hide_secrets, is_address
 from incrowd.engine.local.excel import open_excel
-from incrowd.engine.local.made import PublishableTable, drop_unused_labels, mask_nulls
 from incrowd.engine.local.postgres import read_postgres
+from incrowd.engine.local.publishable import PublishableTable, drop_unused_labels, mask_nulls
 from incrowd.engine.local.statistics import STATISTICS, open_statistics
 from incrowd.engine.local.table import LocalTable
 from incrowd.engine.local.text import open_compressed, open_text, refuse_duplicate_names

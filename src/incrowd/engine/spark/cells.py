@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from incrowd.arrays import Codes
-from incrowd.codes.counted import SuppressedCells
+from incrowd.codes.counted_table import SuppressedCells
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.engine.spark.lookup import bundle_columns, code_values
 from incrowd.engine.spark.session import explain_failures

@@ -18,7 +18,7 @@ from incrowd.arrays import Codes, Counts, Members
 from incrowd.codes.frequency import Frequencies
 from incrowd.engine.count import normalize_kept_value
 from incrowd.engine.spark.cells import CHANGED, add_codes
-from incrowd.engine.spark.kinds import to_plain_frame
+from incrowd.engine.spark.column_type import to_plain_frame
 from incrowd.engine.spark.session import explain_failures
 from incrowd.engine.spark.tasks import ClassTask, make_task_bits
 from incrowd.engine.table import Coder, ProcessedRows, TableError, Work

@@ -17,9 +17,9 @@ from pyspark.sql import types as T  # noqa: N812
 from incrowd.arrays import Bools, Counts
 from incrowd.engine.address import is_address
 from incrowd.engine.local.engine import ENGINE as LOCAL
-from incrowd.engine.local.made import PublishableTable, drop_unused_labels, mask_nulls
+from incrowd.engine.local.publishable import PublishableTable, drop_unused_labels, mask_nulls
 from incrowd.engine.local.text import detect_delimiter, refuse_duplicate_names
-from incrowd.engine.spark.kinds import send_polars_frame
+from incrowd.engine.spark.column_type import send_polars_frame
 from incrowd.engine.spark.session import explain_failures, start_session
 from incrowd.engine.spark.table import SparkTable
 from incrowd.engine.table import UNNAMED, Coded, Columns, Engine, Table, TableError

@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from incrowd.arrays import Codes
-from incrowd.engine.spark.kinds import send_arrow_columns, to_plain_frame
+from incrowd.engine.spark.column_type import send_arrow_columns, to_plain_frame
 from incrowd.engine.table import Coder
 
 _TOGETHER = 4096  # tuples of values that are looked up at once

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql import types as T  # noqa: N812
 
-from incrowd.engine.spark.kinds import is_hashable
+from incrowd.engine.spark.column_type import is_hashable
 from incrowd.engine.spark.session import explain_failures
 from incrowd.engine.table import RowsPerId
 

@@ -30,7 +30,7 @@ from incrowd.engine.local.text import refuse_duplicate_names
 from incrowd.engine.spark import classes, sums
 from incrowd.engine.spark.cells import SURELY, approximate_distinct, group_by_codes
 from incrowd.engine.spark.coarse import count_coarse_codes, sample_values
-from incrowd.engine.spark.kinds import (
+from incrowd.engine.spark.column_type import (
     canonicalize_text,
     is_orderable,
     normalize_column,

@@ -34,7 +34,7 @@ import pyarrow as pa
 
 from incrowd.arrays import Codes
 from incrowd.codes.frequency import Frequencies
-from incrowd.engine.spark.kinds import to_plain_frame
+from incrowd.engine.spark.column_type import to_plain_frame
 from incrowd.engine.table import ClassChunk, PicklableDraw, Work
 from incrowd.errors import IncrowdError
 from incrowd.privacy.randomness import Randomness, SeededRandomness, SystemRandomness

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from incrowd.codes.counted import COUNT
+from incrowd.codes.counted_table import COUNT
 from incrowd.engine.count import count_tuples, read_labels
 from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Engine, Table, TableError
@@ -20,12 +20,12 @@ from incrowd.evaluation.attacks.scene import VALUES, AttackScene, make_scene
 from incrowd.evaluation.attacks.shadows import run_shadow_attack
 from incrowd.evaluation.attacks.trial import ATTACKS, TRIES, run_attacks
 from incrowd.evaluation.attacks.view import sample_people
-from incrowd.evaluation.measures import ReleaseFacts, list_quasi_columns, open_release
+from incrowd.evaluation.evaluate import ReleaseFacts, list_quasi_columns, open_release
 from incrowd.evaluation.noise import relink_rows, simulate_noise
 from incrowd.measure.estimate import CONFIDENCE, AttackReport, Estimate, Rate
 from incrowd.measure.evaluation import assign_levels
 from incrowd.measure.labels import assign_bins
-from incrowd.measure.noise import NOT_MEASURED
+from incrowd.measure.noise_loss import NOT_MEASURED
 from incrowd.methods.people import draw_rows
 from incrowd.privacy.events import parse_event
 from incrowd.privacy.randomness import SystemRandomness

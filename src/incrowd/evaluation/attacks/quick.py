@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from incrowd.codes.counted import COUNT, CountedTable, DistinctRows, PublishedTable
+from incrowd.codes.counted_table import COUNT, CountedTable, DistinctRows, PublishedTable
 from incrowd.codes.frequency import merge_tuples
 from incrowd.engine.count import read_labels
 from incrowd.evaluation.attacks.scene import VALUES, AttackScene, make_scene

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from incrowd.arrays import Bools, Codes, Counts, Places, Words
-from incrowd.codes.counted import CountedTable, DistinctRows
+from incrowd.codes.counted_table import CountedTable, DistinctRows
 from incrowd.codes.frequency import Frequencies
 from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Engine

@@ -28,7 +28,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from incrowd.codes.counted import COUNT
+from incrowd.codes.counted_table import COUNT
 from incrowd.engine.source import local_engine
 from incrowd.errors import IncrowdError, ParameterError, check_fraction, check_whole
 from incrowd.evaluation.audit.bound import (

@@ -13,7 +13,7 @@ the outcomes in S, has c P(S), and c P(S) <= e^epsilon c Q(S) + delta is what is
 delta / c in the place of delta.) The tables of a run are no neighbours of each other; of each cell,
 the two tables that are alike but for it would be.
 
-The n that is worst for a sample stands in :mod:`incrowd.privacy.binomial`: it is where the profile
+The n that is worst for a sample stands in :mod:`incrowd.privacy.sample`: it is where the profile
 at the audit's own delta is attained. For counts it is any n from which the cell is always shown,
 2 r + k (:mod:`incrowd.privacy.counts`).
 
@@ -43,12 +43,11 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from incrowd.arrays import Floats
-from incrowd.codes.counted import CountedTable, DistinctRows
+from incrowd.codes.counted_table import CountedTable, DistinctRows
 from incrowd.codes.frequency import Frequencies
 from incrowd.methods.base import MakeContext, Method, require_local
 from incrowd.methods.fictional import make_fictional_table
 from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.binomial import log_absent_divergence, log_present_divergence
 from incrowd.privacy.counts import build_event_law
 from incrowd.privacy.events import (
     Coin,
@@ -62,6 +61,7 @@ from incrowd.privacy.events import (
     Selection,
 )
 from incrowd.privacy.randomness import Randomness, sample_binomial
+from incrowd.privacy.sample import log_absent_divergence, log_present_divergence
 from incrowd.privacy.split import CountsEvent
 from incrowd.release.product import MethodResult, Product
 from incrowd.spec.file import SpecFile

@@ -21,7 +21,7 @@ from incrowd.anonymize.mondrian import partition_points
 from incrowd.anonymize.ola import find_minimal_nodes, find_optimal_node
 from incrowd.arrays import Codes, Floats, Members, Progress
 from incrowd.codes.axis import bound_classes, locate_points
-from incrowd.codes.counted import DistinctRows
+from incrowd.codes.counted_table import DistinctRows
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from incrowd.arrays import Codes, Members
-from incrowd.codes.counted import CountedTable, DistinctRows, PublishedTable
+from incrowd.codes.counted_table import CountedTable, DistinctRows, PublishedTable
 from incrowd.codes.frequency import Frequencies, map_levels, merge_tuples, pack_columns
 from incrowd.codes.hierarchy import ROOT
 from incrowd.engine.count import count_tuples_with_kept, make_coders

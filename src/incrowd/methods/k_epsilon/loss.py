@@ -17,7 +17,7 @@ from incrowd.measure.linkage import (
     linking_risk,
     predict_linking,
 )
-from incrowd.measure.noise import FRESH, NoiseEvaluation, NoiseLoss, NoiseSimulation
+from incrowd.measure.noise_loss import FRESH, NoiseEvaluation, NoiseLoss, NoiseSimulation
 from incrowd.methods.k_epsilon.rows import NoisyRows, NoisyValues
 from incrowd.privacy.randomness import Randomness, sample_permutation
 

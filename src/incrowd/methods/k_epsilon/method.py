@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.arrays import Bools, Codes, Places, Steps
-from incrowd.codes.counted import CountedTable, DistinctRows, PublishedTable
+from incrowd.codes.counted_table import CountedTable, DistinctRows, PublishedTable
 from incrowd.codes.frequency import merge_tuples, pack_columns
 from incrowd.codes.grid import Grid
 from incrowd.engine.count import count_tuples_with_kept
@@ -17,7 +17,7 @@ from incrowd.engine.table import Engine, Table
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding
 from incrowd.measure.lost_values import KeptRows
-from incrowd.measure.noise import NoiseEvaluation
+from incrowd.measure.noise_loss import NoiseEvaluation
 from incrowd.measure.outcome import SearchResult
 from incrowd.methods.base import (
     MakeContext,
@@ -28,8 +28,8 @@ from incrowd.methods.base import (
 )
 from incrowd.methods.k_anonymity.classes import EquivalenceClasses, KAnonymityColumns, form_classes
 from incrowd.methods.k_anonymity.method import RemoteRows, count_remote_rows, lookup_class_codes
-from incrowd.methods.k_epsilon.apart import NoisePart, NoiseTask, merge_grids, merge_noise
 from incrowd.methods.k_epsilon.loss import compute_expected_error, measure_noise
+from incrowd.methods.k_epsilon.remote_noise import NoisePart, NoiseTask, merge_grids, merge_noise
 from incrowd.methods.k_epsilon.rows import NoisyRows, make_noisy_rows
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event

@@ -19,8 +19,8 @@ from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.amplification import Guarantee, invert_amplification
 from incrowd.privacy.events import LARGEST_K, SafeRelease
 from incrowd.privacy.plan import plan
+from incrowd.privacy.presentation import format_parameter
 from incrowd.privacy.randomness import round_down_rate
-from incrowd.privacy.rounded import format_parameter
 from incrowd.privacy.selection import round_down_epsilon
 from incrowd.privacy.solver import SampleSolver
 from incrowd.privacy.split import RATES, BudgetSplit, split_for_counts, split_for_samples

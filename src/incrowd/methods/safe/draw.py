@@ -7,11 +7,11 @@ from typing import Protocol
 
 import numpy as np
 
-from incrowd.anonymize.counts import draw_noisy_counts
-from incrowd.anonymize.safe import sample_cells
+from incrowd.anonymize.safe_counts import draw_noisy_counts
+from incrowd.anonymize.safe_sample import sample_cells
 from incrowd.anonymize.safe_search import Ramp, make_ramp
 from incrowd.arrays import Floats
-from incrowd.codes.counted import CountNoise
+from incrowd.codes.counted_table import CountNoise
 from incrowd.codes.frequency import Frequencies
 from incrowd.privacy.counts import build_event_law
 from incrowd.privacy.events import Coin, SafeRelease

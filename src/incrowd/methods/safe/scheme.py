@@ -17,7 +17,7 @@ from incrowd.anonymize.safe_mondrian import CellPartition, cut_cells
 from incrowd.anonymize.safe_search import ChosenScheme, search_scheme
 from incrowd.arrays import Codes, Floats
 from incrowd.codes.axis import Axis, locate_points
-from incrowd.codes.counted import CountedTable, PublishedTable
+from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import Frequencies, merge_tuples, number_tuples
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
@@ -25,9 +25,13 @@ from incrowd.findings import make_finding
 from incrowd.measure.loss import compute_normalized_costs
 from incrowd.methods.base import MakeContext, make_cell_table
 from incrowd.methods.safe.draw import CellDraw, make_draws
-from incrowd.methods.safe.spread import RemoteCountedTable, RemoteRollups, count_local_or_remote
+from incrowd.methods.safe.remote_counts import (
+    RemoteCountedTable,
+    RemoteRollups,
+    count_local_or_remote,
+)
+from incrowd.privacy.presentation import read_as_decimal
 from incrowd.privacy.randomness import Randomness
-from incrowd.privacy.rounded import read_as_decimal
 from incrowd.privacy.split import BudgetSplit
 from incrowd.release.product import Product, RemoteCells
 from incrowd.spec.build import ColumnHierarchies

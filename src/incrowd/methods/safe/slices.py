@@ -12,12 +12,12 @@ from math import comb
 import numpy as np
 
 from incrowd.anonymize import safe_slices
-from incrowd.codes.counted import CountedTable
+from incrowd.codes.counted_table import CountedTable
 from incrowd.codes.frequency import Frequencies, map_levels
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.errors import IncrowdError
 from incrowd.methods.safe.draw import CellDraw
-from incrowd.methods.safe.spread import RemoteCountedTable
+from incrowd.methods.safe.remote_counts import RemoteCountedTable
 from incrowd.privacy.randomness import Randomness
 from incrowd.spec.release import Slices, Slicing
 

@@ -11,11 +11,11 @@ from incrowd.anonymize.synthetic.synthesize import (
     synthesize,
 )
 from incrowd.arrays import Floats
-from incrowd.codes.counted import CountedTable
+from incrowd.codes.counted_table import CountedTable
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError, ParameterError
 from incrowd.methods.base import MakeContext, PlannedRelease, get_unit_fields, published_columns
-from incrowd.methods.safe.spread import RemoteCountedTable, count_local_or_remote
+from incrowd.methods.safe.remote_counts import RemoteCountedTable, count_local_or_remote
 from incrowd.methods.synthetic.columns import SyntheticColumns, refuse_labels
 from incrowd.methods.synthetic.product import make_part, make_product
 from incrowd.methods.synthetic.tables import make_counter

@@ -16,7 +16,7 @@ from incrowd.anonymize.synthetic.model import Model
 from incrowd.anonymize.synthetic.rows import draw_rows
 from incrowd.anonymize.synthetic.synthesize import Synthesis
 from incrowd.arrays import Codes, Places
-from incrowd.codes.counted import CountedTable, PublishedTable
+from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import merge_tuples
 from incrowd.engine.table import Table
 from incrowd.measure.synthetic import SyntheticEvaluation, evaluate_synthetic

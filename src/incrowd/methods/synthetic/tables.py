@@ -12,8 +12,8 @@ import numpy as np
 from incrowd.anonymize.synthetic.choice import CountTable
 from incrowd.anonymize.synthetic.domain import Columns, Levels, TableCounter
 from incrowd.arrays import Codes, Counts
-from incrowd.codes.counted import CountedTable
-from incrowd.methods.safe.spread import RemoteCountedTable
+from incrowd.codes.counted_table import CountedTable
+from incrowd.methods.safe.remote_counts import RemoteCountedTable
 from incrowd.methods.synthetic.columns import SyntheticColumns
 
 
