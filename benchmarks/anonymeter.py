@@ -97,7 +97,7 @@ class Setting:
             pl.col("age") // self.years * self.years, pl.col("height").round().cast(pl.Int64)
         )
         original, control, other = (whole.slice(at * ROWS, ROWS) for at in range(3))
-        found = {
+        tables = {
             "original": original,
             "control": control,
             "copy": original,
@@ -107,8 +107,8 @@ class Setting:
         if self.safe:
             made = publish(open_table(original), self.make_spec(), bits=SeededRandomness(seed))
             rows = pl.DataFrame(made.data).with_columns(pl.col("age").cast(pl.Int64))
-            found["safe counts"] = rows
-        return {name: frame.select(self.names) for name, frame in found.items()}
+            tables["safe counts"] = rows
+        return {name: frame.select(self.names) for name, frame in tables.items()}
 
 
 SETTINGS = (
@@ -190,7 +190,7 @@ def estimate_by_incrowd(
         sample_people(read.original, tries, rng),
         sample_people(read.control, tries, rng),
     )
-    one, other = ([setting.names.index(name) for name in half] for half in setting.halves)
+    item, other = ([setting.names.index(name) for name in half] for half in setting.halves)
 
     def single(shown: AttackerView, original: Frequencies, others: Frequencies) -> Estimate:
         return singling_out.isolate_by_rows(
@@ -201,7 +201,7 @@ def estimate_by_incrowd(
     alone = replace(seen, counts=np.ones_like(seen.counts))
     yield "distinct", single(alone, _count_each_once(read.original), _count_each_once(read.control))
     yield "people", single(seen, read.original, read.control)
-    yield "join", join.join_by_nearest(seen, (one, other), targets, control, rng=rng)
+    yield "join", join.join_by_nearest(seen, (item, other), targets, control, rng=rng)
     yield (
         "inference",
         infer_secret(seen, setting.names.index(setting.secret), targets, control, rng),
@@ -222,12 +222,12 @@ def infer_secret(
     np.add.at(table, (at, seen.codes[:, secret]), seen.counts)
 
     def chances(some: People) -> Floats:
-        found = np.zeros(len(some))
+        result = np.zeros(len(some))
         right = match_labels(seen.covers[secret], some.points[:, secret])
         for near in part.find_nearest(some.points[:, known]):
             rows = np.column_stack([near.sum_weights(column) for column in table.T])
-            found[near.part] = (rows * right[near.part]).sum(axis=1) / rows.sum(axis=1)
-        return found
+            result[near.part] = (rows * right[near.part]).sum(axis=1) / rows.sum(axis=1)
+        return result
 
     shares = table.sum(axis=0) / table.sum()
     blind = match_labels(seen.covers[secret], targets.points[:, secret]) @ shares
@@ -273,14 +273,14 @@ def compare_setting(setting: Setting, python: Path, tries: int, seed: int) -> No
     read = CountedTables.from_frames(setting, frames["original"], frames["control"])
     for name in releases:
         start = time.perf_counter()
-        for risk, found in estimate_by_incrowd(setting, read, frames[name], tries, seed):
-            assert found.control is not None
-            mine = format_estimate(found.success.value, found.control.value, found.excess)
+        for risk, result in estimate_by_incrowd(setting, read, frames[name], tries, seed):
+            assert result.control is not None
+            mine = format_estimate(result.success.value, result.control.value, result.excess)
             line = f"{setting.name:8}{name:14}{len(frames[name]):7,}  {risk:18}"
             other = peer[name, COMPARED[risk]]
             shares = (other["success"] / other["tries"], other["control"] / other["tries"])
             low, high = other["excess"][1:]
-            agree = low <= found.excess[2] and found.excess[1] <= high
+            agree = low <= result.excess[2] and result.excess[1] <= high
             both = f"{format_estimate(*shares, tuple(other['excess'])):44}{mine:44}"
             print(f"{line}{both}{'agree' if agree else 'DIFFER'}")
         seconds = sum(line["seconds"] for at, line in peer.items() if at[0] == name)
@@ -294,14 +294,14 @@ def main() -> None:
     parser.add_argument("--python", type=Path, default=usual)
     parser.add_argument("--tries", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    if not given.python.exists():
-        sys.exit(f"There is no {given.python}: 'make anonymeter' makes it.")
+    args = parser.parse_args()
+    if not args.python.exists():
+        sys.exit(f"There is no {args.python}: 'make anonymeter' makes it.")
     warnings.simplefilter("ignore", IncrowdWarning)
     head = f"{'table':8}{'release':14}{'rows':>7}  {'risk':18}"
     print(f"{head}{'Anonymeter: success, control, adds':44}ours")
     for setting in SETTINGS:
-        compare_setting(setting, given.python, given.tries, given.seed)
+        compare_setting(setting, args.python, args.tries, args.seed)
 
 
 if __name__ == "__main__":

@@ -116,8 +116,8 @@ def draw_crowd_size() -> Figure:
 
 def draw_everybody_else() -> Figure:
     """The same five people, published as a class of five and as a noisy count."""
-    found = plan_counts(epsilon=EPSILON, delta=DELTA, k=K)
-    law, least = build_geometric_law(EPSILON, found.r), found.r + K
+    result = plan_counts(epsilon=EPSILON, delta=DELTA, k=K)
+    law, least = build_geometric_law(EPSILON, result.r), result.r + K
     figure = Figure(figsize=(10, 4.3), layout="constrained")
     left, right = figure.subplots(1, 2)
     _draw_class(left)

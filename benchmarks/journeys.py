@@ -178,12 +178,12 @@ class JourneyRunner:
             step = self.run_step("init", "init", file, "-o", "spec.yaml", *more)
             self.told.seconds["init"] = step.seconds
             if step.status == 0:
-                found = set(self.load_spec("spec.yaml")["columns"])
-                missing = [name for name in self.names if name not in found]
+                result = set(self.load_spec("spec.yaml")["columns"])
+                missing = [name for name in self.names if name not in result]
                 if not missing:
                     return True
                 what = f"{len(missing)} of {len(self.names)} columns not found, such as"
-                seen = ", ".join(sorted(map(str, found))[:3])
+                seen = ", ".join(sorted(map(str, result))[:3])
                 self.told.failures.append(("init", f"{what} '{missing[0]}'; it read: {seen}"))
                 (self.folder / "spec.yaml").unlink()
         return False
@@ -192,8 +192,8 @@ class JourneyRunner:
         """Give columns the roles that a curator knows, which also confirms them."""
         spec, trial = self.load_spec("spec.yaml"), self.trial
         columns = spec["columns"]
-        asked = [column.get("confirm", ()) for column in columns.values()]
-        self.told.confirmations = sum(map(len, asked)) + len(spec.get("confirm", ()))
+        request = [column.get("confirm", ()) for column in columns.values()]
+        self.told.confirmations = sum(map(len, request)) + len(spec.get("confirm", ()))
         for name, column in columns.items():
             kind = next(iter(column["hierarchy"]), "") if "hierarchy" in column else ""
             kind = "flat" if column.get("hierarchy") == "flat" else kind
@@ -292,13 +292,13 @@ def run_command(name: str, words: Sequence[str], folder: Path) -> CommandStep:
     )  # fmt: skip
     status: int | None
     try:
-        out, said = child.communicate(timeout=LIMIT)
+        out, command = child.communicate(timeout=LIMIT)
         status = child.returncode
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, 9)
-        out, said = child.communicate()
+        out, command = child.communicate()
         status = None
-    return CommandStep(name, time.perf_counter() - start, status, out, said)
+    return CommandStep(name, time.perf_counter() - start, status, out, command)
 
 
 @cache
@@ -378,8 +378,8 @@ def format_release(release: dict[str, Any] | None) -> str:
 
 def format_faults(told: dict[str, Any]) -> str:
     """Tracebacks, and empty releases that did not say so."""
-    found = [f"traceback in {step}" for step in told["tracebacks"]]
-    return ", ".join([*found, *(f"{method} empty, not said" for method in told["silent"])]) or "-"
+    faults = [f"traceback in {step}" for step in told["tracebacks"]]
+    return ", ".join([*faults, *(f"{method} empty, not said" for method in told["silent"])]) or "-"
 
 
 def list_notes(every: list[dict[str, Any]]) -> Iterator[str]:
@@ -405,11 +405,11 @@ def compare_runs(before: Path, after: Path) -> None:
     print(f"{'table':17}{counts}{heads}{'seconds':>16}")
     for name in [*old, *(name for name in new if name not in old)]:
         pair = [run.get(name) for run in (old, new)]
-        asked = [told and str(told["confirmations"]) for told in pair]
+        request = [told and str(told["confirmations"]) for told in pair]
         every = [[told and str(len(told[what])) for told in pair] for what in counted]
-        counts = "".join(f"{format_change(both):>12}" for both in (asked, *every))
+        counts = "".join(f"{format_change(both):>12}" for both in (request, *every))
         cells = "".join(
-            f"{format_change([told and format_release(told['releases'].get(method)) for told in pair]):>32}"
+            f"{format_change([one and format_release(one['releases'].get(method)) for one in pair]):>32}"
             for method in METHODS
         )
         spent = format_change([told and f"{sum_seconds(told):.1f}" for told in pair])
@@ -435,26 +435,26 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[], help="names of tables")
     parser.add_argument("--size-public", action="store_true", help="declare 'size: public'")
     parser.add_argument("--compare", nargs=2, type=Path, metavar=("BEFORE", "AFTER"))
-    given = parser.parse_args()
-    if given.compare:
-        compare_runs(*given.compare)
+    args = parser.parse_args()
+    if args.compare:
+        compare_runs(*args.compare)
         return
-    program = shutil.which(given.incrowd)
+    program = shutil.which(args.incrowd)
     if program is None:
-        sys.exit(f"There is no program '{given.incrowd}'.")
+        sys.exit(f"There is no program '{args.incrowd}'.")
     program, every = str(Path(program).absolute()), []
     with tempfile.TemporaryDirectory() as home:
         version = run_command("version", [program, "--version"], Path(home)).out.strip()
     print(HEAD)
     for trial in TRIALS:
-        if given.only and trial.name not in given.only:
+        if args.only and trial.name not in args.only:
             continue
-        told = asdict(run_trial(trial, program, size=given.size_public))
+        told = asdict(run_trial(trial, program, size=args.size_public))
         every.append(told)
         print(format_journey(told), flush=True)
-        if given.output:
+        if args.output:
             result = {"program": program, "version": version, "journeys": every}
-            given.output.write_text(json.dumps(result, indent=1) + "\n")
+            args.output.write_text(json.dumps(result, indent=1) + "\n")
     print()
     print("\n".join(list_notes(every)))
 

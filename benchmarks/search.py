@@ -52,11 +52,11 @@ def choose_scheme(
     rollups: Rollups, lattice: Lattice, pairs: Sequence[SafeRelease], epsilon: Fraction
 ) -> tuple[tuple[int, ...], SafeRelease]:
     """The scheme and the pair of one search."""
-    found = search_scheme(
+    scheme = search_scheme(
         rollups, lattice, [make_ramp(pair.k, pair.beta) for pair in pairs],
         epsilon=epsilon, power=1, weights=np.ones(len(lattice.low)), bits=SystemRandomness(),
     )  # fmt: skip
-    return found.levels, SafeRelease(found.ramp.k, found.ramp.beta)
+    return scheme.levels, SafeRelease(scheme.ramp.k, scheme.ramp.beta)
 
 
 def make_counted_table(rows: int, sizes: Sequence[int], seed: int = 0) -> CountedTable:

@@ -224,15 +224,21 @@ CLASSES = "k: 10, algorithm: ola"
 SEARCH = f"epsilon: {EPSILON}, delta: 1.0e-6, scheme: search"
 WAYS = {
     "sample": SparkWay(f"k: {K}, beta: {BETA}, epsilon: {EPSILON}, {LEVELS}", publish_sample),
-    "counts": SparkWay(f"epsilon: {EPSILON}, delta: 1.0e-6, draw: counts, {LEVELS}", publish_counts),
+    "counts": SparkWay(
+        f"epsilon: {EPSILON}, delta: 1.0e-6, draw: counts, {LEVELS}", publish_counts
+    ),
     "search": SparkWay(SEARCH, publish_counts),
     "search-fine": SparkWay(SEARCH, publish_searched),
-    "k-anonymity": SparkWay(f"method: k-anonymity, {CLASSES}", publish_k_anonymous, party="sensitive"),
+    "k-anonymity": SparkWay(
+        f"method: k-anonymity, {CLASSES}", publish_k_anonymous, party="sensitive"
+    ),
     "k-epsilon": SparkWay(
         f"method: k-epsilon, epsilon: {NOISE_EPSILON}, {CLASSES}",
-        publish_noisy, party="sensitive", height=NOISY,
+        publish_noisy,
+        party="sensitive",
+        height=NOISY,
     ),
-}  # fmt: skip
+}
 
 
 class StepTimer:
@@ -248,10 +254,10 @@ class StepTimer:
     def sum_seconds(self) -> dict[str, float]:
         """The seconds of each, when the last has ended."""
         ends = [*(at for _, at in self._at[1:]), time.perf_counter()]
-        found: dict[str, float] = {}
+        result: dict[str, float] = {}
         for (name, begun), end in zip(self._at, ends, strict=True):
-            found[name] = found.get(name, 0.0) + end - begun
-        return found
+            result[name] = result.get(name, 0.0) + end - begun
+        return result
 
 
 class ProcessorClock:
@@ -308,9 +314,9 @@ def start_session(master: str) -> tuple[SparkSession, float]:
         "spark.executor.memory": f"{MEMORY}g", "spark.ui.enabled": "false",
     }  # fmt: skip
     made: Any = spark_engine(master, settings)
-    found: SparkSession = made.session
-    found.range(1000).count()
-    return found, time.perf_counter() - start
+    spark_session: SparkSession = made.session
+    spark_session.range(1000).count()
+    return spark_session, time.perf_counter() - start
 
 
 def measure_way(
@@ -334,7 +340,7 @@ def measure_way(
                 for step, seconds in steps.sum_seconds().items():
                     run.steps.setdefault(step, []).append(seconds)
             table = release.certificate.table
-            levels = {column: known.level or 0 for column, known in table.scheme.items()}
+            levels = {column: item.level or 0 for column, item in table.scheme.items()}
             with measure_time(processors, run.by_hand, run.by_hand_cpu):
                 read = spark.read.parquet(str(path))
                 hand = way.by_hand(read, levels, release.certificate.threshold)
@@ -369,8 +375,8 @@ def print_run(run: RunMeasurements) -> None:
         f"{ours_cpu:9.1f}{hand_cpu:9.1f}{ours_cpu / hand_cpu:7.2f}  {rows}"
     )
     steps = {step: statistics.median(times) for step, times in run.steps.items()}
-    said = ", ".join(f"{step} {seconds:.1f}" for step, seconds in steps.items() if seconds >= 0.05)
-    print(" " * 23 + said, flush=True)
+    text = ", ".join(f"{step} {seconds:.1f}" for step, seconds in steps.items() if seconds >= 0.05)
+    print(" " * 23 + text, flush=True)
 
 
 @contextmanager
@@ -423,8 +429,8 @@ def main(arguments: argparse.Namespace) -> None:
                 sys.exit(child.returncode)
         print(f"a session at {workers} workers starts in {starts[workers]:.1f} s")
         if arguments.output:
-            found = {"about": about, "starts": starts, "runs": [asdict(run) for run in runs]}
-            arguments.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+            result = {"about": about, "starts": starts, "runs": [asdict(run) for run in runs]}
+            arguments.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 def parse_options() -> argparse.Namespace:
@@ -439,10 +445,10 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="100,000 rows, once")
     parser.add_argument("--master", help=argparse.SUPPRESS)
     parser.add_argument("--cluster", type=int, help=argparse.SUPPRESS)
-    found = parser.parse_args()
-    if found.quick:
-        found.rows, found.repeat = [100_000], 1
-    return found
+    args = parser.parse_args()
+    if args.quick:
+        args.rows, args.repeat = [100_000], 1
+    return args
 
 
 if __name__ == "__main__":

@@ -47,9 +47,9 @@ def start_studio(folder: Path, state: Path) -> tuple[RunningStudio, float]:
 def list_clicks(spec: str) -> dict[str, list[tuple[str, dict[str, str]]]]:
     """What is clicked, by name: for each the room and the form, in turn with what undoes it."""
     column, other = re.findall(r"^  (\w+): \{role: quasi", spec, re.M)[:2]
-    found = re.search(r"^  (\w+):.*intervals: \{from: (\d+), to: (\d+)", spec, re.M)
-    assert found is not None
-    ladder, ends = found[1], {"from": found[2], "to": found[3]}
+    result = re.search(r"^  (\w+):.*intervals: \{from: (\d+), to: (\d+)", spec, re.M)
+    assert result is not None
+    ladder, ends = result[1], {"from": result[2], "to": result[3]}
     return {
         "role of a column": [
             ("data/role", {"column": column, "role": role}) for role in ("drop", "quasi")
@@ -113,13 +113,13 @@ def measure_while_publishing(rows: int) -> None:
         while "release.zip" not in (text := browser.get(f"{work}/publish").text):
             assert "data-follow" in text, text
             for room in ("data", "hierarchies", "privacy", "explore", "publish"):
-                asked = time.perf_counter()
+                request = time.perf_counter()
                 assert browser.get(f"{work}/{room}").status == 200
-                pages.append(time.perf_counter() - asked)
-            asked = time.perf_counter()
+                pages.append(time.perf_counter() - request)
+            request = time.perf_counter()
             epsilon = f"{1 + len(clicks) % 8 / 16}"
             browser.post(f"{work}/privacy/settings", epsilon=epsilon, delta="1e-6")
-            clicks.append(time.perf_counter() - asked)
+            clicks.append(time.perf_counter() - request)
             time.sleep(0.2)
         print(f"voters, {rows:,} rows: released in {time.perf_counter() - start:.1f} s")
         for name, times in (("pages", pages), ("clicks", clicks)):

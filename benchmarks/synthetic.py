@@ -120,7 +120,7 @@ def list_tables(domain: Domain, ways: int, most: int = 400) -> list[tuple[int, .
 
 def measure_distance(domain: Domain, one: Codes, other: Codes, ways: int) -> float:
     """The mean total variation distance of tables of so many columns."""
-    found = []
+    distance = []
     for columns in list_tables(domain, ways):
         shape = domain.shape(columns, (0,) * ways)
         keys = [np.ravel_multi_index([x[:, c] for c in columns], shape) for x in (one, other)]
@@ -130,8 +130,8 @@ def measure_distance(domain: Domain, one: Codes, other: Codes, ways: int) -> flo
             np.bincount(part, minlength=size) / len(part)
             for part in (places[: len(one)], places[len(one) :])
         ]
-        found.append(float(np.abs(shares[0] - shares[1]).sum()) / 2)
-    return float(np.mean(found)) if found else math.nan
+        distance.append(float(np.abs(shares[0] - shares[1]).sum()) / 2)
+    return float(np.mean(distance)) if distance else math.nan
 
 
 def measure_ranges(domain: Domain, one: Codes, other: Codes) -> float:
@@ -139,7 +139,7 @@ def measure_ranges(domain: Domain, one: Codes, other: Codes) -> float:
     rng = np.random.default_rng(1)
     if len(domain) < 2:
         return math.nan
-    found = []
+    result = []
     for _ in range(200):
         pair = rng.choice(len(domain), 2, replace=False)
         inside = [np.ones(len(rows), dtype=bool) for rows in (one, other)]
@@ -147,8 +147,8 @@ def measure_ranges(domain: Domain, one: Codes, other: Codes) -> float:
             low, high = np.sort(rng.integers(0, domain.columns[column].sizes[0], 2))
             for rows, mask in zip((one, other), inside, strict=True):
                 mask &= (rows[:, column] >= low) & (rows[:, column] <= high)
-        found.append(abs(float(inside[0].mean()) - float(inside[1].mean())))
-    return float(np.mean(found))
+        result.append(abs(float(inside[0].mean()) - float(inside[1].mean())))
+    return float(np.mean(result))
 
 
 def list_runs(

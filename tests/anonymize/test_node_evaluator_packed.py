@@ -15,14 +15,14 @@ def test_compared_as_level_by_level(data: st.DataObject) -> None:
     highest = data.draw(st.lists(st.sampled_from([0, 1, 2, 3, 7, 8, 127, 65535]), max_size=24))
     level = [st.sampled_from([0, top, top // 2]) for top in highest]
     nodes = data.draw(st.lists(st.tuples(*level), max_size=20))
-    asked = data.draw(st.tuples(*level))
+    request = data.draw(st.tuples(*level))
     packed = PackedNodes(highest)
     for number, node in enumerate(nodes):
         packed.add(node, float(number))
-    coarser = [all(a >= b for a, b in zip(node, asked, strict=True)) for node in nodes]
-    finer = [all(a <= b for a, b in zip(node, asked, strict=True)) for node in nodes]
-    assert packed.has_coarser(asked) == any(coarser)
-    assert packed.find_least_finer(asked) == (float(finer.index(True)) if any(finer) else None)
+    coarser = [all(a >= b for a, b in zip(node, request, strict=True)) for node in nodes]
+    finer = [all(a <= b for a, b in zip(node, request, strict=True)) for node in nodes]
+    assert packed.has_coarser(request) == any(coarser)
+    assert packed.find_least_finer(request) == (float(finer.index(True)) if any(finer) else None)
 
 
 def test_a_word_that_is_filled_to_its_last_bit() -> None:

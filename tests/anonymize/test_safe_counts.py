@@ -29,13 +29,13 @@ def test_nothing_is_shown_of_fewer_than_k_and_all_of_a_crowd(
 ) -> None:
     sizes = [*range(1, k), k, 2 * event.r + k - 1, 2 * event.r + k]
     for seed in range(200):
-        found = draw_noisy_counts(cells(sizes), event, k=k, bits=SeededRandomness(seed))
-        kept = set(found.codes[:, 0].tolist())
+        noisy_counts = draw_noisy_counts(cells(sizes), event, k=k, bits=SeededRandomness(seed))
+        kept = set(noisy_counts.codes[:, 0].tolist())
         assert not kept & set(range(k - 1))
         assert len(sizes) - 1 in kept
-        true = np.array(sizes)[found.codes[:, 0]]
-        assert (found.counts >= event.r + k).all()
-        assert (np.abs(found.counts - true) <= event.r).all()
+        true = np.array(sizes)[noisy_counts.codes[:, 0]]
+        assert (noisy_counts.counts >= event.r + k).all()
+        assert (np.abs(noisy_counts.counts - true) <= event.r).all()
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=str)
@@ -47,15 +47,17 @@ def test_a_cell_is_shown_as_often_as_the_law_says(event: GeometricCounts | Gauss
     )
     k, runs = 3, 40_000
     for n in (event.r + k - 2, event.r + k, event.r + k + 1):
-        found = draw_noisy_counts(cells([n] * runs), event, k=k, bits=SeededRandomness(n))
+        noisy_counts = draw_noisy_counts(cells([n] * runs), event, k=k, bits=SeededRandomness(n))
         likely = law.compute_tail(event.r + k - n)
-        assert abs(len(found) - runs * likely) < 5 * np.sqrt(runs * likely * (1 - likely) + 1)
+        assert abs(len(noisy_counts) - runs * likely) < 5 * np.sqrt(
+            runs * likely * (1 - likely) + 1
+        )
 
 
 def test_every_cell_has_noise_of_its_own() -> None:
     event = EVENTS[0]
-    found = draw_noisy_counts(cells([1000] * 100_000), event, k=1, bits=SeededRandomness(1))
-    noise = found.counts - 1000
+    noisy_counts = draw_noisy_counts(cells([1000] * 100_000), event, k=1, bits=SeededRandomness(1))
+    noise = noisy_counts.counts - 1000
     law = build_geometric_law(1.0, 14)
     assert is_drawn_from(noise, np.concatenate([law.tail[:0:-1], law.tail]))
     together = noise[::2] + noise[1::2]  # one noise for two cells would double it

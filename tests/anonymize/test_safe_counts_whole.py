@@ -76,7 +76,7 @@ class Counts(SearchLaw):
 
     def released(self, cells: Frequencies, event: CountsEvent) -> dict[Cells, float]:
         """What the code itself shows, whatever noise it is given."""
-        found: dict[Cells, float] = {}
+        outcome: dict[Cells, float] = {}
         with pytest.MonkeyPatch.context() as patch:
             for noise, weight in noises(event, len(cells)):
                 patch.setattr(
@@ -85,11 +85,11 @@ class Counts(SearchLaw):
                 result = list_cells(
                     draw_noisy_counts(cells, event, k=self.k, bits=SeededRandomness(0))
                 )
-                found[result] = found.get(result, 0.0) + weight
-        return found
+                outcome[result] = outcome.get(result, 0.0) + weight
+        return outcome
 
     def compute_distribution(self, table: Table) -> Distribution:
-        found: Distribution = {}
+        distribution: Distribution = {}
         chosen = list(zip(self.problem.nodes, self.compute_choices(table), strict=True))
         for side, (event, chance) in enumerate(self.sides(table)):
             for number, (node, share) in enumerate(chosen):
@@ -98,8 +98,8 @@ class Counts(SearchLaw):
                 if same not in self._released:
                     self._released[same] = self.released(cells, event)
                 for result, weight in self._released[same].items():
-                    found[len(chosen) * side + number, result] = chance * share * weight
-        return found
+                    distribution[len(chosen) * side + number, result] = chance * share * weight
+        return distribution
 
 
 def small(*, r: int, epsilon: float = 1.0, coin: float | None = None) -> Event:
@@ -136,11 +136,11 @@ class LowThreshold(Counts):
     """Cells are shown from r + k - 1 on."""
 
     def released(self, cells: Frequencies, event: CountsEvent) -> dict[Cells, float]:
-        found: dict[Cells, float] = {}
+        outcome: dict[Cells, float] = {}
         for noise, weight in noises(event, len(cells)):
             result = self.kept(cells, cells.counts + np.array(noise, np.int64), event)
-            found[result] = found.get(result, 0.0) + weight
-        return found
+            outcome[result] = outcome.get(result, 0.0) + weight
+        return outcome
 
     def kept(self, cells: Frequencies, noisy: Rows, event: CountsEvent) -> Cells:
         return self.where(cells, noisy, noisy >= event.r + self.k - 1)
@@ -161,13 +161,13 @@ class OneNoise(Counts):
     """All cells get the same noise; a cell that is shown tells of the other."""
 
     def released(self, cells: Frequencies, event: CountsEvent) -> dict[Cells, float]:
-        found: dict[Cells, float] = {}
+        outcome: dict[Cells, float] = {}
         for x, weight in chances(event).items():
             noisy = cells.counts + x
             mask = noisy >= event.r + self.k
             result = list_cells(Frequencies(cells.codes[mask], noisy[mask]))
-            found[result] = found.get(result, 0.0) + weight
-        return found
+            outcome[result] = outcome.get(result, 0.0) + weight
+        return outcome
 
 
 class Clamped(Counts):
@@ -179,13 +179,13 @@ class Clamped(Counts):
         each = dict.fromkeys(range(-event.r, event.r + 1), 0.0)
         for x in range(-60, 61):
             each[max(-event.r, min(x, event.r))] += far[abs(x)]
-        found: dict[Cells, float] = {}
+        outcome: dict[Cells, float] = {}
         for noise in itertools.product(each, repeat=len(cells)):
             noisy = cells.counts + np.array(noise, np.int64)
             mask = noisy >= event.r + self.k
             result = list_cells(Frequencies(cells.codes[mask], noisy[mask]))
-            found[result] = found.get(result, 0.0) + math.prod(each[x] for x in noise)
-        return found
+            outcome[result] = outcome.get(result, 0.0) + math.prod(each[x] for x in noise)
+        return outcome
 
 
 class Shorter(Counts):
@@ -272,8 +272,8 @@ def test_a_target_moves_the_score_by_what_is_claimed_and_no_less() -> None:
     moved: list[int] = []
     for table, less in list_neighbor_tables(TOLD, 5):
         pairs = zip(compute_scores(TOLD, table), compute_scores(TOLD, less), strict=True)
-        moved += [one - other for one, other in pairs]
-    (one,) = TOLD.ramps
-    most = 3 * 1024 * one.d
+        moved += [first - other for first, other in pairs]
+    (item,) = TOLD.ramps
+    most = 3 * 1024 * item.d
     assert -most <= min(moved) < -most / 2
     assert most / 2 < max(moved) <= most

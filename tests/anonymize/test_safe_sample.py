@@ -31,7 +31,7 @@ def table(*cells: int) -> Frequencies:
 
 def distribution(frequencies: Frequencies, k: int, beta: Fraction) -> dict[Output, Fraction]:
     """The exact distribution of outputs of the implemented mechanism, over all its coins."""
-    found: dict[Output, Fraction] = {}
+    outcome: dict[Output, Fraction] = {}
     rows = frequencies.total
     for drawn in itertools.product((True, False), repeat=rows):
         result = sample_cells(frequencies, k=k, beta=float(beta), bits=FixedCoins(drawn))
@@ -40,8 +40,8 @@ def distribution(frequencies: Frequencies, k: int, beta: Fraction) -> dict[Outpu
             for codes, count in zip(result.codes.tolist(), result.counts.tolist(), strict=True)
         )
         weight = beta ** sum(drawn) * (1 - beta) ** (rows - sum(drawn))
-        found[output] = found.get(output, Fraction(0)) + weight
-    return found
+        outcome[output] = outcome.get(output, Fraction(0)) + weight
+    return outcome
 
 
 def divergence(p: dict[Output, Fraction], q: dict[Output, Fraction], t: Fraction) -> Fraction:
@@ -114,10 +114,10 @@ def test_the_order_is_that_of_the_codes_and_nothing_else() -> None:
     draw = np.random.default_rng(1)
     codes = draw.integers(0, 4, (500, 3)).astype(np.int32)
     held = draw.integers(1, 9, 500)
-    one = merge_tuples(codes, held)
+    tuples = merge_tuples(codes, held)
     turned = draw.permutation(500)
     two = merge_tuples(codes[turned], held[turned])
-    first = sample_cells(one, k=2, beta=0.9, bits=FixedCoins((True,) * one.total))
-    second = sample_cells(two, k=2, beta=0.9, bits=FixedCoins((True,) * one.total))
+    first = sample_cells(tuples, k=2, beta=0.9, bits=FixedCoins((True,) * tuples.total))
+    second = sample_cells(two, k=2, beta=0.9, bits=FixedCoins((True,) * tuples.total))
     assert first.codes.tolist() == second.codes.tolist() == sorted(first.codes.tolist())
     assert first.counts.tolist() == second.counts.tolist()

@@ -64,8 +64,8 @@ def test_descent_reaches_the_minimum_within_the_space_and_tells_the_gap() -> Non
     goal = rng.normal(size=12)
 
     def project(x: Floats) -> Floats:
-        found: Floats = x - x.mean()
-        return found
+        result: Floats = x - x.mean()
+        return result
 
     def evaluate(x: Floats) -> Point:
         turned = matrix @ x

@@ -33,8 +33,10 @@ from incrowd.spec.build import build_hierarchy
 from incrowd.spec.model import Column
 
 SPANS: tuple[Form, ...] = ("numbers", "a-b", "a to b", "[a, b)")
-PATTERNS = {form: list_label_patterns(form) for form in ("a-b", "a to b", "[a, b)", "days", "months",
-                                              "quarters")}  # fmt: skip
+PATTERNS = {
+    form: list_label_patterns(form)
+    for form in ("a-b", "a to b", "[a, b)", "days", "months", "quarters")
+}
 
 
 def built(**hierarchy: Any) -> Hierarchy:
@@ -66,9 +68,9 @@ def read(label: str, form: str) -> Range:
         x = Decimal(beyond[1])
         below = label.startswith("<")
         return Range((-ENDLESS, 0), (x, -1)) if below else Range((x, 1), (ENDLESS, 0))
-    found = first.fullmatch(label)
-    assert found is not None, f"'{label}' does not fit '{form}'"
-    low, high = Decimal(found[1]), Decimal(found[2] or found[1])
+    result = first.fullmatch(label)
+    assert result is not None, f"'{label}' does not fit '{form}'"
+    low, high = Decimal(result[1]), Decimal(result[2] or result[1])
     return Range(
         (-ENDLESS, 0) if label.startswith("<") else (low, 0),
         (ENDLESS, 0) if ">" in label else (high, -1 if label.endswith(")") else 0),
@@ -77,12 +79,12 @@ def read(label: str, form: str) -> Range:
 
 def leaf(value: str) -> Range:
     """What a value of the domain is, whatever it is shown as."""
-    found = re.fullmatch(r"([<>]?)(-?[\d.]+?)(?:(?:-| to )(-?\d+))?", value)
-    assert found is not None
-    low, high = Decimal(found[2]), Decimal(found[3] or found[2])
-    if found[1]:
+    result = re.fullmatch(r"([<>]?)(-?[\d.]+?)(?:(?:-| to )(-?\d+))?", value)
+    assert result is not None
+    low, high = Decimal(result[2]), Decimal(result[3] or result[2])
+    if result[1]:
         below = Range((-ENDLESS, 0), (low, -1))
-        return below if found[1] == "<" else Range((low, 1), (ENDLESS, 0))
+        return below if result[1] == "<" else Range((low, 1), (ENDLESS, 0))
     return Range((low, 0), (high, 0))
 
 
@@ -297,7 +299,7 @@ def test_dates_have_one_form_at_each_level(levels: list[str], first: dt.date, da
         for label in hierarchy.labels[at][:-2]:
             assert label is not None
             if level != "year":
-                assert any(one.fullmatch(label) for one in PATTERNS[LADDER[level]])
+                assert any(item.fullmatch(label) for item in PATTERNS[LADDER[level]])
     assert find_level_form(hierarchy, len(levels)) == "nothing"
     if levels[0] != "day":  # there are many
         assert_boxes_are_read(hierarchy, BOXES[levels[0]])  # type: ignore[arg-type]
@@ -321,7 +323,7 @@ def test_every_label_fits_the_pattern_of_the_form_that_is_claimed(labels: list[s
     form = find_form(labels)
     for label in labels:
         if form in PATTERNS:
-            assert any(one.fullmatch(label) for one in PATTERNS[form]), (form, label)
+            assert any(item.fullmatch(label) for item in PATTERNS[form]), (form, label)
         if form in SPANS:
             read(label, form)
 
@@ -336,11 +338,15 @@ def test_no_labels_have_no_form() -> None:
 @given(st.one_of(st.integers(-(10**18), 10**18), st.floats(allow_nan=False, allow_infinity=False)))
 def test_a_number_is_one_only_if_a_program_writes_it_as_it_was(x: float) -> None:
     text = f"{Decimal(repr(x)):f}"
-    found = parse_number_label(text)
-    if found is not None:
-        again = str(found) if isinstance(found, int) else f"{Decimal(repr(found)):f}"
+    number_label = parse_number_label(text)
+    if number_label is not None:
+        again = (
+            str(number_label)
+            if isinstance(number_label, int)
+            else f"{Decimal(repr(number_label)):f}"
+        )
         assert again == text
-        assert abs(found) < 2**53
+        assert abs(number_label) < 2**53
 
 
 @pytest.mark.parametrize(
@@ -353,10 +359,10 @@ def test_what_would_be_written_otherwise_is_no_number(text: str) -> None:
 
 
 def test_numbers_are_whole_where_the_whole_domain_is() -> None:
-    found = parse_number_labels(["1", None], ["1", "2"])
-    assert found == [1, None]
-    assert isinstance(found[0], int)
-    found = parse_number_labels(["1", None], ["1", "2.5"])
-    assert found == [1.0, None]
-    assert isinstance(found[0], float)
+    number_labels = parse_number_labels(["1", None], ["1", "2"])
+    assert number_labels == [1, None]
+    assert isinstance(number_labels[0], int)
+    number_labels = parse_number_labels(["1", None], ["1", "2.5"])
+    assert number_labels == [1.0, None]
+    assert isinstance(number_labels[0], float)
     assert parse_number_labels(["1", "*"], ["1", "2"]) is None

@@ -29,11 +29,11 @@ READ = {"intervals": {"age"}, "dates": {"day"}}
 
 
 def built(table: Table, kind: str, name: str) -> tuple[Column, bool]:
-    found = propose_hierarchy(kind, name, table)
-    declared = YAML(typ="safe").load(found.hierarchy)
+    hierarchy = propose_hierarchy(kind, name, table)
+    declared = YAML(typ="safe").load(hierarchy.hierarchy)
     column = Column.model_validate({"role": "quasi", "hierarchy": declared})
     build_hierarchy(column, folder=Path(), values=table.values(name))
-    return column, found.read
+    return column, hierarchy.read
 
 
 @pytest.mark.parametrize("kind", sorted(set(list_kinds()) - {"csv"}))
@@ -58,10 +58,10 @@ def test_values_that_are_listed_are_those_of_the_column() -> None:
 
 
 def test_what_was_guessed_comes_first() -> None:
-    guesses = {one.column: one for one in draft(TABLE).guesses}
-    found = propose_hierarchy("intervals", "age", TABLE, guesses["age"])
-    assert found.hierarchy == guesses["age"].hierarchy
-    assert not found.read  # ages are public knowledge
+    guesses = {guess.column: guess for guess in draft(TABLE).guesses}
+    hierarchy = propose_hierarchy("intervals", "age", TABLE, guesses["age"])
+    assert hierarchy.hierarchy == guesses["age"].hierarchy
+    assert not hierarchy.read  # ages are public knowledge
     assert propose_hierarchy("order", "age", TABLE, guesses["age"]).read
 
 

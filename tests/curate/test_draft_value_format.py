@@ -158,8 +158,8 @@ def test_trailing_zeros_do_not_hide_thousands() -> None:
     values = ["1.500", "12.000", *(f"{at}.000.000" for at in range(1, 40))]
     drafted = draft_column("price", values, times=3)
     assert drafted.written == written(thousands=".", decimal=",")
-    known = drafted.written.make_reader()
-    assert find_outside_values(drafted, [known(value) for value in values]) == []
+    reader = drafted.written.make_reader()
+    assert find_outside_values(drafted, [reader(value) for value in values]) == []
     apart = draft_column("price", ["9.900", *(f"{at},5" for at in range(1, 40))], times=3)
     assert apart.written == written(thousands=".", decimal=",")
     assert find_outside_values(apart, ["9900"]) == []

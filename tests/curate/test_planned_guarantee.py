@@ -82,7 +82,7 @@ def test_where_the_table_will_choose_k_and_beta_only_the_budget_is_said() -> Non
     after = publish_unjudged(
         PEOPLE, spec("epsilon: 2, delta: 1.0e-4, draw: sample")
     ).certificate.guarantee
-    assert before.statement == [one for one in after.statement if one.key != "sample"]
+    assert before.statement == [item for item in after.statement if item.key != "sample"]
 
 
 def test_what_is_booked_is_what_was_said() -> None:

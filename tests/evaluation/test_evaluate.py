@@ -203,27 +203,27 @@ def test_a_release_of_another_tool(tmp_path: Path, form: str) -> None:
     elif form.endswith("parquet"):
         table = tmp_path / "released.parquet"
         released.write_parquet(table)
-    found = evaluated(original, table)
-    assert 0 < found.suppressed < 40
-    same(found, expected)
+    result = evaluated(original, table)
+    assert 0 < result.suppressed < 40
+    same(result, expected)
 
 
 def test_starred_rows_are_not_shown_and_half_starred_ones_are() -> None:
     original = people(4).with_columns(city=pl.lit("a"), zip=pl.lit("120"), age=pl.lit(3))
     stars = pl.DataFrame({"age": ["*", "*", "3"], "city": ["*", "a", "a"], "zip": ["*", "*", "*"]})
-    found = evaluated(original, stars)
-    assert (found.rows_released, found.suppressed, found.classes) == (2, 2, 2)
-    assert found.loss_by_column == pytest.approx({"age": 0.75, "city": 0.5, "zip": 1.0})
-    assert found.losses.average_class_size == 1.0
+    result = evaluated(original, stars)
+    assert (result.rows_released, result.suppressed, result.classes) == (2, 2, 2)
+    assert result.loss_by_column == pytest.approx({"age": 0.75, "city": 0.5, "zip": 1.0})
+    assert result.losses.average_class_size == 1.0
 
 
 def test_a_column_that_is_not_shown_is_lost() -> None:
     original = people()
     released = original.select("age", "city").with_columns(pl.col("city").replace("far", "*"))
-    found = evaluated(original, released)
-    assert found.loss_by_column["zip"] == 1.0
-    assert found.loss_by_column["age"] == 0.0
-    assert found.utility.distance_by_column["age"] == 0.0
+    result = evaluated(original, released)
+    assert result.loss_by_column["zip"] == 1.0
+    assert result.loss_by_column["age"] == 0.0
+    assert result.utility.distance_by_column["age"] == 0.0
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -231,24 +231,24 @@ def test_an_empty_release_has_lost_everything(tmp_path: Path, ending: str) -> No
     original, path = people(), tmp_path / f"none.{ending}"
     nothing = original.select(QUASI).head(0)
     nothing.write_csv(path) if ending == "csv" else nothing.write_parquet(path)
-    found = evaluated(original, path, target="sick")
-    assert (found.rows_released, found.suppressed, found.classes) == (0, 40, 0)
-    assert (found.smallest_class, found.loss, found.losses.precision) == (0, 1.0, 1.0)
-    assert found.losses.entropy == pytest.approx(1.0)
-    assert (found.risk.highest, found.risk.journalist, found.risk.uniques) == (0, 0, 0)
-    assert found.losses.average_class_size is None
-    json.dumps(found.as_dict(), allow_nan=False)
+    result = evaluated(original, path, target="sick")
+    assert (result.rows_released, result.suppressed, result.classes) == (0, 40, 0)
+    assert (result.smallest_class, result.loss, result.losses.precision) == (0, 1.0, 1.0)
+    assert result.losses.entropy == pytest.approx(1.0)
+    assert (result.risk.highest, result.risk.journalist, result.risk.uniques) == (0, 0, 0)
+    assert result.losses.average_class_size is None
+    json.dumps(result.as_dict(), allow_nan=False)
 
 
 def test_more_rows_than_the_original() -> None:
     """Such a table is odd, but a share stays a share."""
     original = people(10)
     coarse = pl.DataFrame({"age": ["*"] * 30, "city": ["*"] * 30, "zip": ["1**"] * 30})
-    found = evaluated(original, coarse)
-    assert (found.rows_released, found.suppressed) == (30, 0)
-    assert found.loss == pytest.approx((1 + 1 + 2 / 3) / 3)
-    assert max(found.losses.precision, found.losses.entropy, found.losses.discernibility) <= 1
-    json.dumps(found.as_dict(), allow_nan=False)
+    result = evaluated(original, coarse)
+    assert (result.rows_released, result.suppressed) == (30, 0)
+    assert result.loss == pytest.approx((1 + 1 + 2 / 3) / 3)
+    assert max(result.losses.precision, result.losses.entropy, result.losses.discernibility) <= 1
+    json.dumps(result.as_dict(), allow_nan=False)
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "2.5", "many", None])
@@ -260,9 +260,9 @@ def test_counts_that_are_none_are_refused(value: str | None) -> None:
 
 def test_large_counts() -> None:
     released = pl.DataFrame({"age": ["1", "2"], "count": [3_000_000_000, 7]})
-    found = evaluated(people(), released)
-    assert found.rows_released == 3_000_000_007
-    assert found.smallest_class == 7
+    result = evaluated(people(), released)
+    assert result.rows_released == 3_000_000_007
+    assert result.smallest_class == 7
 
 
 def test_a_sensitive_column_called_count_is_no_weight() -> None:
@@ -274,9 +274,9 @@ def test_a_sensitive_column_called_count_is_no_weight() -> None:
 
 def test_a_domain_of_one_value_costs_nothing() -> None:
     original = pl.DataFrame({"x": ["only"] * 6})
-    found = evaluated(original, original, "columns: {x: {role: quasi, hierarchy: flat}}")
-    assert (found.loss, found.losses.precision, found.losses.entropy) == (0, 0, 0)
-    assert (found.classes, found.rows_released) == (1, 6)
+    result = evaluated(original, original, "columns: {x: {role: quasi, hierarchy: flat}}")
+    assert (result.loss, result.losses.precision, result.losses.entropy) == (0, 0, 0)
+    assert (result.classes, result.rows_released) == (1, 6)
 
 
 @pytest.mark.parametrize("target", ["sick", "city"])
@@ -285,17 +285,17 @@ def test_a_target_may_be_sensitive_or_quasi(target: str) -> None:
     released = original.select(
         pl.col("age").cast(pl.String), "sick", pl.col("city").replace("far", "*"), "zip"
     )
-    found = evaluated(original, released, target=target)
+    result = evaluated(original, released, target=target)
     plain = evaluated(original, released)
-    assert found.utility.accuracy is not None
-    assert found.utility.accuracy.target == target
+    assert result.utility.accuracy is not None
+    assert result.utility.accuracy.target == target
     assert plain.utility.accuracy is None
     if target == "sick":  # it follows age
-        assert found.utility.accuracy.released > found.utility.accuracy.majority
+        assert result.utility.accuracy.released > result.utility.accuracy.majority
     for name in ("loss", "loss_by_column", "classes", "risk"):
-        assert getattr(found, name) == getattr(plain, name)
+        assert getattr(result, name) == getattr(plain, name)
     # They are sums over rows, which may come in another order.
-    assert asdict(found.losses) == pytest.approx(asdict(plain.losses), rel=1e-12)
+    assert asdict(result.losses) == pytest.approx(asdict(plain.losses), rel=1e-12)
 
 
 def test_rows_that_the_release_has_not_seen() -> None:
@@ -334,8 +334,8 @@ def test_one_person_with_many_rows_counts_once() -> None:
         "release: {method: k-anonymity, k: 2, levels: {x: 0}}"
     )
     result = publish(original, file)
-    found = evaluate_tables(open_table(original), open_table(result.data), file.spec)
-    assert found.rows_original == result.evaluation.rows_original == 20
+    tables = evaluate_tables(open_table(original), open_table(result.data), file.spec)
+    assert tables.rows_original == result.evaluation.rows_original == 20
 
 
 # The command ---------------------------------------------------------------------------------
@@ -461,11 +461,11 @@ def test_the_curators_figures_are_those_of_the_file(tmp_path: Path, release: str
     table = make_demo_table("patients", rows=500).to_frame()
     file = parse_spec(f"{SAMPLE}\nrelease: {{method: k-anonymity, k: 4, {release}}}")
     result = publish(table, file, output=tmp_path / "out")
-    found = evaluated(
+    outcome = evaluated(
         table, tmp_path / "out" / result.certificate.table.release.file, f"{SAMPLE}\n"
     ).as_dict()
     written = json.loads((tmp_path / "out.curator" / "evaluation.json").read_text())
     alike(result.evaluation.as_dict(), written)
-    found["search"] = written["search"]  # which the file does not tell
-    found["utility"]["accuracy"] = written["utility"]["accuracy"]  # of a target, if one is named
-    alike(found, written)
+    outcome["search"] = written["search"]  # which the file does not tell
+    outcome["utility"]["accuracy"] = written["utility"]["accuracy"]  # of a target, if one is named
+    alike(outcome, written)

@@ -36,22 +36,26 @@ def same(one: Any, other: Any) -> bool:
 def test_slices_are_measured_as_a_whole(way: str, voters: pl.DataFrame, tmp_path: Path) -> None:
     """From the folder, from the release, and when it was published: the same figures."""
     made = published(voters, WAYS[way], tmp_path / "out")
-    known = made.evaluation
+    evaluation = made.evaluation
     for released in (made, tmp_path / "out", str(tmp_path / "out")):
-        found = ic.evaluate(voters, released, make_voter_spec(WAYS[way]))
-        assert found.columns == known.columns
-        assert found.rows_original == known.rows_original == len(voters)
-        assert found.rows_released == known.rows_released
-        assert (found.suppressed, found.surplus) == (known.suppressed, known.surplus)
-        assert same(found.loss, known.loss)
-        assert same(found.association_error, known.association_error)
-        assert [(one.first, one.second, one.slice) for one in found.associations] == [
-            (one.first, one.second, one.slice) for one in known.associations
+        result = ic.evaluate(voters, released, make_voter_spec(WAYS[way]))
+        assert result.columns == evaluation.columns
+        assert result.rows_original == evaluation.rows_original == len(voters)
+        assert result.rows_released == evaluation.rows_released
+        assert (result.suppressed, result.surplus) == (evaluation.suppressed, evaluation.surplus)
+        assert same(result.loss, evaluation.loss)
+        assert same(result.association_error, evaluation.association_error)
+        assert [
+            (association.first, association.second, association.slice)
+            for association in result.associations
+        ] == [
+            (association.first, association.second, association.slice)
+            for association in evaluation.associations
         ]
-        assert [one.rows_released for one in found.slices] == [
+        assert [item.rows_released for item in result.slices] == [
             table.release.rows for table in made.certificate.tables
         ]
-        assert all(one.risk and one.utility and one.losses for one in found.slices)
+        assert all(item.risk and item.utility and item.losses for item in result.slices)
 
 
 def test_the_command_takes_the_folder_of_a_release(voters: pl.DataFrame, tmp_path: Path) -> None:
@@ -76,16 +80,16 @@ def test_the_command_takes_the_folder_of_a_release(voters: pl.DataFrame, tmp_pat
     for number, names in enumerate(["zip, sex", "birth_year, race", "sex, birth_year"], 1):
         assert f"Table {number}: {names}" in shown
     assert "Cramér's V" in shown
-    one = asked("many", tmp_path / "many" / "data-2.parquet", "--json")
-    assert json.loads(one.stdout)["rows_released"] == sliced["slices"][1]["rows_released"]
+    first = asked("many", tmp_path / "many" / "data-2.parquet", "--json")
+    assert json.loads(first.stdout)["rows_released"] == sliced["slices"][1]["rows_released"]
 
 
 def test_a_folder_of_one_table_can_be_attacked(voters: pl.DataFrame, tmp_path: Path) -> None:
     few = voters.head(3000)
     made = ic.publish(few, make_voter_spec(), output=tmp_path / "out")
     known = ic.attack(few, made, make_voter_spec(), only=["linkage"], tries=50, seed=1)
-    found = ic.attack(few, tmp_path / "out", make_voter_spec(), only=["linkage"], tries=50, seed=1)
-    assert found.estimates == known.estimates
+    result = ic.attack(few, tmp_path / "out", make_voter_spec(), only=["linkage"], tries=50, seed=1)
+    assert result.estimates == known.estimates
 
 
 def test_what_is_asked_of_one_table_is_refused_of_slices(

@@ -41,8 +41,8 @@ FLAT = {"role": "quasi", "hierarchy": {"flat": {"values": ["a", "b"]}}}
 def test_weak_promises_are_called_so(
     tmp_path: Path, release: dict[str, Any], expected: list[str]
 ) -> None:
-    found = find_weak_parameters(TypeAdapter(ReleaseSpec).validate_python(release))
-    assert list_codes(found) == expected
+    weak_parameters = find_weak_parameters(TypeAdapter(ReleaseSpec).validate_python(release))
+    assert list_codes(weak_parameters) == expected
     if release.get("method") == "k-epsilon":
         return
     table = pl.DataFrame({"x": ["a", "b"] * 400})

@@ -82,28 +82,31 @@ def test_every_row_shown_has_k_rows_behind_it_and_no_number_is_off_by_more_than_
     assert all(abs(x) <= r for x in off.values())
     assert len(set(off.values())) > 1
     assert all(cell in shown for cell, rows in true.items() if rows >= 2 * r + k)
-    found = made.evaluation
-    assert found.surplus == sum(x for x in off.values() if x > 0)
-    assert found.rows_released == found.rows_original - found.suppressed + found.surplus
+    evaluation = made.evaluation
+    assert evaluation.surplus == sum(x for x in off.values() if x > 0)
+    assert (
+        evaluation.rows_released
+        == evaluation.rows_original - evaluation.suppressed + evaluation.surplus
+    )
     for released_ in (made, made.folder / "data.parquet"):
         again = evaluate(voters, released_, make_voter_spec(release))
-        assert again.loss == pytest.approx(found.loss)
-        assert (again.suppressed, again.surplus) == (found.suppressed, found.surplus)
+        assert again.loss == pytest.approx(evaluation.loss)
+        assert (again.suppressed, again.surplus) == (evaluation.suppressed, evaluation.surplus)
 
 
 def test_the_statement_says_what_is_true_of_a_row(voters: pl.DataFrame) -> None:
     made = publish_unjudged(voters, make_voter_spec(FIXED.replace("draw", "k: 3, draw")))
-    said = get_statement(made.certificate)
+    statement = get_statement(made.certificate)
     r = int(float(made.certificate.parameters["r"]))
-    assert f"13 with probability {0.932545!r}, otherwise 14" in said["noise_bound"]
-    assert "3-anonymous" in said["k_anonymity"]
-    assert "at least 3 input rows" in said["k_anonymity"]
-    assert f"truncated at ±{r} " in said["noise"]
-    assert f"below {r + 3} are suppressed" in said["noise"]
-    assert "within ±3 with probability at least 0.95." in said["accuracy"]
-    assert f"near the threshold of {r + 3} are biased upward" in said["accuracy"]
+    assert f"13 with probability {0.932545!r}, otherwise 14" in statement["noise_bound"]
+    assert "3-anonymous" in statement["k_anonymity"]
+    assert "at least 3 input rows" in statement["k_anonymity"]
+    assert f"truncated at ±{r} " in statement["noise"]
+    assert f"below {r + 3} are suppressed" in statement["noise"]
+    assert "within ±3 with probability at least 0.95." in statement["accuracy"]
+    assert f"near the threshold of {r + 3} are biased upward" in statement["accuracy"]
     deviation = build_event_law(make_noise_event(made.certificate.parameters)).variance ** 0.5
-    assert f"{deviation:.3g} × √c" in said["noise_sums"]
+    assert f"{deviation:.3g} × √c" in statement["noise_sums"]
 
 
 def test_a_coin_between_two_bounds_is_tossed_and_told(voters: pl.DataFrame) -> None:
@@ -375,12 +378,12 @@ def test_a_target_stays_as_it_is_and_what_became_of_it_is_said(voters: pl.DataFr
     levels = "levels: {zip: [4, 5], birth_year: [3, 5]}"
     made = publish(voters, make_voter_spec(f"release: {{{BUDGET}, target: race, {levels}}}"))
     assert made.certificate.table.scheme["race"].level == 0
-    found = made.evaluation
-    assert found.target == "race"
-    assert sum(one.original for one in found.shifts) == len(voters)
-    assert sum(one.released for one in found.shifts) == found.rows_released
+    evaluation = made.evaluation
+    assert evaluation.target == "race"
+    assert sum(shift.original for shift in evaluation.shifts) == len(voters)
+    assert sum(shift.released for shift in evaluation.shifts) == evaluation.rows_released
     true = dict(voters["race"].value_counts().iter_rows())
-    assert {one.label: one.original for one in found.shifts} == true
+    assert {shift.label: shift.original for shift in evaluation.shifts} == true
     assert "What became of 'race'" in made.report().html.replace("&#39;", "'")
 
 

@@ -45,9 +45,9 @@ def test_planned_releases_from_the_plan_to_the_last(folder: Path) -> None:
     book.set_budget(epsilon=2.5, delta=2e-6)
     unplanned = run_command("publish", spec, "-o", str(folder / "out"))
     assert (unplanned.returncode, "incrowd ledger plan" in unplanned.stderr) == (1, True)
-    said = run_successfully("ledger", "plan", str(book.path), "--spec", spec)
-    assert "4 releases, together (ε, δ) = (2, 1e-06), composed tightly" in said
-    assert f"incrowd publish {spec} -o FOLDER" in said
+    successfully = run_successfully("ledger", "plan", str(book.path), "--spec", spec)
+    assert "4 releases, together (ε, δ) = (2, 1e-06), composed tightly" in successfully
+    assert f"incrowd publish {spec} -o FOLDER" in successfully
     assert "release 1 of 4 of planned block 1" in run_successfully("check", spec)
     for at in range(1, 5):
         done = run_command("publish", spec, "-o", str(folder / f"{at}"))

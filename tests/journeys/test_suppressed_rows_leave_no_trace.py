@@ -127,8 +127,8 @@ def test_one_suppressed_row_changes_no_byte(tmp_path: Path, method: str, form: s
     assert verify(tmp_path / "without") == []
     for number, stranger in enumerate(STRANGERS):
         folder = tmp_path / f"with {number}"
-        one = pl.DataFrame([stranger], schema=base.schema)
-        release = publish_unjudged(pl.concat([base, one]), spec, output=folder)
+        first = pl.DataFrame([stranger], schema=base.schema)
+        release = publish_unjudged(pl.concat([base, first]), spec, output=folder)
         assert release.evaluation.rows_original == len(base) + 1
         assert release.certificate.tables[0].release.rows > 100
         assert list_files(folder) == list_files(tmp_path / "without")

@@ -334,7 +334,7 @@ def test_intervals_of_the_readme_hold_what_is_true(folder: Path) -> None:
     table = make_patients()
     part = load_certificate(folder).synthetic
     assert part is not None
-    number = next(at for at, one in enumerate(part.measured) if one.columns == ["sex"])
+    number = next(at for at, item in enumerate(part.measured) if item.columns == ["sex"])
     measured = pl.read_csv(folder / f"measured/{number:03d}.csv")
     for sex in ("female", "male"):
         line = measured.filter(pl.col("sex") == sex)

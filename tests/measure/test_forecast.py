@@ -48,7 +48,7 @@ def counted(k: int, r: int, epsilon: float) -> Likely:
     x = np.arange(-r, r + 1)
     law = np.exp(-epsilon * np.abs(x))
     law /= law.sum()
-    return lambda n: np.array([law[one + x >= r + k].sum() if one >= 1 else 0.0 for one in n])
+    return lambda n: np.array([law[item + x >= r + k].sum() if item >= 1 else 0.0 for item in n])
 
 
 LIKELY: dict[str, Likely] = {
@@ -62,15 +62,15 @@ LIKELY: dict[str, Likely] = {
 def outlook(shares: list[Floats], likely: Likely) -> TableForecast:
     """Columns of one level, with groups of these shares."""
     return TableForecast(
-        {str(at): {0: GroupShares.from_shares(one)} for at, one in enumerate(shares)}, likely
+        {str(at): {0: GroupShares.from_shares(item)} for at, item in enumerate(shares)}, likely
     )
 
 
 def cells_of(shares: list[Floats]) -> Floats:
-    found = np.ones(1)
-    for one in shares:
-        found = np.multiply.outer(found, one).ravel()
-    return found
+    result = np.ones(1)
+    for item in shares:
+        result = np.multiply.outer(result, item).ravel()
+    return result
 
 
 def simulated(shares: list[Floats], likely: Likely, size: int, seed: int) -> tuple[Floats, float]:
@@ -106,12 +106,12 @@ def test_the_rows_that_are_shown_are_those_of_poisson_cells(
     scheme: list[tuple[int, Assumption]], size: int, name: str
 ) -> None:
     """The grid has a point for every five per cent, so sizes are right to half of that."""
-    shares = [compute_shares(*one) for one in scheme]
-    found = outlook(shares, LIKELY[name]).predict_share(
+    shares = [compute_shares(*item) for item in scheme]
+    result = outlook(shares, LIKELY[name]).predict_share(
         {str(at): 0 for at in range(len(shares))}, size
     )
     less, more = (poisson_rows(shares, LIKELY[name], round(size * x)) for x in (0.93, 1.07))
-    assert less - 0.01 <= found.rows <= more + 0.01
+    assert less - 0.01 <= result.rows <= more + 0.01
 
 
 @pytest.mark.parametrize("assumption", ASSUMPTIONS)
@@ -121,12 +121,12 @@ def test_what_is_seen_is_what_tables_show(
     values: tuple[int, ...], size: int, name: str, assumption: Assumption
 ) -> None:
     """Within five standard errors of the mean of the tables drawn, and what the grid may add."""
-    shares = [compute_shares(one, assumption) for one in values]
+    shares = [compute_shares(value, assumption) for value in values]
     levels = {str(at): 0 for at in range(len(values))}
-    found = outlook(shares, LIKELY[name]).predict_share(levels, size)
+    result = outlook(shares, LIKELY[name]).predict_share(levels, size)
     rows, empty = simulated(shares, LIKELY[name], size, seed=len(values) + size)
-    assert abs(found.rows - rows.mean()) < 5 * rows.std() / RUNS**0.5 + 0.04
-    assert abs(found.empty - empty) < 5 * (0.25 / RUNS) ** 0.5
+    assert abs(result.rows - rows.mean()) < 5 * rows.std() / RUNS**0.5 + 0.04
+    assert abs(result.empty - empty) < 5 * (0.25 / RUNS) ** 0.5
     twice = outlook(shares, LIKELY[name]).predict_share(levels, 2 * size)
     if 0.1 < rows.mean() < 0.8:  # so that a wrong size would be seen
         assert abs(twice.rows - rows.mean()) > 0.05
@@ -144,8 +144,8 @@ def test_how_likely_nothing_is_shown(name: str, values: int, assumption: Assumpt
         _, empty = simulated(shares, LIKELY[name], size, seed=size)
         if 0.1 < empty < 0.9:
             told += 1
-            found = outlook(shares, LIKELY[name]).predict_share({"0": 0}, size).empty
-            assert abs(found - empty) < 5 * (0.25 / RUNS) ** 0.5 + 0.03
+            result = outlook(shares, LIKELY[name]).predict_share({"0": 0}, size).empty
+            assert abs(result - empty) < 5 * (0.25 / RUNS) ** 0.5 + 0.03
     assert told >= 1
 
 
@@ -178,34 +178,34 @@ PLACE = column(groups={"n": ["a", "b", "c"], "s": ["d", "e"], "w": ["f"]})
 def test_shares_of_groups_add_up_over_their_values(assumption: Assumption) -> None:
     plain = 1 / np.arange(1, 7) if assumption == "skewed" else np.ones(6)
     plain /= plain.sum()
-    found = PLACE[assumption][1]
-    assert sorted(found.mass) == pytest.approx(
+    result = PLACE[assumption][1]
+    assert sorted(result.mass) == pytest.approx(
         sorted([plain[:3].sum(), plain[3:5].sum(), plain[5]])
     )
-    assert np.exp(found.logs) == pytest.approx(found.mass)
-    for level, one in PLACE[assumption].items():
-        assert one.mass.sum() == pytest.approx(1)
-        assert one.is_single == (level == 2)
+    assert np.exp(result.logs) == pytest.approx(result.mass)
+    for level, first in PLACE[assumption].items():
+        assert first.mass.sum() == pytest.approx(1)
+        assert first.is_single == (level == 2)
 
 
 @pytest.mark.parametrize("name", sorted(LIKELY))
 @pytest.mark.parametrize("assumption", ASSUMPTIONS)
 def test_more_people_never_make_levels_coarser(name: str, assumption: Assumption) -> None:
-    one = TableForecast(
+    table_forecast = TableForecast(
         {"age": AGE[assumption], "sex": SEX[assumption], "place": PLACE[assumption]}, LIKELY[name]
     )
     fineness, shown = [], []
     for size in np.geomspace(3, 3_000_000, 25):
-        levels = one.find_finest_levels(size, 0.9)
+        levels = table_forecast.find_finest_levels(size, 0.9)
         fineness.append(-sum(levels.values()))
-        seen = one.predict_share(levels, size)
+        seen = table_forecast.predict_share(levels, size)
         shown.append(seen.rows)
-        assert seen.rows >= 0.9 or levels == one.coarsest_levels
+        assert seen.rows >= 0.9 or levels == table_forecast.coarsest_levels
     assert fineness == sorted(fineness)
-    assert fineness[0] == -sum(one.coarsest_levels.values())
+    assert fineness[0] == -sum(table_forecast.coarsest_levels.values())
     assert fineness[-1] == 0
     rows = [
-        one.predict_share({"age": 1, "sex": 0, "place": 1}, size).rows
+        table_forecast.predict_share({"age": 1, "sex": 0, "place": 1}, size).rows
         for size in (10, 100, 1e3, 1e4, 1e5)
     ]
     assert rows == sorted(rows)
@@ -216,26 +216,28 @@ def test_more_people_never_make_levels_coarser(name: str, assumption: Assumption
 def test_the_size_that_it_takes_is_the_smallest_that_shows_enough(
     name: str, assumption: Assumption
 ) -> None:
-    one = TableForecast({"age": AGE[assumption], "sex": SEX[assumption]}, LIKELY[name])
+    table_forecast = TableForecast({"age": AGE[assumption], "sex": SEX[assumption]}, LIKELY[name])
     sizes = []
     for share in (0.3, 0.6, 0.9, 0.99):
-        size = one.find_table_size({"age": 2, "sex": 0}, share)
-        assert one.predict_share({"age": 2, "sex": 0}, size * 1.01).rows >= share
-        assert one.predict_share({"age": 2, "sex": 0}, size / 1.08).rows < share
+        size = table_forecast.find_table_size({"age": 2, "sex": 0}, share)
+        assert table_forecast.predict_share({"age": 2, "sex": 0}, size * 1.01).rows >= share
+        assert table_forecast.predict_share({"age": 2, "sex": 0}, size / 1.08).rows < share
         sizes.append(size)
     assert sizes == sorted(sizes)
-    at_levels = [one.find_table_size({"age": level, "sex": 0}, 0.9) for level in (3, 2, 1, 0)]
+    at_levels = [
+        table_forecast.find_table_size({"age": level, "sex": 0}, 0.9) for level in (3, 2, 1, 0)
+    ]
     assert at_levels == sorted(at_levels)
 
 
 def test_what_shows_nothing_takes_more_people_than_there_are() -> None:
-    one = TableForecast(
+    table_forecast = TableForecast(
         {str(at): {0: GroupShares.from_shares(compute_shares(10, "even"))} for at in range(60)},
         threshold(5),
     )
     levels = {str(at): 0 for at in range(60)}
-    assert one.find_table_size(levels, 0.9) == math.inf
-    assert one.predict_share(levels, 1e9) == PublishedShare(rows=0.0, empty=1.0)
+    assert table_forecast.find_table_size(levels, 0.9) == math.inf
+    assert table_forecast.predict_share(levels, 1e9) == PublishedShare(rows=0.0, empty=1.0)
 
 
 # Masks -----------------------------------------------------------------------------------------
@@ -246,19 +248,21 @@ def test_what_shows_nothing_takes_more_people_than_there_are() -> None:
 def test_each_character_of_a_mask_is_a_column_of_its_own(
     hidden: int, assumption: Assumption
 ) -> None:
-    found = build_mask_shares(Mask(length=3, alphabet="abca"), hidden, assumption)  # a stands twice
+    mask_shares = build_mask_shares(
+        Mask(length=3, alphabet="abca"), hidden, assumption
+    )  # a stands twice
     every = cells_of([compute_shares(3, assumption)] * (3 - hidden))
-    assert found.mass.sum() == pytest.approx(1)
+    assert mask_shares.mass.sum() == pytest.approx(1)
     kinds, at = np.unique(np.round(np.log(every), 6), return_inverse=True)
-    assert found.logs == pytest.approx(kinds, abs=1e-5)
-    assert found.mass == pytest.approx(np.bincount(at, weights=every), rel=1e-5)
-    assert found.is_single == (hidden == 3)
+    assert mask_shares.logs == pytest.approx(kinds, abs=1e-5)
+    assert mask_shares.mass == pytest.approx(np.bincount(at, weights=every), rel=1e-5)
+    assert mask_shares.is_single == (hidden == 3)
 
 
 def test_a_long_mask_has_few_kinds_of_groups() -> None:
     assert len(build_mask_shares(Mask(length=24), 0, "even").logs) < 1000
-    found = build_mask_shares(Mask(length=6), 2, "even")
-    assert np.exp(found.logs) == pytest.approx([1e-4], rel=1e-4)
+    mask_shares = build_mask_shares(Mask(length=6), 2, "even")
+    assert np.exp(mask_shares.logs) == pytest.approx([1e-4], rel=1e-4)
 
 
 # Many columns ----------------------------------------------------------------------------------
@@ -267,29 +271,31 @@ def test_a_long_mask_has_few_kinds_of_groups() -> None:
 @pytest.mark.parametrize("assumption", ASSUMPTIONS)
 def test_many_columns_are_no_matter(assumption: Assumption) -> None:
     """Not a limit of time, but of growth: 86 columns have 2^86 cells and more."""
-    columns = {f"{kind}{at}": one[assumption] for at in range(29)
-               for kind, one in (("age", AGE), ("sex", SEX), ("place", PLACE))}  # fmt: skip
+    columns = {f"{kind}{at}": item[assumption] for at in range(29)
+               for kind, item in (("age", AGE), ("sex", SEX), ("place", PLACE))}  # fmt: skip
     del columns["place28"]
     start = time.process_time()
-    one = TableForecast(columns, threshold(5))
-    levels = one.find_finest_levels(1000, 0.9)
+    table_forecast = TableForecast(columns, threshold(5))
+    levels = table_forecast.find_finest_levels(1000, 0.9)
     assert time.process_time() - start < 20  # it takes one; every cell would take for ever
     assert len(levels) == 86
-    assert one.predict_share(levels, 1000).rows >= 0.9
-    assert 0 < len(one.list_informative_columns(levels)) < 86
-    assert one.predict_share(dict.fromkeys(columns, 0), 1000).rows < 1e-3
-    assert one.predict_share(one.find_informative_levels(), 1000).rows < 0.9
-    assert set(one.list_informative_columns(one.find_informative_levels())) == set(columns)
+    assert table_forecast.predict_share(levels, 1000).rows >= 0.9
+    assert 0 < len(table_forecast.list_informative_columns(levels)) < 86
+    assert table_forecast.predict_share(dict.fromkeys(columns, 0), 1000).rows < 1e-3
+    assert table_forecast.predict_share(table_forecast.find_informative_levels(), 1000).rows < 0.9
+    assert set(
+        table_forecast.list_informative_columns(table_forecast.find_informative_levels())
+    ) == set(columns)
 
 
 def test_a_long_mask_of_many_letters_is_expected_soon() -> None:
     """Its groups are too many to be told apart; those of near sizes are taken together."""
     from string import ascii_letters
 
-    found = build_mask_shares(Mask(length=20, alphabet=ascii_letters), 0, "skewed")
-    assert len(found.logs) <= 4001
-    assert found.mass.sum() == pytest.approx(1.0)
+    mask_shares = build_mask_shares(Mask(length=20, alphabet=ascii_letters), 0, "skewed")
+    assert len(mask_shares.logs) <= 4001
+    assert mask_shares.mass.sum() == pytest.approx(1.0)
     # The mean of the logarithm of a text's share is that of its characters, added up.
-    one = compute_shares(len(ascii_letters), "skewed")
-    entropy = 20 * float((one * np.log(one)).sum())
-    assert float((found.mass * found.logs).sum()) == pytest.approx(entropy, rel=1e-3)
+    item = compute_shares(len(ascii_letters), "skewed")
+    entropy = 20 * float((item * np.log(item)).sum())
+    assert float((mask_shares.mass * mask_shares.logs).sum()) == pytest.approx(entropy, rel=1e-3)

@@ -19,15 +19,15 @@ from incrowd.privacy.randomness import SeededRandomness
 @given(tables)
 def test_linking_is_the_nearest_neighbour_ties_included(rows: list[tuple[int, int, int]]) -> None:
     classes, originals, released = make_arrays(rows)
-    found = linking_risk(classes=classes, originals=[originals], released=[released])
+    result = linking_risk(classes=classes, originals=[originals], released=[released])
     won = shared = 0.0
     for at in range(len(rows)):
         apart = np.abs(originals[classes == classes[at]] - released[at])
         if abs(originals[at] - released[at]) == apart.min():
             won += 1
             shared += 1 / (apart == apart.min()).sum()
-    assert found.risk == pytest.approx(won / len(rows))
-    assert found.shared == pytest.approx(shared / len(rows))
+    assert result.risk == pytest.approx(won / len(rows))
+    assert result.shared == pytest.approx(shared / len(rows))
 
 
 @given(tables, st.randoms(use_true_random=False))
@@ -38,7 +38,7 @@ def test_linking_by_several_columns(rows: list[tuple[int, int, int]], random: ob
     other = second + draw.integers(-3, 4, len(rows))
     number = int(classes.max()) + 1
     scales = [np.full(number, 2.0), np.full(number, 4.0)]
-    found = linking_risk(
+    result = linking_risk(
         classes=classes, originals=[first, second], released=[shown, other], scales=scales
     )
     won = shared = 0.0
@@ -49,8 +49,8 @@ def test_linking_by_several_columns(rows: list[tuple[int, int, int]], random: ob
         if own == apart.min():
             won += 1
             shared += 1 / (apart == apart.min()).sum()
-    assert found.risk == pytest.approx(won / len(rows))
-    assert found.shared == pytest.approx(shared / len(rows))
+    assert result.risk == pytest.approx(won / len(rows))
+    assert result.shared == pytest.approx(shared / len(rows))
 
 
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])

@@ -37,14 +37,14 @@ def test_what_tasks_link_covers_the_risk_of_all_rows(size: int) -> None:
             worked = work(chunk, bits)
             assert isinstance(worked.part, NoisePart)
             parts.append(worked.part)
-    found = merge_noise(parts).simulated
-    assert found is not None
+    simulated = merge_noise(parts).simulated
+    assert simulated is not None
     columns = make_noisy_columns(
         members, int(members[-1]) + 1, {"x": (listed, values.astype(np.int32))},
         method.noisy, method.release,
     )  # fmt: skip
     exact = float(compute_link_chances(columns[0], members).mean())
-    reach = found.linking.high - found.linking.mean
-    assert abs(found.linking.mean - exact) < 2.5 * reach  # five standard errors
+    reach = simulated.linking.high - simulated.linking.mean
+    assert abs(simulated.linking.mean - exact) < 2.5 * reach  # five standard errors
     assert reach < 0.1 * exact
-    assert (found.linking.runs < RUNS) == (size > 1_000)
+    assert (simulated.linking.runs < RUNS) == (size > 1_000)

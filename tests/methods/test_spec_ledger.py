@@ -54,19 +54,19 @@ def test_a_planned_release_costs_nothing_more(tmp_path: Path) -> None:
 
 def test_what_does_not_fit_says_so(tmp_path: Path) -> None:
     ledger = made(tmp_path / "book", epsilon=0.01)
-    found = preview_budget(ledger.path, [EVENT])
-    assert "nothing was released" in found.refused
-    assert found.after is not None
-    assert found.after > 0.01
+    result = preview_budget(ledger.path, [EVENT])
+    assert "nothing was released" in result.refused
+    assert result.after is not None
+    assert result.after > 0.01
 
 
 def test_what_no_epsilon_is_enough_for_costs_without_bounds(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "book")
     ledger.set_budget(epsilon=1, delta=1e-9)
-    found = preview_budget(ledger.path, [SafeRelease(2, 0.5)])
-    assert found.after == math.inf
-    assert found.cost == math.inf
-    assert found.refused
+    result = preview_budget(ledger.path, [SafeRelease(2, 0.5)])
+    assert result.after == math.inf
+    assert result.cost == math.inf
+    assert result.refused
 
 
 def test_releases_of_another_unit_are_refused(tmp_path: Path) -> None:
@@ -80,16 +80,16 @@ def test_releases_of_another_unit_are_refused(tmp_path: Path) -> None:
 
 
 def test_without_events_nothing_is_asked(tmp_path: Path) -> None:
-    found = preview_budget(made(tmp_path / "book").path, [])
-    assert found.after is None
-    assert found.cost is None
+    result = preview_budget(made(tmp_path / "book").path, [])
+    assert result.after is None
+    assert result.cost is None
 
 
 def test_several_events_are_one_release(tmp_path: Path) -> None:
     several = [GeometricCounts(20, 0.5), GeometricCounts(20, 0.5)]
-    found = preview_budget(made(tmp_path / "book").path, several)
+    result = preview_budget(made(tmp_path / "book").path, several)
     other = made(tmp_path / "other")
-    assert found.after == other.total([other.compute_charge([Composition(several)])]).epsilon
+    assert result.after == other.total([other.compute_charge([Composition(several)])]).epsilon
 
 
 def test_the_unit_is_that_of_the_spec() -> None:

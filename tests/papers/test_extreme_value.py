@@ -33,19 +33,19 @@ def test_one_person_of_a_town_is_rich() -> None:
 @pytest.mark.parametrize("by", ["cluster", "mondrian"])
 def test_ends_from_the_data_are_somebodys_for_certain(by: str) -> None:
     """It is right of every town, whatever the seed: the proof leaves nothing to chance."""
-    found = attack_extreme_value(
+    extreme_value = attack_extreme_value(
         lambda points, _: recode_clusters(make_town_axes(), points, k=10, by=by).boxes,
         name=by,
         rng=np.random.default_rng(1),
         towns=40,
         people=100,
     )
-    assert found.success.hits == found.success.tries == 40
+    assert extreme_value.success.hits == extreme_value.success.tries == 40
     # The control guesses one of 450 values; four or more of 40 are right with probability 2e-6.
-    assert found.control is not None
-    assert found.control.hits <= 3
-    assert found.guess.hits <= 3
-    assert found.succeeds
+    assert extreme_value.control is not None
+    assert extreme_value.control.hits <= 3
+    assert extreme_value.guess.hits <= 3
+    assert extreme_value.succeeds
 
 
 def test_public_ends_tell_nothing() -> None:
@@ -55,7 +55,7 @@ def test_public_ends_tell_nothing() -> None:
     )
     assert shown.high[:, WORTH].max() > KNOWN  # so the attacker reads it, and is misled
     bound = bound_attack_success([scheme], 1 / VALUES)
-    found = attack_extreme_value(
+    extreme_value = attack_extreme_value(
         lambda points, rng: scheme.publish(points, make_bits(rng)),
         name="safe",
         rng=np.random.default_rng(3),
@@ -63,11 +63,11 @@ def test_public_ends_tell_nothing() -> None:
         bound=bound,
     )
     # Right with probability 1/450: six or more of 300 with probability 1e-4.
-    assert found.success.hits <= 5
-    assert found.control is not None
-    assert found.success.low <= found.control.high
-    assert found.success.low <= bound
-    assert not found.succeeds
+    assert extreme_value.success.hits <= 5
+    assert extreme_value.control is not None
+    assert extreme_value.success.low <= extreme_value.control.high
+    assert extreme_value.success.low <= bound
+    assert not extreme_value.succeeds
 
 
 def test_a_ladder_whose_last_end_is_from_the_data_is_caught() -> None:
@@ -76,5 +76,7 @@ def test_a_ladder_whose_last_end_is_from_the_data_is_caught() -> None:
             np.zeros((1, 2), np.int32), points.max(axis=0)[None], np.array([len(points)])
         )
 
-    found = attack_extreme_value(topped, name="topped", rng=np.random.default_rng(4), towns=50)
-    assert found.success.value == 1
+    extreme_value = attack_extreme_value(
+        topped, name="topped", rng=np.random.default_rng(4), towns=50
+    )
+    assert extreme_value.success.value == 1

@@ -19,16 +19,18 @@ def test_delta_sampling_shows_people_whole() -> None:
     members, others = draw_people(20_000, rng), draw_people(20_000, rng)
     shown = draw_delta_sample(members, delta=0.01, bits=make_bits(rng))
     bound = float(delta_sampling(delta=0.01, epsilon=0.0).delta_at(0.0))
-    found = attack_full_disclosure(shown, members, others, name="0.01", rng=rng, bound=bound)
+    full_disclosure = attack_full_disclosure(
+        shown, members, others, name="0.01", rng=rng, bound=bound
+    )
     low, high = compute_interval(
-        found.success.hits, 20_000, 1 - 1e-6
+        full_disclosure.success.hits, 20_000, 1 - 1e-6
     )  # fails with probability 1e-6
     assert low < bound < high < 2 * bound
     assert low > bound / 2
-    assert found.succeeds
-    assert found.details["people published whole"] == found.success.hits
-    assert found.control is not None
-    assert found.control.hits <= 2  # 200 rows of 96 million: any hit has probability 0.04
+    assert full_disclosure.succeeds
+    assert full_disclosure.details["people published whole"] == full_disclosure.success.hits
+    assert full_disclosure.control is not None
+    assert full_disclosure.control.hits <= 2  # 200 rows of 96 million: any hit has probability 0.04
 
 
 def test_a_safe_release_shows_nobody_whole() -> None:
@@ -38,9 +40,9 @@ def test_a_safe_release_shows_nobody_whole() -> None:
         members, make_bits(rng)
     )
     assert len(shown.sizes) > 10
-    found = attack_full_disclosure(shown, members, others, name="safe", rng=rng)
-    assert found.success.hits == 0
-    assert not found.succeeds
+    full_disclosure = attack_full_disclosure(shown, members, others, name="safe", rng=rng)
+    assert full_disclosure.success.hits == 0
+    assert not full_disclosure.succeeds
 
 
 def test_a_row_that_shows_all_columns_but_one_is_not_whole() -> None:
@@ -48,7 +50,7 @@ def test_a_row_that_shows_all_columns_but_one_is_not_whole() -> None:
     members, others = draw_people(20, rng), draw_people(20, rng) + 100
     high = members.copy()
     high[5:, 4] += 1
-    found = attack_full_disclosure(
+    full_disclosure = attack_full_disclosure(
         ClassBounds(members, high, np.ones(20, np.int64)), members, others, name="", rng=rng
     )
-    assert found.success.hits == 5
+    assert full_disclosure.success.hits == 5

@@ -34,15 +34,15 @@ def steps(
     trees: Sequence[Hierarchy], codes: Codes, shown: list[tuple[tuple[int, int], ...]]
 ) -> Iterator[list[tuple[tuple[int, int], ...]]]:
     """Every table in which some records of one class are finer by one step in one column."""
-    for one in set(shown):
-        rows = [row for row, label in enumerate(shown) if label == one]
-        for at, (level, _) in enumerate(one):
+    for item in set(shown):
+        rows = [row for row, label in enumerate(shown) if label == item]
+        for at, (level, _) in enumerate(item):
             for size in range(1, len(rows) + 1) if level else ():
                 for some in combinations(rows, size):
                     finer = list(shown)
                     for row in some:
                         step = label(trees[at], level - 1, codes[row, at])
-                        finer[row] = (*one[:at], step, *one[at + 1 :])
+                        finer[row] = (*item[:at], step, *item[at + 1 :])
                     yield finer
 
 
@@ -56,9 +56,9 @@ def test_no_step_leaves_it_k_anonymous(k: int) -> None:
         drawn = np.column_stack([rng.integers(0, len(tree.values), number) for tree in trees])
         drawn[:, 1:] //= rng.integers(1, 4)  # some tables have people who are alike
         codes = drawn.astype(np.int32)
-        found = recode_minimally(trees, codes, k=k)
-        shown = labels(found)
-        assert found.classes.counts.tolist() == np.bincount(found.members).tolist()
+        minimally = recode_minimally(trees, codes, k=k)
+        shown = labels(minimally)
+        assert minimally.classes.counts.tolist() == np.bincount(minimally.members).tolist()
         for row, own in enumerate(shown):  # true of the record
             for at, (level, code) in enumerate(own):
                 assert (level, code) == label(trees[at], level, codes[row, at])

@@ -19,8 +19,8 @@ from incrowd.papers.paper_a_attacks import Exhibit, run_attacks
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("paper") / "attacks"
-    said = run_successfully("reproduce", "attacks", "-o", str(folder))
-    assert "index.html" in said
+    successfully = run_successfully("reproduce", "attacks", "-o", str(folder))
+    assert "index.html" in successfully
     return folder
 
 

@@ -61,18 +61,23 @@ def test_means_of_absolute_noise_are_exact() -> None:
 def hockey_stick(diameter: int, sigma: int, epsilon: float) -> float:
     reach = 40 * sigma + diameter
     y = np.arange(-reach, reach + diameter + 1)
-    one, other = np.exp(-(y**2) / (2 * sigma**2)), np.exp(-((y - diameter) ** 2) / (2 * sigma**2))
-    return float(np.maximum(one / one.sum() - math.exp(epsilon) * other / other.sum(), 0).sum())
+    result, other = (
+        np.exp(-(y**2) / (2 * sigma**2)),
+        np.exp(-((y - diameter) ** 2) / (2 * sigma**2)),
+    )
+    return float(
+        np.maximum(result / result.sum() - math.exp(epsilon) * other / other.sum(), 0).sum()
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize(("diameter", "sigma"), [(1, 1), (3, 7), (10, 22), (40, 300)])
 def test_the_delta_of_gaussian_noise(diameter: int, sigma: int, epsilon: float) -> None:
     true = hockey_stick(diameter, sigma, epsilon)
-    found = noise_sampler.compute_gaussian_delta(diameter, sigma, epsilon)
-    assert true * (1 - 1e-12) <= found <= true * (1 + 3e-3)
+    gaussian_delta = noise_sampler.compute_gaussian_delta(diameter, sigma, epsilon)
+    assert true * (1 - 1e-12) <= gaussian_delta <= true * (1 + 3e-3)
     # Values that are nearer to each other are told apart less easily.
-    assert all(hockey_stick(d, sigma, epsilon) <= found for d in range(1, diameter))
+    assert all(hockey_stick(d, sigma, epsilon) <= gaussian_delta for d in range(1, diameter))
 
 
 def test_large_sigmas_are_bounded_from_above(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,9 +64,9 @@ def _sum_from(first: int, sigma: int) -> Any:
 
 
 def _hermite(order: int, x: Any) -> Any:
-    one, other = mpmath.mpf(1), x
+    item, other = mpmath.mpf(1), x
     for n in range(1, order):
-        one, other = other, x * other - n * one
+        item, other = other, x * other - n * item
     return other
 
 
@@ -132,13 +132,13 @@ def test_delta_is_never_below_the_truth_and_close() -> None:
         # the distance at which delta is about Q(a)
         a = draw.choice([draw.uniform(-6, 8), draw.uniform(8, 37)])
         width = max(round(sigma * (math.sqrt(a * a + 2 * epsilon) - a)), 1)
-        found = noise_sampler.compute_gaussian_delta(width, sigma, epsilon)
+        gaussian_delta = noise_sampler.compute_gaussian_delta(width, sigma, epsilon)
         true = true_delta(width, sigma, epsilon)
-        assert true <= found, (width, sigma, epsilon)
+        assert true <= gaussian_delta, (width, sigma, epsilon)
         above = (
             1e-10 if sigma <= noise_sampler._SUMMED else 1e-3 if epsilon <= 50 and a <= 8 else 0.02
         )
-        assert found <= true * (1 + above) + mpmath.mpf("3e-308"), (width, sigma, epsilon)
+        assert gaussian_delta <= true * (1 + above) + mpmath.mpf("3e-308"), (width, sigma, epsilon)
 
 
 def test_what_cannot_be_done_is_refused() -> None:

@@ -44,11 +44,11 @@ def test_far_out_delta_is_that_of_a_cell_of_k_rows(k: int, beta: float) -> None:
     """Past ln k it is beta**k, where (1 - beta) e^-epsilon is no longer a full float too."""
     exact = Fraction(beta) ** k
     for epsilon in (50.0, 299.0, 301.0, 590.0, 650.0, 694.7, 707.6, 755.0, 5000.0, 1e300):
-        for found in (
+        for item in (
             delta(k=k, beta=beta, epsilon=epsilon),
             float(build_release_profile(k, beta).present(np.array([epsilon]))[0]),
         ):
-            assert exact <= Fraction(found) <= exact * (1 + Fraction(1, 10**9)), epsilon
+            assert exact <= Fraction(item) <= exact * (1 + Fraction(1, 10**9)), epsilon
 
 
 def test_the_absent_near_the_border_of_what_they_see() -> None:
@@ -59,8 +59,8 @@ def test_the_absent_near_the_border_of_what_they_see() -> None:
         epsilon = -math.log1p(-beta) * (1 - 10 ** draw.uniform(-16, -1))
         h = 1 - (1 - mp(beta)) * mpmath.exp(mp(epsilon))
         ones = [np.array([x]) for x in (1.0, beta, epsilon)]
-        found = float(round_up_exp(log_absent_divergence(*ones))[0])
-        assert h <= found <= h * (1 + mp("1e-11")) + mp("2e-15") * (epsilon + 1), (beta, epsilon)
+        result = float(round_up_exp(log_absent_divergence(*ones))[0])
+        assert h <= result <= h * (1 + mp("1e-11")) + mp("2e-15") * (epsilon + 1), (beta, epsilon)
 
 
 def randomised_response(x: Any, epsilon: float, own: float) -> Any:
@@ -74,11 +74,11 @@ def test_a_guarantee_costs_no_less_than_randomised_response() -> None:
     for _ in range(500):
         epsilon, own = 10 ** draw.uniform(-6, 2.9), draw.choice([0.0, 1e-300, 1e-9, 0.3])
         x = draw.choice([0.0, epsilon * draw.random(), epsilon * (1 - 10 ** draw.uniform(-16, -1))])
-        found = build_guarantee_profile(epsilon, own).present(np.array([x]))[0]
+        result = build_guarantee_profile(epsilon, own).present(np.array([x]))[0]
         exact = max(  # as the float, and as the decimal that it is written as
             randomised_response(mp(x), reading, own) for reading in (epsilon, mp(repr(epsilon)))
         )
-        assert exact <= found <= exact * (1 + mp("1e-12")), (epsilon, own, x)
+        assert exact <= result <= exact * (1 + mp("1e-12")), (epsilon, own, x)
 
 
 def test_a_sampled_guarantee_costs_no_less_than_its_mixture() -> None:
@@ -102,23 +102,23 @@ def test_a_sampled_guarantee_costs_no_less_than_its_mixture() -> None:
             y = -mpmath.log(1 - share)
             absent = b * mpmath.exp(x - y) * randomised_response(y, epsilon, own)
         for exact, side in ((present, profile.present), (absent, profile.absent)):
-            found = side(np.array([x]))[0]
-            assert exact <= found <= exact * (1 + mp("1e-9")) + mp("1e-13") * e, (epsilon, rate, x)
+            result = side(np.array([x]))[0]
+            assert exact <= result <= exact * (1 + mp("1e-9")) + mp("1e-13") * e, (epsilon, rate, x)
 
 
 def test_a_sampled_mechanism_keeps_all_of_its_delta() -> None:
     draw = random.Random(8)
     for _ in range(300):
         rate, own = draw.uniform(0.001, 0.999), 10 ** draw.uniform(-12, -1)
-        one: Event = SampledEvent(Mechanism(0.1, own), rate)
+        sampled_event: Event = SampledEvent(Mechanism(0.1, own), rate)
         exact = Fraction(rate) * Fraction(own)
-        found = Accountant(one).delta(epsilon=5.0)
-        assert exact <= Fraction(found) <= exact * (1 + Fraction(1, 2**51))
+        result = Accountant(sampled_event).delta(epsilon=5.0)
+        assert exact <= Fraction(result) <= exact * (1 + Fraction(1, 2**51))
         both = SampledEvent(Composition([Mechanism(0.1, own), Mechanism(0.2, own / 3)]), rate)
         exact = Fraction(rate) * (Fraction(own) + Fraction(own / 3))
         assert exact <= Fraction(Accountant(both).delta(epsilon=5.0))
         # What is needed is also enough, to the last digit.
-        for event in (one, both, OneOf([one, both])):
+        for event in (sampled_event, both, OneOf([sampled_event, both])):
             needed = Accountant(event).delta(epsilon=5.0)
             assert BasicAccountant(event).epsilon(delta=needed) <= 0.3
 

@@ -66,10 +66,10 @@ def _measure(
     variances = tuple(900 * length * (number + 1) for number in range(times))
     drawn = tuple(
         query
-        + noise_sampler.sample_rational_gaussian(Fraction(one), query.size, bits).reshape(
+        + noise_sampler.sample_rational_gaussian(Fraction(variance), query.size, bits).reshape(
             query.shape
         )
-        for one in variances
+        for variance in variances
     )
     return MeasuredNumbers(
         names, numbers, centered_axes(table.shape), drawn, variances, True, labels,
@@ -87,9 +87,9 @@ def test_intervals_cover_what_they_promise(times: int) -> None:
         tables = [_measure(count, key, times, bits) for key in TABLES]
         estimates = CountEstimates(tables, COLUMNS.value_columns)
         for at, table in enumerate(tables):
-            found = estimates.estimate(table)
-            assert found is not None
-            away = np.abs(found[0] - table.model) / found[1]  # the model's place holds the truth
+            result = estimates.estimate(table)
+            assert result is not None
+            away = np.abs(result[0] - table.model) / result[1]  # the model's place holds the truth
             inside[at].append(float((away <= 1.96).mean()))
             narrow.append(float((away <= 1.96 * 0.9).mean()))
     means = [float(np.mean(part)) for part in inside.values()]

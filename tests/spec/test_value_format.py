@@ -59,8 +59,8 @@ def numerals(draw: st.DrawFn) -> tuple[ValueFormat, str, str]:
         gap = draw(st.sampled_from(["", *SPACES]))
         shown = draw(st.sampled_from([f"{sign}{gap}{shown}", f"{shown}{gap}{sign}", shown]))
     around = draw(st.sampled_from(["", *SPACES]))
-    known = written(thousands=thousands, decimal=decimal, sign=sign)
-    return known, f"{around}{minus}{shown}{around}", f"{minus}{whole}.{places or '0'}"
+    value_formats = written(thousands=thousands, decimal=decimal, sign=sign)
+    return value_formats, f"{around}{minus}{shown}{around}", f"{minus}{whole}.{places or '0'}"
 
 
 @given(numerals())
@@ -68,19 +68,19 @@ def test_a_number_means_the_same_in_whatever_way_it_is_written(
     case: tuple[ValueFormat, str, str],
 ) -> None:
     known, text, usual = case
-    found = known.make_reader()(text)
-    assert canonicalize_value(found) == canonicalize_value(usual)
-    assert parse_number(canonicalize_value(found)) is not None
+    result = known.make_reader()(text)
+    assert canonicalize_value(result) == canonicalize_value(usual)
+    assert parse_number(canonicalize_value(result)) is not None
 
 
 @given(numerals(), st.text("0123456789.,' €%$-+eNA", max_size=12))
 def test_no_digit_is_lost_or_made_up(case: tuple[ValueFormat, str, str], text: str) -> None:
     """What does not fit stays; what fits keeps its digits, but for zeros at the ends."""
-    found = case[0].make_reader()(text)
-    if found is not text:
-        assert isinstance(found, str)
-        assert parse_number(found) is not None
-        digits = ["".join(re.findall(r"\d", one)).strip("0") for one in (text, found)]
+    result = case[0].make_reader()(text)
+    if result is not text:
+        assert isinstance(result, str)
+        assert parse_number(result) is not None
+        digits = ["".join(re.findall(r"\d", item)).strip("0") for item in (text, result)]
         assert digits[0] == digits[1]
 
 
@@ -405,17 +405,17 @@ def test_counts_are_of_what_is_meant(tmp_path: Path, settled_once: None) -> None
 
 def test_check_says_of_both_the_same() -> None:
     raw, usual = people()
-    found = [str(one) for one in check(raw, parse_spec(READ + SAFE))]
-    assert found == [str(one) for one in check(usual, parse_spec(PLAIN + SAFE))]
+    result = [str(item) for item in check(raw, parse_spec(READ + SAFE))]
+    assert result == [str(item) for item in check(usual, parse_spec(PLAIN + SAFE))]
     nulls = {
-        one.column: one.values["rows"]
-        for one in check(raw, parse_spec(READ + SAFE))
-        if one.code == "VALUES_NULL"
+        item.column: item.values["rows"]
+        for item in check(raw, parse_spec(READ + SAFE))
+        if item.code == "VALUES_NULL"
     }
     assert nulls["ill"] == ROWS // 4
     # without being told, it says what it cannot read
-    lost = [one for one in check(raw, parse_spec(PLAIN)) if "OUTSIDE_DOMAIN" in one.code]
-    assert [one.column for one in lost] == ["wage", "born", "ill"]
+    lost = [item for item in check(raw, parse_spec(PLAIN)) if "OUTSIDE_DOMAIN" in item.code]
+    assert [item.column for item in lost] == ["wage", "born", "ill"]
 
 
 def test_evaluate_measures_both_the_same() -> None:
@@ -467,5 +467,5 @@ def test_a_table_is_recognised_in_whatever_way_it_is_read(
     for table in (frame, tmp_path / "t.parquet"):
         for known, before in (("", 0), ("written: {nulls: [NA]}, ", 1)):
             spec = parse_spec(f"columns: {{x: {{role: quasi, {known}{values}}}}}\n{SAFE}")
-            said = publish_unjudged(table, spec).findings
-            assert len([one for one in said if "released before" in str(one)]) == before
+            findings = publish_unjudged(table, spec).findings
+            assert len([item for item in findings if "released before" in str(item)]) == before

@@ -113,9 +113,9 @@ def test_a_page_of_another_site_changes_nothing(browser: StudioBrowser, origin: 
 
 def test_every_answer_carries_the_policy(browser: StudioBrowser) -> None:
     for path in ("/", "/static/studio.js", "/nothing", "/?token=wrong"):
-        found = browser.get(path).headers
+        headers = browser.get(path).headers
         for name, value in HEADERS.items():
-            assert found[name.lower()] == value, (path, name)
+            assert headers[name.lower()] == value, (path, name)
     policy = HEADERS["Content-Security-Policy"]
     assert "unsafe" not in policy
     assert "default-src 'none'" in policy

@@ -44,7 +44,7 @@ def test_a_question_that_is_out_of_date_is_not_waited_for() -> None:
     ask(answers, hands, 1)
     ask(answers, hands, 1, name="other")
     ask(answers, hands, 2)
-    assert [one.cancelled() for one in hands.asked] == [True, False, False]
+    assert [item.cancelled() for item in hands.asked] == [True, False, False]
     assert ask(answers, hands, 1) is None
     assert len(hands.asked) == 4
 

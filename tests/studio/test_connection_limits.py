@@ -30,9 +30,9 @@ def test_idle_connections_do_not_stall_the_studio(few_files: RunningStudio) -> N
     browser = few_files.open_browser()
     with ExitStack() as held:
         for at in range(300):
-            one = held.enter_context(socket.create_connection((host, int(port)), timeout=10))
+            item = held.enter_context(socket.create_connection((host, int(port)), timeout=10))
             if at % 2:
-                one.sendall(b"GET / HTTP/1.1\r\nHost: ")  # and never the rest
+                item.sendall(b"GET / HTTP/1.1\r\nHost: ")  # and never the rest
         assert browser.get("/").status == 200
         assert browser.post("/sample", sample="patients").status == 303
 
@@ -76,12 +76,12 @@ def test_a_body_that_does_not_come_is_not_waited_for(
     monkeypatch.setattr(access, "BODY_SECONDS", 0.3)
     with open_studio(tmp_path) as browser:
         host, port = browser.host.split(":")
-        with socket.create_connection((host, int(port)), timeout=20) as one:
-            one.sendall(
+        with socket.create_connection((host, int(port)), timeout=20) as connection:
+            connection.sendall(
                 f"POST /open HTTP/1.1\r\nHost: {browser.host}\r\nCookie: {browser.cookie}\r\n"
                 f"Origin: http://{browser.host}\r\nContent-Length: 100\r\n\r\nplace=".encode()
             )
-            assert b"422" in one.recv(4096)
+            assert b"422" in connection.recv(4096)
         assert "Open a table" in browser.get("/")
 
 

@@ -71,18 +71,18 @@ def test_values_come_and_go() -> None:
         lambda: group_edits.move_to_group(ROWS, 1, {"Paris"}, "x"),
         lambda: group_edits.remove_from_groups(ROWS, 1, set()),
     ]
-    for one in wrong:
+    for item in wrong:
         with pytest.raises(IncrowdError):
-            one()
+            item()
 
 
 def test_a_page_lists_some_members_and_says_how_many_there_are() -> None:
     rows: ArxRows = [(f"v{i}", f"g{i % 2}", "*") for i in range(1000)]
     shown = group_edits.list_groups(rows, 1)
-    assert sum(len(one.members) for one in shown) == group_edits.MOST_SHOWN
-    assert sum(len(one.members) + one.hidden for one in shown) == 1000
-    found = group_edits.list_groups(rows, 1, "V99")
-    assert sum(len(one.members) for one in found) == 11
+    assert sum(len(item.members) for item in shown) == group_edits.MOST_SHOWN
+    assert sum(len(item.members) + item.hidden for item in shown) == 1000
+    groups = group_edits.list_groups(rows, 1, "V99")
+    assert sum(len(item.members) for item in groups) == 11
     assert group_edits.add_root([("a", "x"), ("b", "y")]) == [("a", "x", "*"), ("b", "y", "*")]
 
 

@@ -46,7 +46,7 @@ def sent(fields: dict[str, Any]) -> Form:
     """What a browser sends of fields that show these values."""
     pairs = []
     for name, value in fields.items():
-        pairs += [(name, one) for one in (value if isinstance(value, list) else [value])]
+        pairs += [(name, item) for item in (value if isinstance(value, list) else [value])]
     return Form(pairs)
 
 
@@ -120,8 +120,8 @@ def test_whatever_is_clicked_can_be_built(steps: int, step: str, clicks: list[An
             case "no level":
                 now = now.remove_level(at)
     base = Intervals.model_validate({"from": now.low, "to": now.high, "step": now.step})
-    said = hierarchy_form.declare_cuts(base, now)
-    build_hierarchy(Column.model_validate({"role": "quasi", "hierarchy": said}), folder=Path())
+    text = hierarchy_form.declare_cuts(base, now)
+    build_hierarchy(Column.model_validate({"role": "quasi", "hierarchy": text}), folder=Path())
 
 
 def test_widths_become_cuts_and_back() -> None:
@@ -143,9 +143,9 @@ def test_the_ruler_has_every_bound_in_its_place() -> None:
     assert len(fine.bounds) == 99
     assert len(tens.bounds) == 9
     assert halves.bounds == (EDGE + WIDE / 2,)
-    assert [one.value for one in tens.handles] == ["10"]
+    assert [handle.value for handle in tens.handles] == ["10"]
     by = draw_ruler(Intervals.model_validate({"from": 0, "to": 99, "cuts": [[0, 18, 65], [65]]}))
-    assert [one.value for one in by.tracks[0].handles] == ["18", "65"]
+    assert [handle.value for handle in by.tracks[0].handles] == ["18", "65"]
     assert by.tracks[0].handles[1].x == by.tracks[1].handles[0].x
     dense = draw_ruler(Intervals.model_validate({"from": 0, "to": 9999, "widths": [10]})).tracks[0]
     assert dense.dense

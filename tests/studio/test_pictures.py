@@ -37,8 +37,8 @@ def test_levels_go_into_addresses_and_back() -> None:
 
 
 def test_coarser_schemes_stand_higher_and_none_on_another() -> None:
-    found = explored(4, 3)
-    drawn = draw_lattice(found, found.schemes, (0, 0))
+    result = explored(4, 3)
+    drawn = draw_lattice(result, result.schemes, (0, 0))
     assert len(drawn.dots) == 12
     assert len({(dot.x, dot.y) for dot in drawn.dots}) == 12
     by_height = {sum(dot.scheme.levels): dot.y for dot in drawn.dots}
@@ -50,8 +50,8 @@ def test_coarser_schemes_stand_higher_and_none_on_another() -> None:
 
 
 def test_lines_join_schemes_one_level_apart() -> None:
-    found = explored(4, 3)
-    assert len(draw_lattice(found, found.schemes, (0, 0)).lines) == 3 * 3 + 4 * 2
+    result = explored(4, 3)
+    assert len(draw_lattice(result, result.schemes, (0, 0)).lines) == 3 * 3 + 4 * 2
     many = explored(6, 6, 6)
     drawn = draw_lattice(many, many.schemes, (1, 1, 1))
     assert len(many.schemes) == 216
@@ -61,29 +61,29 @@ def test_lines_join_schemes_one_level_apart() -> None:
 
 
 def test_of_very_many_schemes_the_best_are_drawn_and_the_one_looked_at() -> None:
-    found = explored(10, 10, 10, bad=12)
-    last = found.schemes[-1].levels
-    drawn = draw_lattice(found, found.schemes, last)
+    result = explored(10, 10, 10, bad=12)
+    last = result.schemes[-1].levels
+    drawn = draw_lattice(result, result.schemes, last)
     assert MOST <= len(drawn.dots) <= MOST + 1
     assert drawn.fitting == 1000
     names = {dot.scheme.levels for dot in drawn.dots}
     assert last in names
-    assert {one.levels for one in found.schemes[:200]} <= names
+    assert {scheme.levels for scheme in result.schemes[:200]} <= names
     assert {dot.scheme.holds for dot in drawn.dots} == {True, False}
 
 
 def test_shades_tell_how_little_is_lost() -> None:
-    found = explored(5, 5, bad=3)
-    shades = {dot.scheme.levels: dot.shade for dot in draw_lattice(found, found.schemes, ()).dots}
-    assert found.best is not None
-    assert shades[found.best.levels] == 0
+    result = explored(5, 5, bad=3)
+    shades = {dot.scheme.levels: dot.shade for dot in draw_lattice(result, result.schemes, ()).dots}
+    assert result.best is not None
+    assert shades[result.best.levels] == 0
     assert shades[4, 4] == 4
 
 
 def test_filters_leave_the_schemes_with_these_levels() -> None:
-    found = explored(4, 3, 2)
-    assert {one.levels for one in select_schemes(found, {0: 2, 2: 1})} == {
+    result = explored(4, 3, 2)
+    assert {scheme.levels for scheme in select_schemes(result, {0: 2, 2: 1})} == {
         (2, x, 1) for x in range(3)
     }
-    assert len(select_schemes(found, {})) == 24
-    assert not draw_lattice(found, select_schemes(found, {0: 9}), ()).dots
+    assert len(select_schemes(result, {})) == 24
+    assert not draw_lattice(result, select_schemes(result, {0: 9}), ()).dots

@@ -32,13 +32,13 @@ class Server:
     def _take(self) -> None:
         while True:
             try:
-                one, _ = self._listens.accept()
+                item, _ = self._listens.accept()
             except OSError:
                 return
-            with one:
-                one.settimeout(5)
+            with item:
+                item.settimeout(5)
                 try:
-                    self.contacts.append(one.recv(1000))
+                    self.contacts.append(item.recv(1000))
                 except OSError:
                     self.contacts.append(b"")
 

@@ -25,15 +25,15 @@ TABLE = pl.DataFrame({"who": ["x", "x", None], "age": [1, 2, 3], "town": ["a", "
 
 @pytest.mark.parametrize("unit", ["one row per person", "{id: who}"])
 def test_what_is_wrong_names_a_page_and_no_yaml(unit: str) -> None:
-    found = check(TABLE, parse_spec(SPEC.format(unit=unit)))
-    listed = list_findings(found)
-    assert any("on the Data page" in one.studio_remedy for one in listed)
-    for one in listed:
-        words = set(f"{one.message} {one.studio_remedy}".split())
-        assert not {"`unit:", "`size:", "`other`."} & words, one
-    assert any(one.topic == "confirmation" for one in found)
-    assert not any(one.topic == "confirmation" for one in listed)
-    assert len(listed) < len(found)
+    result = check(TABLE, parse_spec(SPEC.format(unit=unit)))
+    listed = list_findings(result)
+    assert any("on the Data page" in item.studio_remedy for item in listed)
+    for first in listed:
+        words = set(f"{first.message} {first.studio_remedy}".split())
+        assert not {"`unit:", "`size:", "`other`."} & words, first
+    assert any(item.topic == "confirmation" for item in result)
+    assert not any(item.topic == "confirmation" for item in listed)
+    assert len(listed) < len(result)
 
 
 def test_how_values_are_written_in_words() -> None:

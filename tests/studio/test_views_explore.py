@@ -41,8 +41,8 @@ def browser(tmp_path: Path) -> Iterator[FormBrowser]:
     )
     people.write_csv(tmp_path / "people.csv")
     (tmp_path / "people.yaml").write_text(SPEC)
-    with open_studio(tmp_path, table="people.yaml") as found:
-        yield found
+    with open_studio(tmp_path, table="people.yaml") as studio:
+        yield studio
 
 
 def explored(tmp_path: Path) -> Exploration:
@@ -73,13 +73,13 @@ def test_one_row_of_each_person_is_judged_and_that_is_said(
 
 def test_every_scheme_is_a_link_to_its_figures(browser: FormBrowser, tmp_path: Path) -> None:
     page = browser.get(f"{browser.room}/explore")
-    found = explored(tmp_path)
-    assert found.best is not None
+    result = explored(tmp_path)
+    assert result.best is not None
     links = re.findall(r'<a href="(\?scheme=[0-9.]+)" id="node-', page)
-    assert len(links) == len(found.schemes) == 8
+    assert len(links) == len(result.schemes) == 8
     assert "Scheme chosen by the search" in page
-    assert f"<dd>{found.best.loss:.4f}</dd>" in page
-    other = found.schemes[1]
+    assert f"<dd>{result.best.loss:.4f}</dd>" in page
+    other = result.schemes[1]
     page = browser.get(f"{browser.room}/explore?scheme={'.'.join(map(str, other.levels))}")
     assert "Selected scheme" in page
     assert f"<dd>{other.loss:.4g}</dd>" in page

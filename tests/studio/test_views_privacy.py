@@ -40,8 +40,8 @@ def browser(tmp_path: Path) -> Iterator[FormBrowser]:
     )
     people.write_csv(tmp_path / "people.csv")
     (tmp_path / "people.yaml").write_text(SPEC)
-    with open_studio(tmp_path, table="people.yaml") as found:
-        yield found
+    with open_studio(tmp_path, table="people.yaml") as studio:
+        yield studio
 
 
 def spec(tmp_path: Path) -> SpecFile:
@@ -50,11 +50,11 @@ def spec(tmp_path: Path) -> SpecFile:
 
 def test_the_page_says_what_the_certificate_will(browser: FormBrowser, tmp_path: Path) -> None:
     page = browser.get(f"{browser.room}/privacy")
-    known = plan_guarantee(spec(tmp_path))
-    assert all(sentence.text in html.unescape(page) for sentence in known.statement)
-    assert f"<b>{known.crowd:,.0f}</b>" in page
-    assert page.count("<use href") == known.crowd
-    assert f'aria-label="{known.crowd:.0f} people"' in page
+    guarantee = plan_guarantee(spec(tmp_path))
+    assert all(sentence.text in html.unescape(page) for sentence in guarantee.statement)
+    assert f"<b>{guarantee.crowd:,.0f}</b>" in page
+    assert page.count("<use href") == guarantee.crowd
+    assert f'aria-label="{guarantee.crowd:.0f} people"' in page
     assert "nothing is read from the table" in page
     assert "<b>sex</b>" not in page
 
@@ -62,9 +62,9 @@ def test_the_page_says_what_the_certificate_will(browser: FormBrowser, tmp_path:
 def test_moving_epsilon_moves_the_crowd_and_the_words(browser: FormBrowser, tmp_path: Path) -> None:
     page = browser.post(f"{browser.room}/privacy/settings", epsilon="0.2", delta="1e-09")
     assert "ε = 0.2 and δ = 1e-09" in page
-    known = plan_guarantee(spec(tmp_path))
-    assert known.epsilon == 0.2
-    assert known.crowd > 60
+    guarantee = plan_guarantee(spec(tmp_path))
+    assert guarantee.epsilon == 0.2
+    assert guarantee.crowd > 60
     assert "One figure stands for 10 rows." in page
 
 

@@ -18,8 +18,8 @@ from incrowd.studio.views import history
 def browser(tmp_path: Path) -> Iterator[FormBrowser]:
     """A browser on a studio of an empty folder."""
     (tmp_path / "home").mkdir()
-    with open_studio(tmp_path / "home") as found:
-        yield found
+    with open_studio(tmp_path / "home") as studio:
+        yield studio
 
 
 def packed(
@@ -36,19 +36,19 @@ def packed(
 def test_a_file_of_a_zip_stays_in_its_folder(
     browser: FormBrowser, tmp_path: Path, name: str
 ) -> None:
-    said = packed(browser, tmp_path, ("certificate.json", "{}"), (name, "x"))
-    assert "is not a valid path in a folder" in said
+    text = packed(browser, tmp_path, ("certificate.json", "{}"), (name, "x"))
+    assert "is not a valid path in a folder" in text
 
 
 def test_what_unpacks_to_far_more_than_it_is_is_refused(
     browser: FormBrowser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(archive, "SMALL_BYTES", 1_000_000)
-    said = packed(browser, tmp_path, ("data.csv", "0" * 2_000_000))
-    assert "is too large when unpacked" in said
+    text = packed(browser, tmp_path, ("data.csv", "0" * 2_000_000))
+    assert "is too large when unpacked" in text
     monkeypatch.setattr(archive, "MOST_FILES", 3)
-    said = packed(browser, tmp_path, *((f"{at}", "") for at in range(4)))
-    assert "is too large when unpacked" in said
+    text = packed(browser, tmp_path, *((f"{at}", "") for at in range(4)))
+    assert "is too large when unpacked" in text
 
 
 def test_a_link_in_a_zip_leads_nowhere(browser: FormBrowser, tmp_path: Path) -> None:
@@ -57,9 +57,9 @@ def test_a_link_in_a_zip_leads_nowhere(browser: FormBrowser, tmp_path: Path) -> 
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
     with zipfile.ZipFile(tmp_path / "home" / "r.zip", "w") as file:
         file.writestr(link, str(tmp_path / "secret"))
-    said = browser.post("/verify/folder", folder="r.zip")
-    assert "is not verified" in said
-    assert "Invalid JSON" in said  # the path of the link, and not what is there
+    text = browser.post("/verify/folder", folder="r.zip")
+    assert "is not verified" in text
+    assert "Invalid JSON" in text  # the path of the link, and not what is there
 
 
 def test_a_link_of_the_folder_leads_nowhere(browser: FormBrowser, tmp_path: Path) -> None:

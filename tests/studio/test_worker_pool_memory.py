@@ -43,26 +43,26 @@ class Asked:
 
 
 def test_a_second_check_counts_only_what_changed() -> None:
-    asked: Any = Asked()
-    table = CachedTable(asked)
+    request: Any = Asked()
+    table = CachedTable(request)
     first = check(table, parse_spec(SPEC))
-    assert sorted(asked.log) == [
+    assert sorted(request.log) == [
         ("distinct", ("who",)), ("tallies", ("age",)), ("tallies", ("town",)),
     ]  # fmt: skip
-    asked.log.clear()
-    assert check(table, parse_spec(SPEC)) == first == check(asked._table, parse_spec(SPEC))
-    assert asked.log == []
+    request.log.clear()
+    assert check(table, parse_spec(SPEC)) == first == check(request._table, parse_spec(SPEC))
+    assert request.log == []
     changed = SPEC.replace("who: {role: identifier}", "who: {role: quasi, hierarchy: flat}")
     check(table, parse_spec(changed))
-    assert asked.log == [("tallies", ("who",))]
+    assert request.log == [("tallies", ("who",))]
 
 
 def test_counts_of_very_many_values_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_pool, "MOST_KEPT", 2)
-    asked: Any = Asked()
-    table = CachedTable(asked)
+    request: Any = Asked()
+    table = CachedTable(request)
     for _ in range(2):
         assert sum(tally.counts.sum() for tally in table.tallies(["age"])) == 3
         assert sum(tally.counts.sum() for tally in table.tallies(["who"])) == 3
-    assert asked.log.count(("tallies", ("age",))) == 2
-    assert asked.log.count(("tallies", ("who",))) == 1
+    assert request.log.count(("tallies", ("age",))) == 2
+    assert request.log.count(("tallies", ("who",))) == 1

@@ -17,11 +17,11 @@ Points = npt.NDArray[np.integer]
 def make_cover(sets: Sequence[Sequence[int]], starred: Sequence[int] = ()) -> LabelCover:
     """A label for each set of positions."""
     n = len(sets)
-    low, high = (np.array([end(one) for one in sets], dtype=np.int64) for end in (min, max))
+    low, high = (np.array([end(item) for item in sets], dtype=np.int64) for end in (min, max))
     scattered = {
-        at: np.array(sorted(one), dtype=np.int64)
-        for at, one in enumerate(sets)
-        if max(one) - min(one) + 1 != len(one)
+        at: np.array(sorted(item), dtype=np.int64)
+        for at, item in enumerate(sets)
+        if max(item) - min(item) + 1 != len(item)
     }
     nothing = np.zeros(n)
     stars = np.isin(np.arange(n), starred)

@@ -43,6 +43,6 @@ def get_noise(release: Release) -> NoiseEvaluation:
 
 def get_simulated_noise(release: Release) -> NoiseSimulation:
     """What fresh noise would do to a release."""
-    found = get_noise(release).simulated
-    assert found is not None
-    return found
+    simulated = get_noise(release).simulated
+    assert simulated is not None
+    return simulated

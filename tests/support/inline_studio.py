@@ -26,18 +26,18 @@ class InlineWorkerPool(WorkerPool):
     """Hands that answer at once, in this process."""
 
     def submit_task(self, task: Callable[..., Any], *given: Any, same: bool = False) -> Future[Any]:
-        found: Future[Any] = Future()
+        future: Future[Any] = Future()
         try:
-            found.set_result(task(*given))
+            future.set_result(task(*given))
         except Exception as error:  # noqa: BLE001 - as another process would hand it over
-            found.set_exception(error)
-        return found
+            future.set_exception(error)
+        return future
 
 
 def read_shown_version(page: str, otherwise: str = "") -> str:
     """The version of the spec that a page carries."""
-    found = re.search(r'name="version" value="(\w+)"', page)
-    return found[1] if found else otherwise
+    shown_version = re.search(r'name="version" value="(\w+)"', page)
+    return shown_version[1] if shown_version else otherwise
 
 
 class FormBrowser:

@@ -11,24 +11,24 @@ Structure = list[Field]
 
 def decode_structure(content: bytes, at: int) -> tuple[Structure, int]:
     """A structure of Thrift's compact protocol with the types of its fields."""
-    found: Structure = []
+    structures: Structure = []
     last = 0
     while (head := content[at]) != 0:
         at += 1
         last += head >> 4
         assert head >> 4
         value, at = _read_value(content, at, head & 15)
-        found.append([last, head & 15, value])
-    return found, at + 1
+        structures.append([last, head & 15, value])
+    return structures, at + 1
 
 
 def _read_varint(content: bytes, at: int) -> tuple[int, int]:
-    found = shift = 0
+    varint = shift = 0
     while True:
-        found |= (content[at] & 127) << shift
+        varint |= (content[at] & 127) << shift
         shift, at = shift + 7, at + 1
         if content[at - 1] < 128:
-            return found, at
+            return varint, at
 
 
 def _read_value(content: bytes, at: int, kind: int) -> tuple[Any, int]:
@@ -84,12 +84,12 @@ def _encode_value(kind: int, value: Any) -> bytes:
             if size < 15
             else bytes([0xF0 | inner]) + _encode_varint(size)
         )
-        return head + b"".join(_encode_value(inner, one) for one in listed)
+        return head + b"".join(_encode_value(inner, item) for item in listed)
     return encode_structure(value)
 
 
 def find_field(structure: Structure, number: int) -> Field:
-    return next(one for one in structure if one[0] == number)
+    return next(item for item in structure if item[0] == number)
 
 
 def change_footer(content: bytes, change: Callable[[Structure], object]) -> bytes:

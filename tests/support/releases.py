@@ -57,9 +57,9 @@ def choose_scheme_by(
 
 def list_sample_draws(split: BudgetSplit) -> tuple[SafeRelease, ...]:
     """What a table may be drawn with, all of it samples."""
-    found = tuple(draw for draw in split.draws if isinstance(draw, SafeRelease))
-    assert found == split.draws
-    return found
+    sample_draws = tuple(draw for draw in split.draws if isinstance(draw, SafeRelease))
+    assert sample_draws == split.draws
+    return sample_draws
 
 
 def publish_voters(

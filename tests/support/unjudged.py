@@ -53,18 +53,18 @@ def skip_judging(
 ) -> Judgment:
     """Return a judgment that found nothing out; its loss is no number, and equal to none."""
     each = [_count_rows(table.release, source.rows()) for table in certificate.tables]
-    found = each[0]
+    judgment = each[0]
     if certificate.slices is not None:
         names = tuple(tuple(table.scheme) for table in certificate.slices)
-        found = replace(
-            found,
-            rows_released=sum(one.rows_released for one in each),
-            classes=sum(one.classes for one in each),
+        judgment = replace(
+            judgment,
+            rows_released=sum(item.rows_released for item in each),
+            classes=sum(item.classes for item in each),
             slices=tuple(each),
             columns=names,
             association_error=math.nan,
         )
-    return Judgment(found, AttackReport((), 0, 0), None, ())
+    return Judgment(judgment, AttackReport((), 0, 0), None, ())
 
 
 def _count_rows(table: ReleasedFile, rows: int) -> Evaluation:

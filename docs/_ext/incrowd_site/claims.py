@@ -57,10 +57,10 @@ class CitedTestRole(SphinxRole):
             )
             return [nodes.literal("", self.text, classes=["test"])], []
         shown = nodes.literal("", self.text, classes=["test"])
-        found = nodes.reference(
+        result = nodes.reference(
             "", "", shown, internal=True, refuri=make_test_link(self.env, path, name)
         )
-        return [found], []
+        return [result], []
 
 
 def _has_test(file: Path, name: str) -> bool:

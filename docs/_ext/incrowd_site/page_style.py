@@ -25,14 +25,14 @@ _SCROLLS = re.compile(r'<pre>|<div class="(?:table-wrapper[^"]*|rich)">')
 def format_formulas(text: str) -> Iterator[nodes.Node]:
     """A text with its exponents and indices as such."""
     end = 0
-    for found in _RAISED.finditer(text):
-        yield nodes.Text(text[end : found.start()] + (found["base"] or ""))
-        end = found.end()
-        if found["base"]:
-            index = found["index"] or found["letter"]
+    for item in _RAISED.finditer(text):
+        yield nodes.Text(text[end : item.start()] + (item["base"] or ""))
+        end = item.end()
+        if item["base"]:
+            index = item["index"] or item["letter"]
             yield nodes.subscript(index, index)
         else:
-            exponent = found["whole"] or found["short"]
+            exponent = item["whole"] or item["short"]
             yield nodes.superscript(exponent, exponent)
     yield nodes.Text(text[end:])
 

@@ -131,7 +131,7 @@ class Session:
                 value = _evaluate_block(source, name, self._names)
             except Exception as error:  # noqa: BLE001 - a page shows it, or fails by it
                 raised, trace = error, traceback.format_exc()
-        told = {f"{one.category.__name__}: {one.message}\n": None for one in warned}
+        told = {f"{item.category.__name__}: {item.message}\n": None for item in warned}
         printed = self._clean_output(out.getvalue() + "".join(told))
         return BlockResult(printed, value, raised, trace)
 
@@ -168,8 +168,8 @@ class Session:
                 timeout=SECONDS, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired as late:
-            said = (late.output or b"").decode(errors="replace")
-            return CommandOutput(f"{said}\nstill running after {SECONDS} s\n", 124)
+            shell = (late.output or b"").decode(errors="replace")
+            return CommandOutput(f"{shell}\nstill running after {SECONDS} s\n", 124)
         if Path(f"{left}.pwd").exists():
             self._directory = Path(Path(f"{left}.pwd").read_text().rstrip("\n"))
             pairs = Path(f"{left}.env").read_text().split("\0")
@@ -211,20 +211,20 @@ def split_commands(text: str) -> list[str]:
     >>> commands("$ incrowd plan \\\n    --epsilon 1\n$ ls")
     ['incrowd plan \\\n    --epsilon 1', 'ls']
     """
-    found: list[str] = []
+    commands: list[str] = []
     goes_on = False
     for line in text.splitlines():
         if goes_on:
-            found[-1] += f"\n{line}"
+            commands[-1] += f"\n{line}"
         elif line.startswith("$ "):
-            found.append(line[2:])
+            commands.append(line[2:])
         elif line.strip():
             raise ValueError(
                 f"a line of a console block begins with '$ ', or goes on from one that ends with "
                 f"a backslash; got '{line}'. What a command prints is put in when the page is built"
             )
         goes_on = line.endswith("\\")
-    return found
+    return commands
 
 
 def _parse_plain_call(line: str) -> list[str] | None:
@@ -237,7 +237,7 @@ def _parse_plain_call(line: str) -> list[str] | None:
     except ValueError:
         return None
     bare = re.sub(r"'[^']*'", "", joined.split(" #", maxsplit=1)[0])
-    return None if _SHELL.search(bare) or words[1:2] in [[one] for one in _ALONE] else words[1:]
+    return None if _SHELL.search(bare) or words[1:2] in [[item] for item in _ALONE] else words[1:]
 
 
 def _evaluate_block(source: str, name: str, names: dict[str, Any]) -> object:

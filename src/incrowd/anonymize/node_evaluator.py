@@ -1,6 +1,7 @@
 """Looking at the nodes of a lattice one by one: the best so far, and what need not be looked at.
 
-:class:`ListedSearch` searches a lattice by a list of its nodes, :mod:`incrowd.anonymize.ola` without.
+:class:`ListedSearch` searches a lattice by a list of its nodes, :mod:`incrowd.anonymize.ola`
+without.
 
 **Packed nodes.** Nodes of a lattice kept in few whole numbers, so that one is compared with very
 many at once.
@@ -57,17 +58,17 @@ class PackedNodes:
 
     def has_coarser(self, node: Sequence[int]) -> bool:
         """Return whether one of them is nowhere finer than a node."""
-        found = np.ones(self._count, dtype=bool)
+        coarser = np.ones(self._count, dtype=bool)
         for kept, word, guard in self._iterate_words(node):
-            found &= ((kept + np.uint64(guard - word)) & np.uint64(guard)) == guard
-        return bool(found.any())
+            coarser &= ((kept + np.uint64(guard - word)) & np.uint64(guard)) == guard
+        return bool(coarser.any())
 
     def find_least_finer(self, node: Sequence[int]) -> float | None:
         """Return the least number of those nowhere coarser than a node, if there are any."""
-        found = np.ones(self._count, dtype=bool)
+        result = np.ones(self._count, dtype=bool)
         for kept, word, guard in self._iterate_words(node):
-            found &= ((np.uint64(guard + word) - kept) & np.uint64(guard)) == guard
-        values = self._values[: self._count][found]
+            result &= ((np.uint64(guard + word) - kept) & np.uint64(guard)) == guard
+        values = self._values[: self._count][result]
         return float(values.min()) if len(values) else None
 
     def _iterate_words(
@@ -121,7 +122,7 @@ class NodeEvaluator:
         self.rollups, self.goal = rollups, goal
         self._k, self._limit = k, limit
         self._until = None if seconds is None else monotonic() + seconds
-        self._failed = PackedNodes([one.height - 1 for one in rollups.hierarchies])
+        self._failed = PackedNodes([hierarchy.height - 1 for hierarchy in rollups.hierarchies])
         self.best: tuple[float, Node, int] | None = None
         self.evaluated = 0
 
@@ -183,10 +184,10 @@ class NodeEvaluator:
     def descend(self, lattice: Lattice, seen: Seen) -> None:
         """Descend from the top to a good node, always to the most promising child that holds."""
         node: Node | None = lattice.high
-        known: set[Node] = set()
+        nodes: set[Node] = set()
 
         def within(one: Node) -> bool:
-            known.add(one)
+            nodes.add(one)
             classes = self.evaluate_node(one)
             seen(one, classes)
             return classes is not None and self.is_within_limit(classes)
@@ -197,7 +198,7 @@ class NodeEvaluator:
             children = [
                 child
                 for child in lattice.iterate_children(node)
-                if child not in known and not self.is_known_to_fail(child)
+                if child not in nodes and not self.is_known_to_fail(child)
             ]
             children.sort(key=self.goal.guess_loss)
             node = next((child for child in children if not self.is_late and within(child)), None)

@@ -83,8 +83,10 @@ def convert(
     elif column is None:
         raise IncrowdError("No column given. Name the column whose hierarchy to convert.")
     else:
-        found = load_hierarchy(read_spec_file(source), column, values_are_public=values_are_public)
-        text = format_rows(found, delimiter)
+        hierarchy = load_hierarchy(
+            read_spec_file(source), column, values_are_public=values_are_public
+        )
+        text = format_rows(hierarchy, delimiter)
     if output is None:
         terminal.write_output(text)
     elif output.exists():

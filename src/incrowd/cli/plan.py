@@ -128,8 +128,8 @@ def _plan_from_spec(path: Path, as_json: bool) -> None:
     file = read_spec_file(path)
     table = open_spec_table(file)
     with terminal.show_progress("computing") as (_, tell):
-        found = compute_tradeoff(file, table, bits=SystemRandomness(), progress=tell)
-    terminal.print_json(found.as_dict()) if as_json else print_tradeoff(found)
+        tradeoff = compute_tradeoff(file, table, bits=SystemRandomness(), progress=tell)
+    terminal.print_json(tradeoff.as_dict()) if as_json else print_tradeoff(tradeoff)
 
 
 _MEMBERS = "people with one row in the table"

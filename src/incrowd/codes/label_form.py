@@ -33,9 +33,9 @@ def _make_matcher(pattern: str) -> Callable[[str], bool]:
 
 def _is_dash_label(label: str) -> bool:
     """Return whether a label is a whole number, a-b with a < b, or lies beyond a number."""
-    found = _A_DASH_B.fullmatch(label)
-    if found:
-        return parse_number(found[1]) is not None and int(found[1]) < int(found[2])
+    dash_label = _A_DASH_B.fullmatch(label)
+    if dash_label:
+        return parse_number(dash_label[1]) is not None and int(dash_label[1]) < int(dash_label[2])
     return _WHOLE_OR_BEYOND.fullmatch(label) is not None
 
 
@@ -66,8 +66,8 @@ def find_form(labels: Iterable[str]) -> Form:
 def find_level_form(hierarchy: Hierarchy, level: int) -> Form:
     """Return the form of the labels of a listed domain at a level."""
     top = level == hierarchy.height - 1 and hierarchy.is_rooted
-    known = hierarchy.labels[level] if top else hierarchy.labels[level][:-2]
-    return "nothing" if top else find_form(label for label in known if label is not None)
+    level_form = hierarchy.labels[level] if top else hierarchy.labels[level][:-2]
+    return "nothing" if top else find_form(label for label in level_form if label is not None)
 
 
 def find_axis_form(axis: Axis) -> Form:
@@ -87,12 +87,10 @@ def parse_number_labels(
     """Return labels as numbers, whole ones if ``every`` possible label is; or None."""
     listed = list(labels)
     numbers = [None if label is None else parse_number_label(label) for label in listed]
-    if any(
-        found is None and label is not None for found, label in zip(numbers, listed, strict=True)
-    ):
+    if any(item is None and label is not None for item, label in zip(numbers, listed, strict=True)):
         return None
     whole = not any("." in label for label in every if label is not None)
-    return numbers if whole else [None if found is None else float(found) for found in numbers]
+    return numbers if whole else [None if number is None else float(number) for number in numbers]
 
 
 def parse_number_label(label: str) -> int | float | None:

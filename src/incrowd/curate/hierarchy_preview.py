@@ -88,7 +88,7 @@ def build_tree(
         hierarchy, counts = count_hierarchy_values(file, name, table)
         return _assemble_tree(name, hierarchy, words, counts, most)
     if is_open(column):
-        return HierarchyTree(name, tuple(TreeLevel(one, None) for one in words), (), 0, None)
+        return HierarchyTree(name, tuple(TreeLevel(word, None) for word in words), (), 0, None)
     return _assemble_tree(name, build_hierarchy(column, folder=file.folder), words, None, most)
 
 
@@ -97,11 +97,13 @@ def _assemble_tree(
 ) -> HierarchyTree:
     size, height = len(hierarchy.values), hierarchy.height
     codes = [groups[:size] for groups in hierarchy.groups]
-    numbers = [int(one.max()) + 1 for one in codes]
-    covers = [np.bincount(one, minlength=n) for one, n in zip(codes, numbers, strict=True)]
+    numbers = [int(item.max()) + 1 for item in codes]
+    covers = [np.bincount(item, minlength=n) for item, n in zip(codes, numbers, strict=True)]
     rows: list[Counts | None] = [None] * height
     if counts is not None:
-        rows = [_sum_by_group(one, counts[:size], n) for one, n in zip(codes, numbers, strict=True)]
+        rows = [
+            _sum_by_group(item, counts[:size], n) for item, n in zip(codes, numbers, strict=True)
+        ]
     levels = tuple(map(_summarize_level, words, numbers, rows))
     members = [_list_members(codes[at - 1], codes[at], numbers[at]) for at in range(1, height)]
     shown = _choose_shown_members(members, numbers, most)
@@ -144,11 +146,11 @@ def _sum_by_group(codes: Codes, counts: Counts, groups: int) -> Counts:
 
 def _list_members(below: Codes, above: Codes, groups: int) -> list[list[int]]:
     """Return the groups of one level that make up each group of the next, in order."""
-    found: list[list[int]] = [[] for _ in range(groups)]
+    result: list[list[int]] = [[] for _ in range(groups)]
     first = np.unique(below, return_index=True)[1]
     for code, owner in zip(below[first].tolist(), above[first].tolist(), strict=True):
-        found[owner].append(code)
-    return found
+        result[owner].append(code)
+    return result
 
 
 def _choose_shown_members(

@@ -60,11 +60,16 @@ def plan_guarantee(spec: SpecSource) -> PlannedGuarantee:
     file = load_spec(spec).with_all_confirmed()
     method = make_method(file)
     words, later = _write_statement(file.spec, method)
-    known = method.promise
+    promise = method.promise
     return PlannedGuarantee(
-        kind=known.kind, epsilon=known.epsilon, delta=known.delta, crowd=method.planned_release.crowd,
-        statement=words, later=later, events=tuple(method.events),
-    )  # fmt: skip
+        kind=promise.kind,
+        epsilon=promise.epsilon,
+        delta=promise.delta,
+        crowd=method.planned_release.crowd,
+        statement=words,
+        later=later,
+        events=tuple(method.events),
+    )
 
 
 def _write_statement(spec: Spec, method: Method) -> tuple[list[Sentence], str]:
@@ -107,9 +112,9 @@ def _write_statement(spec: Spec, method: Method) -> tuple[list[Sentence], str]:
     if all(len(possible) == 1 for possible in implied.tables):
         return sentences, ""
     if "r" in first[0]:
-        bounds = sorted(int(known["r"]) for known in first)
+        bounds = sorted(int(item["r"]) for item in first)
         return sentences, _TOSSED.format(*bounds)
-    return [one for one in sentences if one.key != "sample"], _LATER
+    return [sentence for sentence in sentences if sentence.key != "sample"], _LATER
 
 
 def _choose_worst_parameters(possible: list[Parameters], release: SafeSpec) -> Parameters:

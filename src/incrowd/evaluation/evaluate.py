@@ -90,7 +90,7 @@ def evaluate(
         slices = [open_release(path, engine=engine, curator=curator or private) for path in files]
         return evaluate_slices(before, slices, file.spec, folder=file.folder)
     after, known = open_release(released, engine=engine, curator=curator)
-    found = evaluate_tables(
+    tables = evaluate_tables(
         before,
         after,
         file.spec,
@@ -102,13 +102,13 @@ def evaluate(
     if file.spec.release is None or file.spec.release.method != "k-epsilon":
         if identity is not None:
             raise IncrowdError("--id applies to `method: k-epsilon` only. Drop it.")
-        return found
+        return tables
     before = draw_rows(before, file.spec, bits, known.rows_key)
     if identity is not None:
-        return replace(found, noise=relink_rows(file, before, after, identity))
+        return replace(tables, noise=relink_rows(file, before, after, identity))
     noise = measure_file_noise(file, before, after, known.levels)
     fresh = simulate_noise(file, before, bits=bits)
-    return replace(found, noise=replace(noise, simulated=fresh))
+    return replace(tables, noise=replace(noise, simulated=fresh))
 
 
 def information_loss(original: Any, released: Any, spec: SpecSource) -> dict[str, float | None]:
@@ -139,8 +139,8 @@ def information_loss(original: Any, released: Any, spec: SpecSource) -> dict[str
     file = load_spec(spec)
     after, known = open_release(released)
     before = open_spec_table(file, original)
-    found = evaluate_tables(before, after, file.spec, folder=file.folder, known=known)
-    return {"normalised": found.loss, **vars(found.losses)}
+    tables = evaluate_tables(before, after, file.spec, folder=file.folder, known=known)
+    return {"normalised": tables.loss, **vars(tables.losses)}
 
 
 def evaluate_tables(
@@ -201,17 +201,17 @@ def evaluate_tables(
         unseen = held_out.count(counted.names, coders)
     step("measure")
     kept = len(columns) - quasi
-    found = evaluate_labels(
+    labels = evaluate_labels(
         counted, counted.axes, shown, kept=kept, target=target, held_out=unseen, beside=beside
     )
     crowd = None if kept or not {*columns} <= {*told.levels} else told.crowd
     if crowd is not None and not shown.is_local:
         aim = getattr(spec.release, "target", None)
-        found = measure_at_levels(found, counted, shown, crowd=crowd, target=aim)
+        labels = measure_at_levels(labels, counted, shown, crowd=crowd, target=aim)
     lacking = tuple(name for name in columns if name not in released.columns)
     unknown = isinstance(spec.unit, PersonId) and told.certified and told.rows_key is None
     readings += (make_finding("USED_ROWS_UNKNOWN"),) if unknown else ()
-    return replace(found, missing_columns=lacking, readings=readings)
+    return replace(labels, missing_columns=lacking, readings=readings)
 
 
 def evaluate_slices(
@@ -237,9 +237,9 @@ def evaluate_slices(
         weighted = COUNT in table.columns and COUNT not in spec.columns
         shown = replace(read_labels(table, names, weighted=weighted), noise=known.noise)
         shown, readings = assign_levels(part, shown, known.levels)
-        found = evaluate_labels(part, [axes[name] for name in names], shown)
+        labels = evaluate_labels(part, [axes[name] for name in names], shown)
         parts.append((names, shown))
-        each.append(replace(found, readings=readings))
+        each.append(replace(labels, readings=readings))
     missing = tuple(name for name in declared if name not in every)
     unknown = isinstance(spec.unit, PersonId) and slices[0][1].certified and key is None
     readings = (make_finding("USED_ROWS_UNKNOWN"),) if unknown else ()
@@ -287,14 +287,14 @@ def _pair_kept_rows(rows: DistinctRows, every: PublishedTable) -> KeptRows:
 def list_quasi_columns(spec: Spec) -> dict[str, Column]:
     """Return the columns that are measured: those that are generalised."""
     roles = ("quasi", "sensitive") if _is_safe(spec) else ("quasi",)
-    found = {
+    quasi_columns = {
         name: spec.columns[name]
         for name in spec.columns_with_role(*roles)
         if spec.columns[name].hierarchy is not None
     }
-    if not found:
+    if not quasi_columns:
         raise IncrowdError("Spec: no quasi-identifier to measure. Give a column the role `quasi`.")
-    return found
+    return quasi_columns
 
 
 def _is_safe(spec: Spec) -> bool:
@@ -348,17 +348,17 @@ def open_release(
     certified = _find_certificate(released)
     if certified is None:
         return table, ReleaseFacts()
-    found, certificate = certified
-    levels = {name: column.level for name, column in found.scheme.items()}
-    plain = table.respell_texts(unescape_formula) if found.release.formulas else table
-    known = {name: level for name, level in levels.items() if level is not None}
+    release, certificate = certified
+    levels = {name: column.level for name, column in release.scheme.items()}
+    plain = table.respell_texts(unescape_formula) if release.release.formulas else table
+    tables = {name: level for name, level in levels.items() if level is not None}
     epsilon, delta = certificate.guarantee.epsilon, certificate.guarantee.delta
     private = locate_curator_folder(Path(released).parent) if curator is None else Path(curator)
     return plain, ReleaseFacts(
         True,
-        known,
-        make_count_noise(found.parameters),
-        found.parameters,
+        tables,
+        make_count_noise(release.parameters),
+        release.parameters,
         None if epsilon is None else (epsilon, delta or 0.0),
         tuple(certificate.events),
         read_key(private, certificate),

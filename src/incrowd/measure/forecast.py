@@ -63,8 +63,8 @@ class GroupShares:
 def compute_shares(values: int, assumption: Assumption) -> Floats:
     """Return the shares of so many values."""
     plain = np.ones(values) if assumption == "even" else 1 / np.arange(1, values + 1)
-    found: Floats = plain / plain.sum()
-    return found
+    result: Floats = plain / plain.sum()
+    return result
 
 
 def build_group_shares(hierarchy: Hierarchy, level: int, assumption: Assumption) -> GroupShares:
@@ -87,10 +87,10 @@ def _build_text_shares(letters: int, shown: int, assumption: Assumption) -> Grou
     """
     if not shown:
         return GroupShares(np.zeros(1), np.ones(1))
-    found = _build_text_shares(letters, shown - 1, assumption)
-    one = GroupShares.from_shares(compute_shares(letters, assumption))
-    logs: Floats = np.add.outer(found.logs, one.logs).ravel()
-    mass: Floats = np.multiply.outer(found.mass, one.mass).ravel()
+    text_shares = _build_text_shares(letters, shown - 1, assumption)
+    item = GroupShares.from_shares(compute_shares(letters, assumption))
+    logs: Floats = np.add.outer(text_shares.logs, item.logs).ravel()
+    mass: Floats = np.multiply.outer(text_shares.mass, item.mass).ravel()
     kinds, at = np.unique(np.round(logs, 6), return_inverse=True)
     if len(kinds) > _MOST_KINDS:
         wide = float(np.ptp(kinds)) / _MOST_KINDS
@@ -126,7 +126,7 @@ class _PublishChances:
         self._first = math.floor(math.log(_LEAST) * _PER_NAT)
         last = math.ceil(math.log(top + 8 * math.sqrt(top) + 8) * _PER_NAT)
         means = np.exp(np.arange(self._first, last) / _PER_NAT)
-        factorials = np.array([math.lgamma(one + 1) for one in n.tolist()])  # their logarithms
+        factorials = np.array([math.lgamma(item + 1) for item in n.tolist()])  # their logarithms
         poisson = np.exp(np.outer(np.log(means), n) - means[:, None] - factorials) * wide
         self._shown, self._met = (
             np.minimum(mass @ chance + np.maximum(1 - mass.sum(axis=1), 0.0), 1.0)
@@ -138,8 +138,8 @@ class _PublishChances:
         inside = np.clip(places - self._first, 0, len(self._met) - 1)
         above, below = places - self._first >= len(self._met), places < self._first
         return tuple(  # type: ignore[return-value]
-            np.where(below, 0.0, np.where(above, 1.0, found[inside]))
-            for found in (self._shown, self._met)
+            np.where(below, 0.0, np.where(above, 1.0, item[inside]))
+            for item in (self._shown, self._met)
         )
 
 
@@ -157,12 +157,14 @@ class TableForecast:
         self, columns: Mapping[str, Mapping[int, GroupShares]], likely: Callable[[Floats], Floats]
     ) -> None:
         self._columns, self._chances = columns, _PublishChances(likely)
-        least = sum(min(float(g.logs.min()) for g in one.values()) for one in columns.values())
+        least = sum(
+            min(float(g.logs.min()) for g in column.values()) for column in columns.values()
+        )
         self._points = 1 << max(math.ceil(math.log2((-least + 2) * _PER_NAT + 2 * len(columns))), 6)
         self._waves = {
-            (name, level): np.fft.rfft(self._put_on_grid(found))
+            (name, level): np.fft.rfft(self._put_on_grid(item))
             for name, levels in columns.items()
-            for level, found in levels.items()
+            for level, item in levels.items()
         }
 
     def _put_on_grid(self, found: GroupShares) -> Floats:
@@ -206,7 +208,7 @@ class TableForecast:
     def find_informative_levels(self) -> Levels:
         """Return the coarsest levels that show something of every column that can show it."""
         return {
-            name: max([at for at, found in levels.items() if not found.is_single] or [max(levels)])
+            name: max([at for at, item in levels.items() if not item.is_single] or [max(levels)])
             for name, levels in self._columns.items()
         }
 
@@ -225,7 +227,7 @@ class TableForecast:
                     cells = self._find_wave_cells(others * self._waves[name, finer])
                     silent = self._columns[name][levels[name]].is_single
                     tried.append((silent, self._predict_share(*cells, place).rows, name))
-            fitting = [one for one in tried if one[1] >= share]
+            fitting = [item for item in tried if item[1] >= share]
             if not fitting:
                 return levels
             name = max(fitting)[2]
@@ -234,9 +236,9 @@ class TableForecast:
     def _iterate_leave_one_out(self, levels: Levels) -> Iterator[tuple[str, _Waves]]:
         """Yield for each column the product of all others."""
         waves = [self._waves[name, level] for name, level in levels.items()]
-        one = np.ones_like(waves[0])
-        after = [one, *itertools.accumulate(reversed(waves), np.multiply)][-2::-1]
-        before = one
+        first = np.ones_like(waves[0])
+        after = [first, *itertools.accumulate(reversed(waves), np.multiply)][-2::-1]
+        before = first
         for name, wave, rest in zip(levels, waves, after, strict=True):
             yield name, before * rest
             before = before * wave

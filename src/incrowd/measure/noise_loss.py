@@ -34,10 +34,10 @@ class NoiseLoss:
     ``mean_scale`` the mean width of the noise, in the column's own unit.
 
     Where nobody knows which row is whose, ``least_error`` says what the mean absolute error is at
-    least, in the column's own unit (see :func:`compute_least_distance`); ``rows_as_original`` counts the rows
-    of classes in which all released values are, one for one, values of original rows that fit the
-    class. Both are over ``rows_compared``: rows with a value in a class that some original fits,
-    or, where recoding is local and classes are many, of random classes.
+    least, in the column's own unit (see :func:`compute_least_distance`); ``rows_as_original``
+    counts the rows of classes in which all released values are, one for one, values of original
+    rows that fit the class. Both are over ``rows_compared``: rows with a value in a class that some
+    original fits, or, where recoding is local and classes are many, of random classes.
     """
 
     measured_error: float | None
@@ -133,12 +133,12 @@ class ClassMatcher:
 
 def _group_tuples(codes: npt.NDArray[np.int64], classes: Codes) -> list[npt.NDArray[np.int64]]:
     """Return the tuples of each class, by their labels; -1 is no label."""
-    known = np.flatnonzero((codes >= 0).all(axis=1))
-    named = number_tuples(np.vstack([classes, codes[known]]).astype(np.int32))
+    tuples = np.flatnonzero((codes >= 0).all(axis=1))
+    named = number_tuples(np.vstack([classes, codes[tuples]]).astype(np.int32))
     places, at = np.unique(named, return_inverse=True)
     order = np.argsort(at[len(classes) :], kind="stable")
     ends = np.searchsorted(at[len(classes) :][order], np.arange(len(places) + 1))
-    return [known[order[ends[place] : ends[place + 1]]] for place in at[: len(classes)]]
+    return [tuples[order[ends[place] : ends[place + 1]]] for place in at[: len(classes)]]
 
 
 def compute_least_distance(originals: Steps, released: Steps) -> tuple[float, bool]:
@@ -153,15 +153,18 @@ def compute_least_distance(originals: Steps, released: Steps) -> tuple[float, bo
     """
     if not len(originals) or not len(released):
         return 0.0, False
-    known, shown = np.sort(originals), np.sort(released)
-    if len(known) == len(shown):
-        apart = np.abs(shown.astype(np.float64) - known)
-        return float(apart.sum()), bool((known == shown).all())
-    place = np.searchsorted(known, shown)
-    below, above = known[np.maximum(place - 1, 0)], known[np.minimum(place, len(known) - 1)]
+    least_distance, shown = np.sort(originals), np.sort(released)
+    if len(least_distance) == len(shown):
+        apart = np.abs(shown.astype(np.float64) - least_distance)
+        return float(apart.sum()), bool((least_distance == shown).all())
+    place = np.searchsorted(least_distance, shown)
+    below, above = (
+        least_distance[np.maximum(place - 1, 0)],
+        least_distance[np.minimum(place, len(least_distance) - 1)],
+    )
     values = shown.astype(np.float64)
     nearest = np.minimum(np.abs(values - below), np.abs(values - above))
-    return float(nearest.sum()), _is_among(known, shown)
+    return float(nearest.sum()), _is_among(least_distance, shown)
 
 
 def _is_among(known: Steps, shown: Steps) -> bool:

@@ -96,18 +96,18 @@ class BudgetPreview:
         """Return what the ledger has left, and how the release fits."""
         left = format_remaining(Guarantee(self.remaining_epsilon, self.remaining_delta))
         spent = format_guarantee(Guarantee(self.spent, self.spent_delta))
-        found = [
+        result = [
             make_finding(
                 "LEDGER_LEFT", epsilon=self.epsilon, delta=self.delta, spent=spent, left=left,
                 releases=self.releases,
             )
         ]  # fmt: skip
         if self.refused:
-            found.append(make_finding("LEDGER_REFUSED", problem=self.refused))
+            result.append(make_finding("LEDGER_REFUSED", problem=self.refused))
         elif self.booking is not None:
             article = "" if self.booking.is_planned else "an "
-            found.append(make_finding("LEDGER_FITS", booking=f"{article}{self.booking}"))
-        return found
+            result.append(make_finding("LEDGER_FITS", booking=f"{article}{self.booking}"))
+        return result
 
 
 def preview_budget(
@@ -176,7 +176,8 @@ def require_ledger(file: SpecFile) -> None:
     """Refuse a spec of planned releases that has no ledger to count them."""
     if file.spec.release is not None and file.spec.release.planned_releases is not None:
         raise IncrowdError(
-            f"Spec: `releases: {file.spec.release.planned_releases}` needs a ledger. Add `ledger: FILE`, "
+            f"Spec: `releases: {file.spec.release.planned_releases}` needs a ledger. Add `ledger: "
+            "FILE`, "
             "then: incrowd ledger plan FILE --spec SPEC"
         )
 
@@ -248,8 +249,8 @@ def name_unit(spec: Spec) -> str:
 
 def list_ledgers(folder: Path) -> list[Path]:
     """Return the ledgers in a folder, by name."""
-    found = (path for path in folder.iterdir() if path.is_file() and _is_ledger(path))
-    return sorted(found, key=lambda path: path.name.lower())
+    ledgers = (path for path in folder.iterdir() if path.is_file() and _is_ledger(path))
+    return sorted(ledgers, key=lambda path: path.name.lower())
 
 
 def _is_ledger(path: Path) -> bool:

@@ -96,6 +96,6 @@ def _draw_worth(rng: np.random.Generator) -> int:
     return int(rng.integers(KNOWN + 1, TOP + 1))
 
 
-def _is_unique_worth(said: int, worth: Codes) -> bool:
+def _is_unique_worth(unique_worth: int, worth: Codes) -> bool:
     """Return whether exactly one person has the guessed worth."""
-    return int((worth == said).sum()) == 1
+    return int((worth == unique_worth).sum()) == 1

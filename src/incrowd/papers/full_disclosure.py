@@ -35,18 +35,18 @@ def attack_full_disclosure(
     """
     single = (shown.low == shown.high).all(axis=1)
     rows = shown.low[single]
-    said = others[rng.integers(0, len(others), len(members))]
-    found = int(_find_among(members, rows).sum())
+    estimate = others[rng.integers(0, len(others), len(members))]
+    full_disclosure = int(_find_among(members, rows).sum())
     return Estimate(
         attack="published whole",
         name=name,
         knows="nothing",
-        success=Rate.from_hits(found, len(members)),
-        guess=Rate.from_hits(int((members == said).all(axis=1).sum()), len(members)),
+        success=Rate.from_hits(full_disclosure, len(members)),
+        guess=Rate.from_hits(int((members == estimate).all(axis=1).sum()), len(members)),
         control=Rate.from_hits(int(_find_among(others, rows).sum()), len(others)),
         says="Every column of a person stands in the release as it is.",
         bound=bound,
-        details={"people published whole": float(found)},
+        details={"people published whole": float(full_disclosure)},
     )
 
 

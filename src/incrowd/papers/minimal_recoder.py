@@ -61,10 +61,10 @@ def recode_minimally(hierarchies: Sequence[Hierarchy], codes: Codes, *, k: int) 
         raise ParameterError("k", f"be at most the number of rows ({len(codes)})", k)
     if not all(hierarchy.is_rooted for hierarchy in hierarchies):
         raise ParameterError("hierarchies", "each have a single root", "one without")
-    found = _Recoder(hierarchies, codes, k).run()
-    labels = np.array(list(found), dtype=np.int32)
+    result = _Recoder(hierarchies, codes, k).run()
+    labels = np.array(list(result), dtype=np.int32)
     members = np.empty(len(codes), dtype=np.int64)
-    for number, rows in enumerate(found.values()):
+    for number, rows in enumerate(result.values()):
         members[rows] = number
     classes = RecodedClasses(labels[:, :, 0], labels[:, :, 1], np.bincount(members))
     return Recoding(classes, members)

@@ -198,8 +198,8 @@ def _load_adult(path: Path, rows: int | None) -> Table:
 def make_release_spec(algorithm: str, k: int) -> KEpsilonSpec:
     """Return the search for classes as the paper has it: by OLA, or by Mondrian."""
     ola = {"suppression": SUPPRESSION, "loss": "precision", "candidates": "minimal"}
-    given = {"method": "k-epsilon", "epsilon": 1.0, "algorithm": algorithm, "k": k}
-    return KEpsilonSpec.model_validate(given | (ola if algorithm == "ola" else {}))
+    release_spec = {"method": "k-epsilon", "epsilon": 1.0, "algorithm": algorithm, "k": k}
+    return KEpsilonSpec.model_validate(release_spec | (ola if algorithm == "ola" else {}))
 
 
 def make_seeded_bits(*what: object) -> Randomness:
@@ -220,11 +220,11 @@ def group_noisy_rows(
     data: DataSet, rows: DistinctRows, algorithm: str, k: int
 ) -> tuple[EquivalenceClasses, NoisyRows]:
     """Return the classes of a data set and the rows in them, with noise for epsilon = 1."""
-    found = group_rows(rows, {**data.quasi, data.attribute: data.noisy}, algorithm, k)
+    noisy_rows = group_rows(rows, {**data.quasi, data.attribute: data.noisy}, algorithm, k)
     noisy = make_noisy_rows(
-        rows, found, {data.attribute: data.noisy}, make_release_spec(algorithm, k)
+        rows, noisy_rows, {data.attribute: data.noisy}, make_release_spec(algorithm, k)
     )
-    return found, noisy
+    return noisy_rows, noisy
 
 
 def make_noises(widths: Steps, epsilons: Sequence[float]) -> list[tuple[int, ClassNoise]]:
@@ -249,8 +249,8 @@ def draw_nested_noise(
     (finest,) = (noise for times, noise in every if times == 1)
     fine = finest.draw(members, bits)
     size, negative = np.abs(fine), fine < 0
-    found = [size // times for times, _ in every]
-    again = [np.flatnonzero(negative & (coarse == 0)) for coarse in found]
+    result = [size // times for times, _ in every]
+    again = [np.flatnonzero(negative & (coarse == 0)) for coarse in result]
     # What is drawn again is drawn at once, with t and s of each multiplied to the same s.
     common = math.lcm(*(noise.s for _, noise in every))
     wide = [
@@ -259,7 +259,7 @@ def draw_nested_noise(
     ]
     fresh = sample_laplace(np.concatenate(wide), common, bits)
     ends = np.cumsum([len(rows) for rows in again])[:-1]
-    for coarse, rows, drawn in zip(found, again, np.split(fresh, ends), strict=True):
+    for coarse, rows, drawn in zip(result, again, np.split(fresh, ends), strict=True):
         signed = np.where(negative, -coarse, coarse)
         signed[rows] = drawn
         yield signed

@@ -7,11 +7,11 @@ Somebody who is in the table and somebody who is not are two directions; each is
 by itself and the larger answer is given.
 
 **Which number a float stands for.** Noise and choices are drawn with the decimal that epsilon is
-written as (:func:`incrowd.privacy.presentation.read_as_decimal`), which is not the binary number that a
-computer holds: 0.7 is held as a number that is 4.4e-17 smaller. Sums of epsilons are therefore
-sums of decimals, exact. The epsilon that delta is asked at is read both ways, and what is reported
-holds for either, if anything that is drawn is among the events. Pure events are read as they are
-written.
+written as (:func:`incrowd.privacy.presentation.read_as_decimal`), which is not the binary number
+that a computer holds: 0.7 is held as a number that is 4.4e-17 smaller. Sums of epsilons are
+therefore sums of decimals, exact. The epsilon that delta is asked at is read both ways, and what is
+reported holds for either, if anything that is drawn is among the events. Pure events are read as
+they are written.
 
 *Claim.* Events that satisfy (E, D) together satisfy (x, D + 1 - e^(x - E)) for each x < E, so
 (x, D + E - x). *Proof.* Outside of an event of P whose probability is at most D (in the sense of
@@ -475,5 +475,5 @@ def _read_as_larger(epsilon: float) -> Fraction | None:
 
 
 def _take_largest(each: list[Fraction | None]) -> Fraction | None:
-    known = [epsilon for epsilon in each if epsilon is not None]
-    return max(known) if len(known) == len(each) else None
+    largest = [epsilon for epsilon in each if epsilon is not None]
+    return max(largest) if len(largest) == len(each) else None

@@ -185,8 +185,14 @@ def _sum_decimals(numbers: Sequence[float]) -> float:
 
 def _find_smallest_epsilon(event: Event, delta: float) -> float:
     # Both hold; adding up is exact where noise comes to its own epsilon.
-    found = min(one(event).epsilon(delta=delta) for one in (Accountant, BasicAccountant))
-    return found if math.isinf(found) else float(format_parameter("epsilon", found, 6))
+    smallest_epsilon = min(
+        item(event).epsilon(delta=delta) for item in (Accountant, BasicAccountant)
+    )
+    return (
+        smallest_epsilon
+        if math.isinf(smallest_epsilon)
+        else float(format_parameter("epsilon", smallest_epsilon, 6))
+    )
 
 
 def _iterate_parts(event: Event) -> Iterator[Event]:

@@ -50,8 +50,8 @@ def sample_geometric(t: Counts, s: int, bits: Randomness) -> Counts:
     while len(waiting):
         step = sample_below(t[waiting], bits)
         kept = flip_exp_coins(step, t[waiting], bits)
-        found = waiting[kept]
-        drawn[found] = (step[kept] + t[found] * _count_successes(len(found), bits)) // s
+        result = waiting[kept]
+        drawn[result] = (step[kept] + t[result] * _count_successes(len(result), bits)) // s
         waiting = waiting[~kept]
     return drawn
 
@@ -59,8 +59,8 @@ def sample_geometric(t: Counts, s: int, bits: Randomness) -> Counts:
 def sample_laplace(t: Counts, s: int, bits: Randomness) -> Counts:
     """Draw for each t an independent Y with P[Y = y] proportional to exp(-|y| s / t).
 
-    Claim: exactly so. It is :func:`sample_geometric` with a fair sign, where a negative zero is drawn
-    again, so that zero counts once.
+    Claim: exactly so. It is :func:`sample_geometric` with a fair sign, where a negative zero is
+    drawn again, so that zero counts once.
     """
     drawn = np.zeros(len(t), dtype=np.int64)
     waiting = np.arange(len(t))
@@ -206,12 +206,12 @@ def _flip_exp_one_coins(count: int, bits: Randomness) -> npt.NDArray[np.bool_]:
 
 def _count_successes(count: int, bits: Randomness) -> Counts:
     """Count the coins of probability exp(-1) that come true before the first that does not."""
-    found = np.zeros(count, dtype=np.int64)
+    successes = np.zeros(count, dtype=np.int64)
     alive = np.arange(count)
     while len(alive):
         alive = alive[_flip_exp_one_coins(len(alive), bits)]
-        found[alive] += 1
-    return found
+        successes[alive] += 1
+    return successes
 
 
 def _flip_exp_powers(whole: Counts, bits: Randomness) -> npt.NDArray[np.bool_]:
@@ -245,9 +245,9 @@ def compute_gaussian_mean(sigma: Counts) -> Floats:
 def find_sigma(diameter: int, *, epsilon: float, delta: float) -> int:
     """Return a whole sigma that makes values up to ``diameter`` apart indistinguishable.
 
-    Claim: with it, adding :func:`sample_gaussian` noise is (epsilon, delta)-indistinguishable for any
-    two whole numbers at most that far apart; see :func:`compute_gaussian_delta`. It is the smallest near
-    the one that continuous noise would need.
+    Claim: with it, adding :func:`sample_gaussian` noise is (epsilon, delta)-indistinguishable for
+    any two whole numbers at most that far apart; see :func:`compute_gaussian_delta`. It is the
+    smallest near the one that continuous noise would need.
     """
     if diameter < 1:
         raise ParameterError("diameter", "be a whole number from 1", diameter)

@@ -148,13 +148,13 @@ def write_scheme(name: str, recoded: ColumnRecoding, draft: Path, *, form: Form)
     The values met in an open domain are facts about the table and are not written.
     """
     column = recoded.column
-    known: dict[str, Any] = {
+    scheme: dict[str, Any] = {
         "level": recoded.level, "ordered": recoded.ordered, "other": column.other, "labels": form,
     }  # fmt: skip
     if is_open(column):
         assert column.hierarchy is not None
         rule = column.hierarchy.model_dump(mode="json", exclude_none=True)
-        return SchemeColumn(rule=rule, **known)
+        return SchemeColumn(rule=rule, **scheme)
     path = f"scheme/{quote(name, safe=' ')}.csv"
     (draft / path).write_text(format_rows(recoded.hierarchy), encoding="utf-8")
-    return SchemeColumn(file=path, sha256=hash_file(draft / path), **known)
+    return SchemeColumn(file=path, sha256=hash_file(draft / path), **scheme)

@@ -83,8 +83,8 @@ class ValueFormat(SpecModel):
                 return value
             if self.dates is not None:
                 return _parse_day(text, self.dates) or value
-            found = numeral(text) if numeral is not None else None
-            return value if found is None else found
+            result = numeral(text) if numeral is not None else None
+            return value if result is None else result
 
         return read
 
@@ -102,12 +102,12 @@ class ValueFormat(SpecModel):
         between = re.compile(apart) if self.thousands else None
 
         def numeral(text: str) -> str | None:
-            found = whole.fullmatch(text)
-            if found is None or not (found[2] or found[3]):
+            result = whole.fullmatch(text)
+            if result is None or not (result[2] or result[3]):
                 return None
-            digits = between.sub("", found[2]) if between else found[2]
-            text = f"{found[1]}{digits or '0'}.{found[3] or '0'}"
-            plain = canonicalize_value(Decimal(f"{text}e{found[4]}") if found[4] else text)
+            digits = between.sub("", result[2]) if between else result[2]
+            text = f"{result[1]}{digits or '0'}.{result[3] or '0'}"
+            plain = canonicalize_value(Decimal(f"{text}e{result[4]}") if result[4] else text)
             return plain if parse_number(plain) is not None else None
 
         return numeral
@@ -115,10 +115,10 @@ class ValueFormat(SpecModel):
 
 def _parse_day(text: str, order: Order) -> str | None:
     """Return the day of a date whose parts have an order; years have four digits."""
-    found = _PARTS.fullmatch(text)
-    if found is None:
+    result = _PARTS.fullmatch(text)
+    if result is None:
         return None
-    parts = dict(zip(order.split("-"), found.groups(), strict=True))
+    parts = dict(zip(order.split("-"), result.groups(), strict=True))
     month = _MONTHS.get(parts["month"].lower(), parts["month"])
     if len(parts["year"]) != 4:
         return None

@@ -92,10 +92,10 @@ class Sessions:
 
     def is_known(self, secret: str) -> bool:
         """Return whether a browser came in by a link."""
-        known = False
-        for one in list(self._inside):  # all of them, whichever it is
-            known |= secrets.compare_digest(one.encode(), secret.encode())
-        return known
+        result = False
+        for item in list(self._inside):  # all of them, whichever it is
+            result |= secrets.compare_digest(item.encode(), secret.encode())
+        return result
 
 
 class RequestGuard:

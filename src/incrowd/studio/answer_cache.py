@@ -50,19 +50,19 @@ class AnswerCache:
         if future is None:
             return None
         try:
-            found = future.result(timeout=moment)
+            refused_answer = future.result(timeout=moment)
         except TimeoutError:
             return None
         except CancelledError:
             return None
         except IncrowdError as error:
-            found = RefusedAnswer(str(error))
+            refused_answer = RefusedAnswer(str(error))
         except Exception as error:
             with self.lock:
                 self.asked.pop((name, key), None)
             raise IncrowdError(CRASHED) from error
-        self.last[name] = found
-        return found
+        self.last[name] = refused_answer
+        return refused_answer
 
     def _find_future(
         self, hands: WorkerPool, name: str, key: Any, task: Callable[..., Any], *given: Any
@@ -73,7 +73,7 @@ class AnswerCache:
             for other, waiting in list(self.asked.items()):
                 if other[0] == name and not waiting.done() and waiting.cancel():
                     del self.asked[other]
-            if any(other[0] == name and not one.done() for other, one in self.asked.items()):
+            if any(other[0] == name and not first.done() for other, first in self.asked.items()):
                 return None
             future = hands.submit_task(task, *given)
         self.asked[name, key] = future  # the latest is at the end
@@ -84,5 +84,5 @@ class AnswerCache:
 
 def get_answer_cache(work: OpenSpec) -> AnswerCache:
     """Return the questions and answers of an open spec."""
-    found: AnswerCache = work.kept.setdefault("answers", AnswerCache())
-    return found
+    answer_cache: AnswerCache = work.kept.setdefault("answers", AnswerCache())
+    return answer_cache

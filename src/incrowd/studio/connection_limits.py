@@ -37,12 +37,14 @@ class BoundedProtocol(H11Protocol):
         super().connection_made(transport)
         self._waits_since = self.loop.time()
         self._start_timer()
-        others = [one for one in self.connections if isinstance(one, BoundedProtocol)]
+        others = [
+            connection for connection in self.connections if isinstance(connection, BoundedProtocol)
+        ]
         surplus = len(others) - compute_connection_limit()
-        idle = sorted((one for one in others if one.is_idle), key=lambda one: one._waits_since)
-        for one in idle[: max(surplus, 0)]:
-            one.transport.abort()
-            self.connections.discard(one)
+        idle = sorted((item for item in others if item.is_idle), key=lambda one: one._waits_since)
+        for first in idle[: max(surplus, 0)]:
+            first.transport.abort()
+            self.connections.discard(first)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget a connection."""

@@ -41,16 +41,16 @@ def list_levels(rows: ArxRows) -> range:
 
 def list_groups(rows: ArxRows, level: int, find: str = "", most: int = MOST_SHOWN) -> list[Group]:
     """List the groups of a level with their members; those that hold a text, if given."""
-    found: dict[str, dict[str, None]] = {}
+    result: dict[str, dict[str, None]] = {}
     for row in rows:
-        found.setdefault(row[level], {})[row[level - 1]] = None
+        result.setdefault(row[level], {})[row[level - 1]] = None
     groups, left = [], most
-    for name, members in found.items():
-        asked = [one for one in members if find.lower() in one.lower()]
-        if find and not asked:
+    for name, members in result.items():
+        request = [member for member in members if find.lower() in member.lower()]
+        if find and not request:
             continue
-        groups.append(Group(name, tuple(asked[:left]), len(members) - min(len(asked), left)))
-        left -= min(len(asked), left)
+        groups.append(Group(name, tuple(request[:left]), len(members) - min(len(request), left)))
+        left -= min(len(request), left)
     return sorted(groups, key=lambda group: group.is_single)
 
 
@@ -110,7 +110,7 @@ def add_values(rows: ArxRows, values: Iterable[str], group: str) -> ArxRows:
     above = next((row[1:] for row in rows if group and height > 2 and row[1] == group), None)
     return [
         *rows,
-        *((one, *(above or ((group or one,) * (height - 2) + (root,)))) for one in new),
+        *((item, *(above or ((group or item,) * (height - 2) + (root,)))) for item in new),
     ]
 
 

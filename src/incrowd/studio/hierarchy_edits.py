@@ -58,7 +58,7 @@ def hide_counts(work: OpenSpec, name: str) -> None:
 
 def confirm_entries(work: OpenSpec, name: str, entries: list[str]) -> None:
     """Confirm that the hierarchy, or the label of other values, is public knowledge."""
-    left = [one for one in work.file.spec.columns[name].confirm if one not in entries]
+    left = [item for item in work.file.spec.columns[name].confirm if item not in entries]
     work.apply_changes({("columns", name, "confirm"): left or None})
 
 
@@ -78,7 +78,7 @@ def set_kind(work: OpenSpec, name: str, kind: str) -> None:
     if kind == "":
         changes: Changes = {("columns", name, key): None for key in ("hierarchy", "other")
                             if key in spec_edits.find_entry(work.file, name)}  # fmt: skip
-        left = [one for one in column.confirm if one not in ("hierarchy", "other")]
+        left = [item for item in column.confirm if item not in ("hierarchy", "other")]
         work.apply_changes({**changes, ("columns", name, "confirm"): left or None})
         return
     listed = column.hierarchy is not None and not is_open(column)
@@ -90,10 +90,10 @@ def set_kind(work: OpenSpec, name: str, kind: str) -> None:
         if len(rows) <= MOST_LISTED:
             _apply_hierarchy(work, name, _convert_to_groups(rows))
             return
-    guess = next((one for one in work.guessed.guesses if one.column == name), None)
-    found = propose_hierarchy(kind, name, work.read_table(), guess)
+    guess = next((item for item in work.guessed.guesses if item.column == name), None)
+    result = propose_hierarchy(kind, name, work.read_table(), guess)
     _apply_hierarchy(
-        work, name, YAML(typ="safe").load(found.hierarchy), read=found.read, kept=False
+        work, name, YAML(typ="safe").load(result.hierarchy), read=result.read, kept=False
     )
 
 
@@ -102,29 +102,31 @@ def set_hierarchy(work: OpenSpec, name: str, form: Any) -> None:
     kind = hierarchy_form.get_kind(work.file.spec.columns[name].hierarchy)
     if kind in ("", "groups"):
         raise IncrowdError("Choose another kind of hierarchy first.")
-    said = hierarchy_form.read_declaration(kind, form)
+    declaration = hierarchy_form.read_declaration(kind, form)
     then = form.get("then", "")
     if kind == "intervals":
-        by = "cuts" if "cuts" in said["intervals"] else "widths"
+        by = "cuts" if "cuts" in declaration["intervals"] else "widths"
         then = then or ("by:" if form.get("by", by) != by else "")
         if then:
-            said = _change_intervals(_validate_intervals(work, name, said), *then.split(":"))
-    _apply_hierarchy(work, name, said)
+            declaration = _change_intervals(
+                _validate_intervals(work, name, declaration), *then.split(":")
+            )
+    _apply_hierarchy(work, name, declaration)
 
 
-def _validate_intervals(work: OpenSpec, name: str, said: dict[str, Any]) -> Intervals:
+def _validate_intervals(work: OpenSpec, name: str, intervals: dict[str, Any]) -> Intervals:
     """Return the intervals that a form declares; the spec says what is wrong with others."""
     try:
-        return Intervals.model_validate(said["intervals"])
+        return Intervals.model_validate(intervals["intervals"])
     except ValidationError:
-        work.file.with_entries({("columns", name, "hierarchy"): said})
+        work.file.with_entries({("columns", name, "hierarchy"): intervals})
         raise
 
 
 def _change_intervals(now: Intervals, do: str, *given: str) -> dict[str, Any]:
     """Return intervals after a click."""
     try:
-        numbers = [Decimal(one) for one in given if one]
+        numbers = [Decimal(item) for item in given if item]
     except InvalidOperation as error:
         raise IncrowdError(f"'{':'.join(given)}': enter numbers.") from error
     cuts, widths = hierarchy_form.compute_cuts(now), list(now.widths)
@@ -256,13 +258,13 @@ def _apply_hierarchy(
     )
 
 
-def _put_lists_inline(said: Any) -> Any:
+def _put_lists_inline(result: Any) -> Any:
     """Return what is declared, with each list on one line, as a draft writes it."""
-    if isinstance(said, dict):
-        return {key: _put_lists_inline(value) for key, value in said.items()}
-    if not isinstance(said, list):
-        return said
-    listed = CommentedSeq(map(_put_lists_inline, said))
+    if isinstance(result, dict):
+        return {key: _put_lists_inline(value) for key, value in result.items()}
+    if not isinstance(result, list):
+        return result
+    listed = CommentedSeq(map(_put_lists_inline, result))
     listed.fa.set_flow_style()
     return listed
 
@@ -272,7 +274,7 @@ def _list_unconfirmed(
 ) -> list[str] | None:
     now: list[str] = list(work.file.spec.columns[name].confirm)
     drawn = is_safe(work.file) and name in _get_seen_columns(work)
-    other = [one for one in now if one != "hierarchy"]
+    other = [item for item in now if item != "hierarchy"]
     marked = read or drawn or (kept and "hierarchy" in now)
     return [*other, "hierarchy"] if marked else other or None
 
@@ -289,5 +291,5 @@ def is_safe(file: SpecFile) -> bool:
 
 def export_hierarchy(work: OpenSpec, name: str, *, public: bool) -> str:
     """Return the hierarchy of a column as a file in ARX form."""
-    found = load_hierarchy(work.file, name, values_are_public=public, table=work.read_table())
-    return format_rows(found)
+    result = load_hierarchy(work.file, name, values_are_public=public, table=work.read_table())
+    return format_rows(result)

@@ -81,58 +81,61 @@ def read_declaration(kind: str, form: FormAnswers) -> dict[str, Any]:
     """Return what a form says of a hierarchy, as the spec is to have it."""
     match kind:
         case "intervals":
-            said = _read_intervals(form)
+            intervals = _read_intervals(form)
         case "mask":
-            said = {"length": parse_number(form.get("length", ""))}
-            said |= _read_unusual_field(form, "hide", "right") | _read_unusual_field(
+            intervals = {"length": parse_number(form.get("length", ""))}
+            intervals |= _read_unusual_field(form, "hide", "right") | _read_unusual_field(
                 form, "alphabet", "0123456789"
             )
         case "dates":
-            said = {"from": _parse_day(form.get("from", "")), "to": _parse_day(form.get("to", ""))}
+            intervals = {
+                "from": _parse_day(form.get("from", "")),
+                "to": _parse_day(form.get("to", "")),
+            }
             levels = form.get_all("levels")
-            said |= {} if levels == list(DATE_LEVELS) else {"levels": levels}
-            said |= _read_unusual_field(form, "format", "%Y-%m-%d")
+            intervals |= {} if levels == list(DATE_LEVELS) else {"levels": levels}
+            intervals |= _read_unusual_field(form, "format", "%Y-%m-%d")
         case "order":
-            said = {"values": split_lines(form.get("values", ""))}
+            intervals = {"values": split_lines(form.get("values", ""))}
             runs = parse_numbers(form.get("runs", ""))
-            said |= {"runs": runs} if runs else {}
+            intervals |= {"runs": runs} if runs else {}
         case "flat":
             values = split_lines(form.get("values", ""))
-            said = {"values": values} if values else {}
+            intervals = {"values": values} if values else {}
         case "csv":
-            said = {"file": form.get("file", "").strip()} | _read_unusual_field(
+            intervals = {"file": form.get("file", "").strip()} | _read_unusual_field(
                 form, "delimiter", ""
             )
         case "countries":
-            said = {"codes": form.get("codes", "")}
+            intervals = {"codes": form.get("codes", "")}
         case "icd":
-            said = {"version": parse_number(form.get("version", ""))}
+            intervals = {"version": parse_number(form.get("version", ""))}
         case "postcodes":
-            said = {"country": form.get("country", "")}
+            intervals = {"country": form.get("country", "")}
         case _:
             raise ValueError(kind)
-    return {kind: said}
+    return {kind: intervals}
 
 
 def _read_intervals(form: FormAnswers) -> dict[str, Any]:
-    said: dict[str, Any] = {
+    intervals: dict[str, Any] = {
         name: parse_number(form.get(name, ""))
         for name in ("from", "to")
         if form.get(name, "").strip()
     }
     step = parse_number(form.get("step", ""))
-    said |= {} if step in ("", 1) else {"step": step}
-    widths = [parse_number(one) for one in form.get_all("width") if one.strip()]
-    cuts = [parse_numbers(one) for one in form.get_all("cuts") if one.strip()]
-    said |= {"widths": widths} if widths else {}
-    said |= {"cuts": cuts} if cuts else {}
-    return said | _read_unusual_field(form, "open", "none")
+    intervals |= {} if step in ("", 1) else {"step": step}
+    widths = [parse_number(item) for item in form.get_all("width") if item.strip()]
+    cuts = [parse_numbers(item) for item in form.get_all("cuts") if item.strip()]
+    intervals |= {"widths": widths} if widths else {}
+    intervals |= {"cuts": cuts} if cuts else {}
+    return intervals | _read_unusual_field(form, "open", "none")
 
 
 def _read_unusual_field(form: FormAnswers, name: str, usual: str) -> dict[str, str]:
     """Return a field, unless it says what is usual."""
-    said = form.get(name, "")
-    return {} if said in ("", usual) else {name: said}
+    unusual_field = form.get(name, "")
+    return {} if unusual_field in ("", usual) else {name: unusual_field}
 
 
 def _parse_day(text: str) -> Any:
@@ -286,19 +289,19 @@ def compute_cuts(declared: Intervals) -> IntervalCuts:
 
 def declare_cuts(declared: Intervals, cuts: IntervalCuts) -> dict[str, Any]:
     """Return intervals with other cuts, as the spec is to have them."""
-    said = _declare_intervals(declared)
-    said.pop("widths", None)
-    said.pop("cuts", None)
+    result = _declare_intervals(declared)
+    result.pop("widths", None)
+    result.pop("cuts", None)
     listed = [[convert_decimal(cut) for cut in level] for level in cuts.levels]
-    return {"intervals": {**said, "cuts": listed} if listed else said}
+    return {"intervals": {**result, "cuts": listed} if listed else result}
 
 
 def declare_widths(declared: Intervals, widths: Iterable[Decimal]) -> dict[str, Any]:
     """Return intervals by widths, as the spec is to have them."""
-    said = _declare_intervals(declared)
-    said.pop("cuts", None)
+    result = _declare_intervals(declared)
+    result.pop("cuts", None)
     listed = [convert_decimal(width) for width in widths]
-    return {"intervals": {**said, "widths": listed} if listed else said}
+    return {"intervals": {**result, "widths": listed} if listed else result}
 
 
 def compute_next_width(declared: Intervals) -> Decimal:
@@ -310,24 +313,24 @@ def compute_next_width(declared: Intervals) -> Decimal:
 
 def compute_widths(declared: Intervals) -> list[Decimal]:
     """Compute widths for intervals that have cuts: about as many intervals at each level."""
-    found: list[Decimal] = []
+    decimals: list[Decimal] = []
     for cuts in declared.cuts:
-        unit = found[-1] if found else declared.step
+        unit = decimals[-1] if decimals else declared.step
         wide = (declared.high - declared.low) / (len(cuts) + 1)
-        width = max((wide / unit).to_integral_value(), Decimal(2 if found else 1)) * unit
-        found.append(width)
-    return found
+        width = max((wide / unit).to_integral_value(), Decimal(2 if decimals else 1)) * unit
+        decimals.append(width)
+    return decimals
 
 
 def _declare_intervals(declared: Intervals) -> dict[str, Any]:
-    said: dict[str, Any] = {
+    result: dict[str, Any] = {
         "from": convert_decimal(declared.low),
         "to": convert_decimal(declared.high),
     }
-    said |= {} if declared.step == 1 else {"step": convert_decimal(declared.step)}
-    said |= {} if declared.open == "none" else {"open": declared.open}
-    said |= {"widths": [convert_decimal(x) for x in declared.widths]} if declared.widths else {}
-    return said | (
+    result |= {} if declared.step == 1 else {"step": convert_decimal(declared.step)}
+    result |= {} if declared.open == "none" else {"open": declared.open}
+    result |= {"widths": [convert_decimal(x) for x in declared.widths]} if declared.widths else {}
+    return result | (
         {"cuts": [[convert_decimal(x) for x in cuts] for cuts in declared.cuts]}
         if declared.cuts
         else {}

@@ -34,7 +34,7 @@ def get_table_title(place: str) -> str:
     if is_address(place):
         return parse_address(place).table.replace('"', "").replace("/", "-")
     name = Path(place).name
-    ending = max((one for one in TABLES if name.lower().endswith(one)), key=len, default="")
+    ending = max((item for item in TABLES if name.lower().endswith(item)), key=len, default="")
     return name[: len(name) - len(ending)] or name
 
 
@@ -56,11 +56,11 @@ class FileState:
     def read(cls, path: Path) -> FileState:
         """Read the state of a file; of one that does not exist, an empty state."""
         try:
-            known = path.stat()
+            file_state = path.stat()
             content = path.read_bytes()
         except OSError:
             return cls((), "")
-        return cls(_read_marks(known), _compute_digest(content))
+        return cls(_read_marks(file_state), _compute_digest(content))
 
     def has_changed(self, path: Path) -> bool:
         """Return whether the file has another size, time or place than it had."""
@@ -147,9 +147,9 @@ class OpenSpec:
             file = read_spec_file(self.path)
             self.allow(file)
         except IncrowdError as error:
-            found = f"'{name}' was changed by another program and cannot be used"
+            result = f"'{name}' was changed by another program and cannot be used"
             self._set_conflict(
-                state, f"{found}: {error}" if state.marks else f"'{name}' was removed."
+                state, f"{result}: {error}" if state.marks else f"'{name}' was removed."
             )
             return
         old, new = self.file.spec, file.spec

@@ -74,8 +74,11 @@ def draw_ruler(declared: Intervals) -> Ruler:
         if declared.cuts:
             cuts = declared.cuts[at]
             bounds = tuple(compute_x(cut) for cut in cuts if low < cut <= high)
-            handles = tuple(Handle(i, format_decimal(cut), compute_x(cut)) for i, cut in enumerate(cuts)
-                            if low < cut <= high)  # fmt: skip
+            handles = tuple(
+                Handle(i, format_decimal(cut), compute_x(cut))
+                for i, cut in enumerate(cuts)
+                if low < cut <= high
+            )
             name, dense = f"{len(bounds) + 1} intervals", len(cuts) > MOST_CUTS
         else:
             width = declared.widths[at]
@@ -89,9 +92,15 @@ def draw_ruler(declared: Intervals) -> Ruler:
                             dense))  # fmt: skip
     ticks = _choose_ticks(low, high, step)
     return Ruler(
-        format_decimal(low), format_decimal(high), format_decimal(step), format_decimal(max(high - low, step)), by, tuple(tracks),
-        tuple((compute_x(one), format_decimal(one)) for one in ticks), count * TALL + 34,
-    )  # fmt: skip
+        format_decimal(low),
+        format_decimal(high),
+        format_decimal(step),
+        format_decimal(max(high - low, step)),
+        by,
+        tuple(tracks),
+        tuple((compute_x(tick), format_decimal(tick)) for tick in ticks),
+        count * TALL + 34,
+    )
 
 
 def _choose_ticks(low: Decimal, high: Decimal, step: Decimal) -> list[Decimal]:
@@ -104,7 +113,11 @@ def _choose_ticks(low: Decimal, high: Decimal, step: Decimal) -> list[Decimal]:
     first = (low / wide).to_integral_value() * wide
     inner = [first + wide * at for at in range(_TICKS + 2)]
     room = spread / 20
-    return [low, *(one for one in inner if low + room < one < high - room), max(high, low + step)]
+    return [
+        low,
+        *(item for item in inner if low + room < item < high - room),
+        max(high, low + step),
+    ]
 
 
 MOST = 400  # schemes that are drawn
@@ -154,26 +167,26 @@ def format_levels(levels: Node) -> str:
 def parse_levels(name: str) -> Node:
     """Return levels from an address; empty if they are none."""
     parts = name.split(".") if name else []
-    return tuple(map(int, parts)) if all(one.isdecimal() for one in parts) else ()
+    return tuple(map(int, parts)) if all(part.isdecimal() for part in parts) else ()
 
 
 def select_schemes(found: Exploration, wanted: Mapping[int, int]) -> list[SchemeFigures]:
     """Return the schemes that have the wanted levels of columns, the best first."""
     return [
-        one for one in found.schemes
-        if all(one.levels[at] == level for at, level in wanted.items())
+        scheme for scheme in found.schemes
+        if all(scheme.levels[at] == level for at, level in wanted.items())
     ]  # fmt: skip
 
 
 def _choose_drawn_schemes(schemes: Sequence[SchemeFigures], looked_at: Node) -> list[SchemeFigures]:
     """Choose the schemes that are drawn: mostly those that hold, the best first."""
-    good = [one for one in schemes if one.holds]
-    bad = sorted((one for one in schemes if not one.holds), key=lambda one: one.suppressed)
+    good = [scheme for scheme in schemes if scheme.holds]
+    bad = sorted((scheme for scheme in schemes if not scheme.holds), key=lambda one: one.suppressed)
     room = max(MOST - len(bad), MOST * 3 // 4)
     kept = good[:room]
     kept += bad[: MOST - len(kept)]
-    if not any(one.levels == looked_at for one in kept):
-        kept += [one for one in schemes if one.levels == looked_at]
+    if not any(item.levels == looked_at for item in kept):
+        kept += [scheme for scheme in schemes if scheme.levels == looked_at]
     return kept
 
 
@@ -183,12 +196,12 @@ def draw_lattice(
     """Draw some schemes, with the selected one among them."""
     kept = _choose_drawn_schemes(schemes, looked_at)
     by_height: dict[int, list[SchemeFigures]] = {}
-    for one in kept:
-        by_height.setdefault(sum(one.levels), []).append(one)
+    for item in kept:
+        by_height.setdefault(sum(item.levels), []).append(item)
     heights = sorted(by_height, reverse=True)
     widest = max((len(row) for row in by_height.values()), default=1)
     radius = max(min((_WIDE - 2 * _EDGE) / max(widest, 1) / 2.6, 9.0), 3.0)
-    ranked = [one.levels for one in found.schemes if one.holds]
+    ranked = [scheme.levels for scheme in found.schemes if scheme.holds]
     shade = {levels: at * _SHADES // max(len(ranked), 1) for at, levels in enumerate(ranked)}
     dots, rows = [], []
     for at, height in enumerate(heights):
@@ -196,10 +209,10 @@ def draw_lattice(
         rows.append((float(y), height))
         row = sorted(by_height[height], key=lambda one: one.levels)
         step = (_WIDE - 2 * _EDGE) / (len(row) + 1)
-        for place, one in enumerate(row, 1):
+        for place, item in enumerate(row, 1):
             dots.append(SchemeDot(
-                one, format_levels(one.levels), round(_EDGE + place * step, 1), float(y),
-                shade.get(one.levels, 0), describe_scheme(found, one),
+                item, format_levels(item.levels), round(_EDGE + place * step, 1), float(y),
+                shade.get(item.levels, 0), describe_scheme(found, item),
             ))  # fmt: skip
     high = 2 * _EDGE + max(len(heights) - 1, 0) * _ROW
     lines = _draw_lines(dots, looked_at)
@@ -220,7 +233,7 @@ def _draw_lines(
         pairs = [
             pair for pair in pairs if looked_at in (pair[0].scheme.levels, pair[1].scheme.levels)
         ]
-    return tuple((one.x, one.y, other.x, other.y) for one, other in pairs)
+    return tuple((first.x, first.y, other.x, other.y) for first, other in pairs)
 
 
 def _raise_level(levels: Node, place: int) -> Node:

@@ -111,14 +111,14 @@ class Studio:
 
     def get_open_spec(self, request: Request) -> OpenSpec:
         """Return the open spec that an address names, read again if its file has changed."""
-        found = self.get_workspace(request).find_open_spec(request.path_params["work"])
-        if found is None:
+        open_spec = self.get_workspace(request).find_open_spec(request.path_params["work"])
+        if open_spec is None:
             raise PageNotFoundError(
                 "There is no such work on this desk. It went when the studio ended, or is "
                 "another browser's. Open its spec again."
             )
-        found.refresh()
-        return found
+        open_spec.refresh()
+        return open_spec
 
     def render_page(
         self, template: str, *, room: str, status: int = 200, **values: Any

@@ -45,10 +45,12 @@ def set_role(file: SpecFile, guessed: Draft, name: str, chosen: str) -> Changes:
         if key in entry and chosen not in roles:
             changes["columns", name, key] = None
     left = [
-        one for one in column.confirm if one != "role" and chosen in _OF_ROLE.get(one, (chosen,))
+        item
+        for item in column.confirm
+        if item != "role" and chosen in _OF_ROLE.get(item, (chosen,))
     ]
     if chosen == "quasi" and column.hierarchy is None:
-        guess = next((one for one in guessed.guesses if one.column == name), None)
+        guess = next((item for item in guessed.guesses if item.column == name), None)
         if guess is not None and guess.hierarchy:
             changes["columns", name, "hierarchy"] = YAML(typ="safe").load(guess.hierarchy)
             left += ["hierarchy"] if "hierarchy" in guess.confirm else []
@@ -65,9 +67,9 @@ def set_role(file: SpecFile, guessed: Draft, name: str, chosen: str) -> Changes:
 
 def _find_guessed_step(guessed: Draft, name: str) -> Any:
     """Return what the values of a column are multiples of, where they are not whole."""
-    guess = next((one for one in guessed.guesses if one.column == name), None)
-    said = YAML(typ="safe").load(guess.hierarchy) if guess and guess.hierarchy else None
-    intervals = said.get("intervals", {}) if isinstance(said, dict) else {}
+    guess = next((item for item in guessed.guesses if item.column == name), None)
+    text = YAML(typ="safe").load(guess.hierarchy) if guess and guess.hierarchy else None
+    intervals = text.get("intervals", {}) if isinstance(text, dict) else {}
     return intervals.get("step") if isinstance(intervals, dict) else None
 
 
@@ -75,9 +77,9 @@ def confirm_entries(file: SpecFile, names: Iterable[str], entries: Collection[st
     """Confirm some entries of some columns."""
     changes: Changes = {}
     for name in names:
-        asked = file.spec.unconfirmed_entries.get(name, ())
-        left = [one for one in asked if one not in entries]
-        if len(left) < len(asked):
+        unconfirmed_entries = file.spec.unconfirmed_entries.get(name, ())
+        left = [item for item in unconfirmed_entries if item not in entries]
+        if len(left) < len(unconfirmed_entries):
             changes["columns", name, "confirm"] = left or None
     return changes
 
@@ -96,8 +98,8 @@ def set_unit(column: str, *, without_id: bool = False) -> Changes:
 def find_entry(file: SpecFile, name: str) -> Mapping[str, Any]:
     """Return a column as the document has it."""
     columns = file.document["columns"]
-    found = next(value for key, value in columns.items() if str(key) == name)
-    return found if isinstance(found, Mapping) else {}
+    entry = next(value for key, value in columns.items() if str(key) == name)
+    return entry if isinstance(entry, Mapping) else {}
 
 
 # The release ------------------------------------------------------------------------------------
@@ -147,14 +149,14 @@ def set_method(file: SpecFile, chosen: str) -> Changes:
     if old.method == chosen:
         return {}
     both = "safe" not in (old.method, chosen)
-    given = file.document["release"]
+    document = file.document["release"]
     kept = {
-        str(key) for key in given
+        str(key) for key in document
         if str(key) in (_CLASSES if both else _FILES)
-        and not (chosen == "k-epsilon" and given[key] in _NOT_WITH_NOISE.get(str(key), ()))
+        and not (chosen == "k-epsilon" and document[key] in _NOT_WITH_NOISE.get(str(key), ()))
     }  # fmt: skip
     changes: Changes = {
-        ("release", str(key)): None for key in given if str(key) not in {"method", *kept}
+        ("release", str(key)): None for key in document if str(key) not in {"method", *kept}
     }
     changes["release", "method"] = chosen
     for name, value in _USUAL[chosen].items():
@@ -220,16 +222,17 @@ def reopen_scheme() -> Changes:
 def set_k_and_epsilon(k: str, epsilon: str) -> Changes:
     """Set a k and an epsilon that were picked together."""
     return {
-        ("release", "k"): _parse_field("k", k), ("release", "epsilon"): _parse_field("epsilon", epsilon),
-    }  # fmt: skip
+        ("release", "k"): _parse_field("k", k),
+        ("release", "epsilon"): _parse_field("epsilon", epsilon),
+    }
 
 
-def set_noisy_column(file: SpecFile, name: str, given: Mapping[str, str]) -> Changes:
+def set_noisy_column(file: SpecFile, name: str, result: Mapping[str, str]) -> Changes:
     """Set the precision of a noisy column, and the bounds of its values.
 
     Somebody said so, who has thereby confirmed it.
     """
-    low, high = given.get("low", "").strip(), given.get("high", "").strip()
+    low, high = result.get("low", "").strip(), result.get("high", "").strip()
     if bool(low) != bool(high):
         raise IncrowdError(f"Enter both bounds of '{name}': the smallest and the largest value.")
     bounds = (
@@ -240,11 +243,14 @@ def set_noisy_column(file: SpecFile, name: str, given: Mapping[str, str]) -> Cha
         if low
         else None
     )
-    left = [one for one in file.spec.columns[name].confirm if one not in ("precision", "bounds")]
+    left = [item for item in file.spec.columns[name].confirm if item not in ("precision", "bounds")]
     return {
-        ("columns", name, "precision"): _drop_empty_fraction(_parse_field("precision", given.get("precision", ""))),
-        ("columns", name, "bounds"): bounds, ("columns", name, "confirm"): left or None,
-    }  # fmt: skip
+        ("columns", name, "precision"): _drop_empty_fraction(
+            _parse_field("precision", result.get("precision", ""))
+        ),
+        ("columns", name, "bounds"): bounds,
+        ("columns", name, "confirm"): left or None,
+    }
 
 
 def _drop_empty_fraction(value: Any) -> Any:

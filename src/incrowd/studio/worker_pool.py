@@ -47,8 +47,8 @@ class CachedTable:
         key = name, tuple(columns)
         if key not in self._known:
             self._known[key] = count()
-        found: T = self._known[key]
-        return found
+        once: T = self._known[key]
+        return once
 
     def rows(self) -> int:
         """Return the number of rows."""
@@ -118,9 +118,9 @@ class WorkerPool:
         ``same`` asks the hand that always gets such questions, and knows what it counted for them;
         else the one that has the least to do is asked.
         """
-        found: _PendingAnswer[T] = _PendingAnswer()
-        self._send_task(found, task, given, same=same, again=True)
-        return found
+        pending_answer: _PendingAnswer[T] = _PendingAnswer()
+        self._send_task(pending_answer, task, given, same=same, again=True)
+        return pending_answer
 
     def _send_task(
         self, found: _PendingAnswer[T], task: Callable[..., T], given: tuple[Any, ...], *,
@@ -155,19 +155,19 @@ class WorkerPool:
         found.inner.add_done_callback(handle_done)
 
     def _submit_to_worker(
-        self, hand: int, task: Callable[..., T], given: tuple[Any, ...]
+        self, hand: int, task: Callable[..., T], result: tuple[Any, ...]
     ) -> Future[T]:
         pool = self._pools[hand]
         if pool is not None:
             try:
-                return pool.submit(task, *given)
+                return pool.submit(task, *result)
             except BrokenProcessPool:
                 pool.shutdown(wait=False)
         pool = ProcessPoolExecutor(
             1, multiprocessing.get_context("spawn"), initializer=_set_up_worker
         )
         self._pools[hand] = pool
-        return pool.submit(task, *given)
+        return pool.submit(task, *result)
 
     def close(self) -> None:
         """End all processes."""
@@ -268,8 +268,8 @@ class SpecSnapshot:
         path = Path(self.place)
         if not path.exists():
             return 0, 0
-        known = path.stat()
-        return known.st_mtime_ns, known.st_size
+        file_stamp = path.stat()
+        return file_stamp.st_mtime_ns, file_stamp.st_size
 
 
 @dataclass
@@ -375,13 +375,21 @@ def _run_publish_job(theirs: Connection, subject: SpecSnapshot, output: str) -> 
             progress=lambda done, every: theirs.send(("progress", (done, every))),
         )  # fmt: skip
         release = make_release(run)
-        theirs.send(("done", {
-            "booked": release.is_booked, "findings": list(release.findings), "empty": release.is_empty,
-            "lines": describe_release(release), "examples": release.examples,
-        }))  # fmt: skip
+        theirs.send(
+            (
+                "done",
+                {
+                    "booked": release.is_booked,
+                    "findings": list(release.findings),
+                    "empty": release.is_empty,
+                    "lines": describe_release(release),
+                    "examples": release.examples,
+                },
+            )
+        )
     except KeyboardInterrupt as error:
-        said = hasattr(error, "__notes__")  # that it is booked, and that nothing was released
-        words = "The release was canceled." + ("" if said else " Nothing was published.")
+        text = hasattr(error, "__notes__")  # that it is booked, and that nothing was released
+        words = "The release was canceled." + ("" if text else " Nothing was published.")
         theirs.send(("failed", _join_notes(words, error)))
     except IncrowdError as error:
         theirs.send(("failed", _join_notes(str(error), error)))

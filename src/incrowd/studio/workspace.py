@@ -67,9 +67,9 @@ class OpenSpecs:
     def add_spec(self, work: OpenSpec, replaced: OpenSpec | None = None) -> OpenSpec:
         """Add an open spec; return the one that its file has already, unless it is replaced."""
         with self._lock:
-            known = self.find_by_path(work.path)
-            if known is not None and known is not replaced:
-                return known
+            result = self.find_by_path(work.path)
+            if result is not None and result is not replaced:
+                return result
             if replaced is not None:
                 work.name = replaced.name  # pages that show the old one go on with the new one
             self._by_name[work.name] = work
@@ -94,8 +94,8 @@ class Workspace:
 
     def list_open_specs(self) -> list[OpenSpec]:
         """Return all open specs of this browser, the latest first."""
-        found = (self._works.find_by_name(name) for name in reversed(self._opened))
-        return [work for work in found if work is not None]
+        open_specs = (self._works.find_by_name(name) for name in reversed(self._opened))
+        return [work for work in open_specs if work is not None]
 
     def find_open_spec(self, name: str) -> OpenSpec | None:
         """Return a spec that this browser has opened, by its name."""
@@ -158,11 +158,11 @@ class Workspace:
 
     def open_spec(self, spec: Path, *, connect: bool = False) -> OpenSpec:
         """Open a spec and the table that it names; a spec that is open is shared."""
-        known = self._works.find_by_path(spec)
-        if known is not None:
-            known.refresh()
-            if not known.conflict:
-                return self._remember_spec(known)
+        result = self._works.find_by_path(spec)
+        if result is not None:
+            result.refresh()
+            if not result.conflict:
+                return self._remember_spec(result)
         state = FileState.read(spec)
         file = read_spec_file(spec)
         self._require_paths_inside(file)
@@ -176,7 +176,7 @@ class Workspace:
         made = OpenSpec(
             secrets.token_hex(8), place, table, file, guessed, state, self._require_paths_inside
         )
-        return self._remember_spec(made, replaced=known)
+        return self._remember_spec(made, replaced=result)
 
     def _require_paths_inside(self, file: SpecFile) -> None:
         """Refuse a spec with a hierarchy or a ledger that does not lie below the folder."""

@@ -90,5 +90,5 @@ def fill_up(have: Sequence[float], needs: Sequence[float], left: float) -> Float
     added = np.where(active, level * wanted - owned, 0.0)
     # What is left may be too little to be seen beside what there is.
     shares = added if added.sum() > 0 else wanted
-    found: Floats = shares * (left / shares.sum())
-    return found
+    result: Floats = shares * (left / shares.sum())
+    return result

@@ -73,17 +73,17 @@ def limit_levels(
 
     Begins at ``levels``, or at the leaves; None if even the coarsest table is too large.
     """
-    found = list(levels or (0,) * len(columns))
-    while domain.cells(columns, tuple(found)) > most:
+    result = list(levels or (0,) * len(columns))
+    while domain.cells(columns, tuple(result)) > most:
         sizes = [
             (domain.columns[column].sizes[level], -axis)
-            for axis, (column, level) in enumerate(zip(columns, found, strict=True))
+            for axis, (column, level) in enumerate(zip(columns, result, strict=True))
             if level < domain.columns[column].height - 1
         ]
         if not sizes:
             return None
-        found[-max(sizes)[1]] += 1
-    return tuple(found)
+        result[-max(sizes)[1]] += 1
+    return tuple(result)
 
 
 def list_pairs(domain: Domain, most: int) -> Iterator[Candidate]:
@@ -145,10 +145,10 @@ class Scores:
         self._domain = domain
         self._tables = tables
         self._finest: dict[Columns, Levels] = {}
-        for one in candidates:
-            before = self._finest.get(one.columns, one.levels)
-            lower = tuple(min(a, b) for a, b in zip(before, one.levels, strict=True))
-            self._finest[one.columns] = lower
+        for candidate in candidates:
+            before = self._finest.get(candidate.columns, candidate.levels)
+            lower = tuple(min(a, b) for a, b in zip(before, candidate.levels, strict=True))
+            self._finest[candidate.columns] = lower
         for columns, levels in self._finest.items():
             tables.keep(columns, levels)
 
@@ -156,16 +156,18 @@ class Scores:
         self, candidates: Sequence[Candidate], deviations: Sequence[float], model: Model
     ) -> Counts:
         """The score of each candidate, were it measured with noise of the given deviation."""
-        found = np.empty(len(candidates), dtype=np.int64)
+        result = np.empty(len(candidates), dtype=np.int64)
         differences: dict[Columns, Counts] = {}
-        for number, (one, deviation) in enumerate(zip(candidates, deviations, strict=True)):
-            finest = self._finest[one.columns]
-            if one.columns not in differences:
-                counts = self._tables.get(one.columns, finest)
-                differences[one.columns] = counts - expected_counts(model, one.columns, finest)
-            table = self._domain.roll_up(differences[one.columns], one.columns, finest, one.levels)
-            found[number] = score_difference(table) - noise_penalty(one.cells, deviation)
-        return found
+        for number, (first, deviation) in enumerate(zip(candidates, deviations, strict=True)):
+            finest = self._finest[first.columns]
+            if first.columns not in differences:
+                counts = self._tables.get(first.columns, finest)
+                differences[first.columns] = counts - expected_counts(model, first.columns, finest)
+            table = self._domain.roll_up(
+                differences[first.columns], first.columns, finest, first.levels
+            )
+            result[number] = score_difference(table) - noise_penalty(first.cells, deviation)
+        return result
 
 
 def expected_counts(model: Model, columns: Columns, levels: Levels) -> Counts:

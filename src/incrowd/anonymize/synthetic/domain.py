@@ -69,9 +69,9 @@ class Column:
     @cached_property
     def positions(self) -> Codes:
         """The position of each code; -1 for codes that are no leaf."""
-        found = np.full(int(self.codes.max()) + 1, -1, dtype=np.int32)
-        found[self.codes] = np.arange(len(self.codes), dtype=np.int32)
-        return found
+        result = np.full(int(self.codes.max()) + 1, -1, dtype=np.int32)
+        result[self.codes] = np.arange(len(self.codes), dtype=np.int32)
+        return result
 
 
 def make_column(levels: Sequence[npt.ArrayLike], codes: npt.ArrayLike | None = None) -> Column:
@@ -160,12 +160,12 @@ class Domain:
     @cached_property
     def rule_levels(self) -> tuple[int, ...]:
         """For each column the coarsest level at which every rule about it can be told."""
-        found = list(self.tops(tuple(range(len(self)))))
+        result = list(self.tops(tuple(range(len(self)))))
         for columns, allowed in self.rules.items():
             for axis, column in enumerate(columns):
-                while not self._is_constant(allowed, axis, column, found[column]):
-                    found[column] -= 1
-        return tuple(found)
+                while not self._is_constant(allowed, axis, column, result[column]):
+                    result[column] -= 1
+        return tuple(result)
 
     def _is_constant(self, allowed: Bools, axis: int, column: int, level: int) -> bool:
         """Whether all leaves of a group are alike to a rule."""
@@ -180,7 +180,7 @@ class Domain:
             ParameterError: if a code is no leaf of its column.
 
         """
-        found = np.empty(codes.shape, dtype=np.int32)
+        result = np.empty(codes.shape, dtype=np.int32)
         for at, column in enumerate(self.columns):
             own = codes[:, at]
             known = (own >= 0) & (own < len(column.positions))
@@ -188,8 +188,8 @@ class Domain:
             if (places < 0).any():
                 bad = int(own[np.argmax(places < 0)])
                 raise ParameterError("codes", f"be leaves of column {at}", bad)
-            found[:, at] = places
-        return found
+            result[:, at] = places
+        return result
 
     def decode(self, positions: Codes) -> Codes:
         """Tuples of positions as codes."""
@@ -223,5 +223,5 @@ class TableCounter:
             key = part if key is None else key * size + part
         assert key is not None
         # Sums of whole numbers below 2^53 are exact in floats.
-        found = np.bincount(key, self._counts, minlength=math.prod(shape))
-        return found.astype(np.int64).reshape(shape)
+        result = np.bincount(key, self._counts, minlength=math.prod(shape))
+        return result.astype(np.int64).reshape(shape)

@@ -48,15 +48,15 @@ def pool(domain: Domain, estimates: Sequence[Estimate], rows: float) -> list[One
     A margin is of use if the other axes are not centered: their sums would be 0.
     """
     known: list[dict[int, tuple[Floats, float]]] = [{} for _ in domain.columns]
-    for one in estimates:
-        shape = one.cells.shape
-        for axis, (column, level) in enumerate(zip(one.columns, one.levels, strict=True)):
+    for estimate in estimates:
+        shape = estimate.cells.shape
+        for axis, (column, level) in enumerate(zip(estimate.columns, estimate.levels, strict=True)):
             others = tuple(other for other in range(len(shape)) if other != axis)
-            if set(others) & set(one.centered):
+            if set(others) & set(estimate.centered):
                 continue
-            margin = one.cells.sum(axis=others)
+            margin = estimate.cells.sum(axis=others)
             margin = margin - margin.mean() + rows / margin.size
-            precision = one.precision * margin.size / one.cells.size
+            precision = estimate.precision * margin.size / estimate.cells.size
             before, weight = known[column].get(level, (margin, 0.0))
             total = weight + precision
             known[column][level] = ((before * weight + margin * precision) / total, total)
@@ -72,22 +72,22 @@ def gather_evidence(
     Pairs are centered along both axes and triples along theirs: what is taken off is in the
     one-ways, pooled.
     """
-    found = []
-    for one in estimates:
-        if len(one.columns) == 1:
-            (column,) = one.columns
+    evidences = []
+    for estimate in estimates:
+        if len(estimate.columns) == 1:
+            (column,) = estimate.columns
             level, pooled = structure.levels[column], one_ways[column]
             counts = np.add.reduceat(pooled.leaves, structure.domain.columns[column].starts[level])
             deviation = np.sqrt(pooled.variances[level])
-            found.append(Evidence(one.columns, (level,), counts, deviation, ()))
+            evidences.append(Evidence(estimate.columns, (level,), counts, deviation, ()))
         else:
-            axes = (0, 1) if len(one.columns) == 2 else one.centered
-            cells = center(one.cells, axes)
+            axes = (0, 1) if len(estimate.columns) == 2 else estimate.centered
+            cells = center(estimate.cells, axes)
             if not axes:
                 cells = cells + (rows - cells.sum()) / cells.size
-            deviation = np.full(cells.shape, one.precision**-0.5)
-            found.append(Evidence(one.columns, one.levels, cells, deviation, axes))
-    return found
+            deviation = np.full(cells.shape, estimate.precision**-0.5)
+            evidences.append(Evidence(estimate.columns, estimate.levels, cells, deviation, axes))
+    return evidences
 
 
 def fit(
@@ -143,24 +143,24 @@ class _Objective:
         self._structure = structure
         self._evidence = evidence
         self._rows = rows
-        self._ends = np.cumsum([0, *(one.cells.size for one in evidence)])
-        self._counts = np.concatenate([one.cells.ravel() for one in evidence])
-        self._slack = np.concatenate([_slack(one, rows, before).ravel() for one in evidence])
-        self._maps = [self._level_maps(one) for one in evidence]
+        self._ends = np.cumsum([0, *(item.cells.size for item in evidence)])
+        self._counts = np.concatenate([item.cells.ravel() for item in evidence])
+        self._slack = np.concatenate([_slack(item, rows, before).ravel() for item in evidence])
+        self._maps = [self._level_maps(item) for item in evidence]
         # Tables of the same columns are put on a clique, and read from it, together.
         self._groups: dict[int, dict[Columns, list[int]]] = {}
-        for number, one in enumerate(evidence):
-            at = structure.home(one.columns)
-            self._groups.setdefault(at, {}).setdefault(one.columns, []).append(number)
+        for number, first in enumerate(evidence):
+            at = structure.home(first.columns)
+            self._groups.setdefault(at, {}).setdefault(first.columns, []).append(number)
 
     def _level_maps(self, one: Evidence) -> list[tuple[int, Codes, Codes]]:
         """For each axis that is coarser than in the model: its runs, and the group of each part."""
-        found = []
+        result = []
         for axis, (column, level) in enumerate(zip(one.columns, one.levels, strict=True)):
             own, at = self._structure.domain.columns[column], self._structure.levels[column]
             if level != at:
-                found.append((axis, own.runs(at, level), own.parents(at, level)))
-        return found
+                result.append((axis, own.runs(at, level), own.parents(at, level)))
+        return result
 
     def _table(self, x: Floats, number: int) -> Floats:
         part = x[self._ends[number] : self._ends[number + 1]]
@@ -168,16 +168,16 @@ class _Objective:
 
     def project(self, x: Floats) -> Floats:
         """Center every table along its centered axes."""
-        found = x.copy()
-        for number, one in enumerate(self._evidence):
-            if one.centered:
-                self._table(found, number)[...] = center(self._table(x, number), one.centered)
-        return found
+        result = x.copy()
+        for number, first in enumerate(self._evidence):
+            if first.centered:
+                self._table(result, number)[...] = center(self._table(x, number), first.centered)
+        return result
 
     def potentials(self, x: Floats) -> list[Floats]:
         """The potentials of all cliques."""
         structure = self._structure
-        found = [np.zeros(shape) for shape in structure.shapes]
+        result = [np.zeros(shape) for shape in structure.shapes]
         for at, tables in self._groups.items():
             for columns, numbers in tables.items():
                 total: Floats | None = None
@@ -187,8 +187,8 @@ class _Objective:
                         table = np.take(table, parents, axis=axis)
                     total = table if total is None else total + table
                 assert total is not None
-                found[at] += structure.expand(total, columns, at)
-        return found
+                result[at] += structure.expand(total, columns, at)
+        return result
 
     def evaluate(self, x: Floats) -> Point:
         """The objective at x, which is centered."""
@@ -213,23 +213,23 @@ class _Objective:
     def start(self, parameters: Mapping[tuple[Columns, Levels], Floats]) -> Floats:
         """Where to begin: earlier parameters, those of a coarser one-way spread over its parts."""
         x = np.zeros(len(self._counts))
-        for number, one in enumerate(self._evidence):
+        for number, first in enumerate(self._evidence):
             table = self._table(x, number)
-            if (one.columns, one.levels) in parameters:
-                table[...] = parameters[one.columns, one.levels]
-            elif len(one.columns) == 1:
-                column = self._structure.domain.columns[one.columns[0]]
-                for level in range(one.levels[0] + 1, column.height):
-                    if (one.columns, (level,)) in parameters:
-                        parents = column.parents(one.levels[0], level)
-                        table[...] = parameters[one.columns, (level,)][parents]
+            if (first.columns, first.levels) in parameters:
+                table[...] = parameters[first.columns, first.levels]
+            elif len(first.columns) == 1:
+                column = self._structure.domain.columns[first.columns[0]]
+                for level in range(first.levels[0] + 1, column.height):
+                    if (first.columns, (level,)) in parameters:
+                        parents = column.parents(first.levels[0], level)
+                        table[...] = parameters[first.columns, (level,)][parents]
         return x
 
     def by_table(self, x: Floats) -> Parameters:
         """The parameters of each table."""
         return {
-            (one.columns, one.levels): self._table(x, number).copy()
-            for number, one in enumerate(self._evidence)
+            (item.columns, item.levels): self._table(x, number).copy()
+            for number, item in enumerate(self._evidence)
         }
 
 
@@ -277,5 +277,5 @@ def _nearest_shares(estimates: Floats, total: float) -> Floats:
     excess = (np.cumsum(falling) - total) / np.arange(1, len(falling) + 1)
     last = np.flatnonzero(falling > excess)[-1]
     nearest = np.maximum(estimates - excess[last], 0.0)
-    found: Floats = nearest / nearest.sum()
-    return found
+    result: Floats = nearest / nearest.sum()
+    return result

@@ -132,9 +132,12 @@ class Estimate:
 def combine(measurements: Sequence[Measurement]) -> Estimate:
     """The mean of measurements of one table, weighted by their precision."""
     first = measurements[0]
-    precision = sum(one.precision for one in measurements)
-    cells = sum((one.cells * (one.precision / precision) for one in measurements), np.zeros(()))
-    information = float(sum(one.information for one in measurements))
+    precision = sum(measurement.precision for measurement in measurements)
+    cells = sum(
+        (measurement.cells * (measurement.precision / precision) for measurement in measurements),
+        np.zeros(()),
+    )
+    information = float(sum(measurement.information for measurement in measurements))
     return Estimate(first.columns, first.levels, cells, precision, information)
 
 

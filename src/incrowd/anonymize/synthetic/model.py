@@ -57,7 +57,7 @@ class Structure:
     @cached_property
     def masks(self) -> tuple[Floats | None, ...]:
         """For each clique 1 where the rules allow a row, 0 elsewhere; None where all is allowed."""
-        found: list[Floats | None] = [None] * len(self.tree.cliques)
+        result: list[Floats | None] = [None] * len(self.tree.cliques)
         for columns, allowed in self.domain.rules.items():
             for axis, column in enumerate(columns):
                 starts = self.domain.columns[column].starts[self.levels[column]]
@@ -66,9 +66,9 @@ class Structure:
             mask = np.broadcast_to(
                 self.expand(allowed.astype(np.float64), columns, at), self.shapes[at]
             )
-            before = found[at]
-            found[at] = mask.copy() if before is None else before * mask
-        return tuple(found)
+            before = result[at]
+            result[at] = mask.copy() if before is None else before * mask
+        return tuple(result)
 
     @cached_property
     def _sums(self) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
@@ -165,10 +165,10 @@ class Model:
         tree = self.structure.tree
         home = self.structure.home(columns)
         if home >= 0:
-            found: Floats = self.marginals[home].sum(
+            result: Floats = self.marginals[home].sum(
                 axis=_axes_without(tree.cliques[home], columns)
             )
-            return found
+            return result
         top = self._meeting_place(columns)
         inside, table = self._collect(top, columns, conditional=False)
         return np.transpose(table, [inside.index(column) for column in columns])
@@ -201,7 +201,7 @@ class Model:
         for column in targets:
             if column not in clique:
                 below.setdefault(self._child_towards(tree.homes[column], at), []).append(column)
-        parts = [self._message(child, tuple(found)) for child, found in below.items()]
+        parts = [self._message(child, tuple(item)) for child, item in below.items()]
         kept = {*separator, *targets}.union(*(set(inside) for inside, _ in parts)) & set(clique)
         inside = tuple(column for column in clique if column in kept)
         table = self.marginals[at].sum(axis=_axes_without(clique, inside))

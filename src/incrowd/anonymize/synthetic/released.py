@@ -70,18 +70,20 @@ class Released:
     def estimates(self) -> dict[Key, Estimate]:
         """The tables that the model holds, all measurements of each as one."""
         by_key: dict[Key, list[Measurement]] = {}
-        for one in self.measurements:
-            by_key.setdefault((one.columns, one.levels), []).append(one)
+        for item in self.measurements:
+            by_key.setdefault((item.columns, item.levels), []).append(item)
         return {
             key: combine(some) for key, some in by_key.items() if key[0] and key not in self._aside
         }
 
     def count_rows(self, estimates: Iterable[Estimate] = ()) -> float:
         """The estimated number of rows, from its own measurement and tables that tell it."""
-        totals = [combine([one]) for one in self.measurements if not one.columns]
-        known = [*totals, *(one for one in estimates if not one.centered)]
-        weights = [one.precision / one.cells.size for one in known]
-        sums = [float(one.cells.sum()) for one in known]
+        totals = [
+            combine([measurement]) for measurement in self.measurements if not measurement.columns
+        ]
+        known = [*totals, *(estimate for estimate in estimates if not estimate.centered)]
+        weights = [item.precision / item.cells.size for item in known]
+        sums = [float(item.cells.sum()) for item in known]
         return max(float(np.average(sums, weights=weights)), 1.0)
 
     def fit_model(self, *, gap: float, steps: int) -> Model:

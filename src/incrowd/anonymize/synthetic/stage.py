@@ -72,13 +72,19 @@ class Stage:
         self._left = information
         rows, columns = released.model.rows, len(released.domain)
         self._choices = limit_choices(choices, information, rows, columns)
-        measured = {(one.columns, one.levels) for one in released.measurements}
-        fresh = [one for one in candidates if (one.columns, one.levels) not in measured]
+        measured = {
+            (measurement.columns, measurement.levels) for measurement in released.measurements
+        }
+        fresh = [
+            candidate
+            for candidate in candidates
+            if (candidate.columns, candidate.levels) not in measured
+        ]
         self._candidates = fresh if self._choices else []
         self._scores = Scores(released.domain, bench.tables, self._candidates)
         finest: dict[Columns, float] = {}
-        for one in self._candidates:
-            finest[one.columns] = max(finest.get(one.columns, 0.0), one.need)
+        for item in self._candidates:
+            finest[item.columns] = max(finest.get(item.columns, 0.0), item.need)
         self._mean_need = float(np.mean(list(finest.values()))) if finest else 1.0
 
     def run(self, *, batch: int, cells: int, grow: bool) -> None:
@@ -101,9 +107,11 @@ class Stage:
     def _run_round(self, choices: int, planned: int, cells: int) -> int | None:
         """Choose and measure; return how many tables were kept, None if no candidate fitted."""
         each = self._left / planned
-        parts = [each * relative_part(one.need, self._mean_need) for one in self._candidates]
+        parts = [
+            each * relative_part(candidate.need, self._mean_need) for candidate in self._candidates
+        ]
         pairs = zip(self._candidates, parts, strict=True)
-        deviations = [math.sqrt(one.gain / part) for one, part in pairs]
+        deviations = [math.sqrt(item.gain / part) for item, part in pairs]
         scores = self._scores.compute(self._candidates, deviations, self._released.model)
         weights = self._weigh()
         waiting = np.arange(len(self._candidates))
@@ -131,9 +139,13 @@ class Stage:
         if not needs:
             return None
         self._mean_need = (self._mean_need + float(np.mean(needs))) / 2
-        measured = {(one.columns, one.levels) for one in self._released.measurements}
+        measured = {
+            (measurement.columns, measurement.levels) for measurement in self._released.measurements
+        }
         self._candidates = [
-            one for one in self._candidates if (one.columns, one.levels) not in measured
+            candidate
+            for candidate in self._candidates
+            if (candidate.columns, candidate.levels) not in measured
         ]
         return kept
 
@@ -152,8 +164,8 @@ class Stage:
             return known[key]
 
         def fits(at: int) -> bool:
-            one = self._candidates[int(waiting[at])]
-            return fits_at(one.columns, one.levels)
+            result = self._candidates[int(waiting[at])]
+            return fits_at(result.columns, result.levels)
 
         place = choose_fitting(
             scores[waiting],
@@ -168,7 +180,7 @@ class Stage:
         """What each candidate's score is multiplied by."""
         target = self._bench.target
         weights = [
-            TARGET_WEIGHT if target is not None and target in one.columns else 1
-            for one in self._candidates
+            TARGET_WEIGHT if target is not None and target in candidate.columns else 1
+            for candidate in self._candidates
         ]
         return np.array(weights, dtype=np.int64)

@@ -36,12 +36,12 @@ def add_table(graph: Graph, columns: Columns) -> Graph:
 
 def list_bits(bits: int) -> list[int]:
     """The members of a set of bits, ascending."""
-    found = []
+    result = []
     while bits:
         low = bits & -bits
-        found.append(low.bit_length() - 1)
+        result.append(low.bit_length() - 1)
         bits ^= low
-    return found
+    return result
 
 
 def triangulate(graph: Graph, sizes: Sequence[int]) -> list[Columns]:
@@ -101,19 +101,19 @@ class JunctionTree:
     @cached_property
     def homes(self) -> dict[int, int]:
         """The clique nearest to the root that holds each column."""
-        found: dict[int, int] = {}
+        result: dict[int, int] = {}
         for at in self.order:
             for column in self.cliques[at]:
-                found.setdefault(column, at)
-        return found
+                result.setdefault(column, at)
+        return result
 
     @cached_property
     def depths(self) -> tuple[int, ...]:
         """How far each clique is from the root."""
-        found = [0] * len(self.cliques)
+        result = [0] * len(self.cliques)
         for at in self.order[1:]:
-            found[at] = found[self.parents[at]] + 1
-        return tuple(found)
+            result[at] = result[self.parents[at]] + 1
+        return tuple(result)
 
 
 def build_tree(cliques: Sequence[Columns]) -> JunctionTree:

@@ -132,14 +132,14 @@ class ColumnSummary:
     def numbers(self) -> list[Decimal]:
         """All values as numbers, or none at all; what no computer holds is none."""
         read = (parse_number(text) for text in self.texts)
-        found = [x for x in read if x is not None and abs(x.adjusted()) <= _MOST_DIGITS]
-        return found if len(found) == len(self.texts) else []
+        result = [x for x in read if x is not None and abs(x.adjusted()) <= _MOST_DIGITS]
+        return result if len(result) == len(self.texts) else []
 
     @property
     def days(self) -> list[dt.date]:
         """All values as days, or none at all."""
-        found = [parse_iso_day(text) for text in self.texts]
-        return [day for day in found if day] if all(found) else []
+        result = [parse_iso_day(text) for text in self.texts]
+        return [day for day in result if day] if all(result) else []
 
 
 def guess_column(
@@ -152,7 +152,9 @@ def guess_column(
     raw = list_texts(values)
     written = forms.propose_format(raw)
     read = written.make_reader() if written is not None else canonicalize_value
-    plain = list(dict.fromkeys(found for text in raw if (found := canonicalize_value(read(text)))))
+    plain = list(
+        dict.fromkeys(result for text in raw if (result := canonicalize_value(read(text))))
+    )
     simple = simplify_name(column)
     kinds = {type(value) for value in values if value is not None}
     typed = bool(kinds) and kinds <= {int, float, Decimal}
@@ -380,6 +382,18 @@ def _guess_many_texts(look: ColumnSummary) -> Guess:
 
 
 _RULES: tuple[Callable[[ColumnSummary], Guess | None], ...] = (
-    _guess_empty, _guess_row_number, _guess_person_id, _guess_identifier, _guess_postcode, _guess_public_list, _guess_date, _guess_coordinate, _guess_age,
-    _guess_year, _guess_declared_order, _guess_few_values, _guess_number, _guess_many_texts,
-)  # fmt: skip
+    _guess_empty,
+    _guess_row_number,
+    _guess_person_id,
+    _guess_identifier,
+    _guess_postcode,
+    _guess_public_list,
+    _guess_date,
+    _guess_coordinate,
+    _guess_age,
+    _guess_year,
+    _guess_declared_order,
+    _guess_few_values,
+    _guess_number,
+    _guess_many_texts,
+)

@@ -73,8 +73,8 @@ def _list_texts(column: str, table: Table) -> list[str]:
         values = table.head(ROWS).values(column) if column in table.columns else ()
     except TableError:
         return []
-    found = {text for value in values if (text := canonicalize_value(value)) is not None}
-    return sorted(found, key=make_sort_key)
+    result = {text for value in values if (text := canonicalize_value(value)) is not None}
+    return sorted(result, key=make_sort_key)
 
 
 def _propose_intervals(texts: Sequence[str]) -> HierarchyProposal:
@@ -128,8 +128,11 @@ def _propose_listed(kind: str, column: str, texts: Sequence[str]) -> HierarchyPr
             f"Column '{column}': {len(texts):,} distinct values, and at most {MOST_LISTED} can be "
             "listed. Import a CSV hierarchy, or choose a hierarchy by a rule."
         )
-    if kind == "order" and (known := hierarchy_proposal.propose_number_order(texts)) is not None:
-        return known
+    if (
+        kind == "order"
+        and (number_order := hierarchy_proposal.propose_number_order(texts)) is not None
+    ):
+        return number_order
     values = ", ".join(map(quote_scalar, texts))
     fields = (
         f"{{{quote_scalar(ROOT)}: [{values}]}}" if kind == "groups" else f"{{values: [{values}]}}"

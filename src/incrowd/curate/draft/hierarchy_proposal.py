@@ -136,7 +136,7 @@ def propose_days(found: Sequence[dt.date]) -> HierarchyProposal:
 def propose_number_order(texts: Sequence[str]) -> HierarchyProposal | None:
     """Propose an order of texts by the number that they begin with: 18-24, 25-34, 65+."""
     places = [re.match(r"\D{0,2}?(-?\d+(?:\.\d+)?)", text) for text in texts]
-    sizes = [Decimal(found[1]) for found in places if found]
+    sizes = [Decimal(place[1]) for place in places if place]
     if len(sizes) < len(texts) or len(set(sizes)) < len(sizes) or len(sizes) < 3:
         return None
     ordered = [text for _, text in sorted(zip(sizes, texts, strict=True))]

@@ -92,7 +92,7 @@ def _is_written_like(written: ValueFormat, texts: Sequence[str]) -> bool:
 
 def format_as_yaml(written: ValueFormat) -> str:
     """Return the proposal as a spec has it."""
-    known = {
+    as_yaml = {
         "nulls": f"[{', '.join(map(quote_scalar, written.nulls))}]" if written.nulls else None,
         "thousands": written.thousands and f'"{written.thousands}"',
         "decimal": written.decimal and f'"{written.decimal}"',
@@ -100,4 +100,4 @@ def format_as_yaml(written: ValueFormat) -> str:
         "sign": written.sign and quote_scalar(written.sign),
         "dates": written.dates,
     }
-    return f"{{{', '.join(f'{name}: {text}' for name, text in known.items() if text)}}}"
+    return f"{{{', '.join(f'{name}: {text}' for name, text in as_yaml.items() if text)}}}"

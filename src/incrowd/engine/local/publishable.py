@@ -32,8 +32,8 @@ class PublishableTable(LocalTable):
         columns |= plain
         inner = make_inner_names(order)
         self._labels = {
-            name: pl.Series(known, dtype=_choose_label_type(known), strict=False)
-            for name, (known, _) in coded.items()
+            name: pl.Series(item, dtype=_choose_label_type(item), strict=False)
+            for name, (item, _) in coded.items()
         }
         shown = []
         for name, texts in self._labels.items():
@@ -57,8 +57,8 @@ class PublishableTable(LocalTable):
         if not columns or not all(name in self._labels for name in columns):
             return super().count(columns, coders)
         own = np.column_stack([self._coded[name][1].astype(np.int32) for name in columns])
-        found = merge_tuples(own, np.ones(len(own), dtype=np.int64))
-        return found.roll_up([coders[name](self._labels[name].to_list()) for name in columns])
+        tuples = merge_tuples(own, np.ones(len(own), dtype=np.int64))
+        return tuples.roll_up([coders[name](self._labels[name].to_list()) for name in columns])
 
     def convert_labels(self, labels: Mapping[str, Mapping[str, int | float]]) -> LocalTable:
         """Return the table with numbers for texts."""

@@ -68,8 +68,8 @@ def canonicalize_text(column: Column) -> Column:
     short = F.regexp_replace(F.regexp_replace(short, r"\.$", ""), r"^(-?)\.", "$10.")
     short = F.when(F.contains(bare, F.lit(".")), short).otherwise(bare)
     short = F.when(short.isin("-0", "-", ""), F.lit("0")).otherwise(short)
-    found = F.when(F.regexp_like(text, F.lit(f"^({NUMERAL})$")), short).otherwise(text)
-    return F.when(text != "", found)
+    result = F.when(F.regexp_like(text, F.lit(f"^({NUMERAL})$")), short).otherwise(text)
+    return F.when(text != "", result)
 
 
 def send_polars_frame(session: Any, frame: pl.DataFrame) -> Any:

@@ -143,14 +143,14 @@ class CellPair:
             return Counter()  # the coin fell on its other side
         shown = product.shown.frequencies.counts
         values, times = np.unique(shown, return_counts=True)
-        found: Counter[Outcome] = Counter(
+        counter: Counter[Outcome] = Counter(
             {
                 (value,): number
                 for value, number in zip(values.tolist(), times.tolist(), strict=True)
             }
         )
-        found[(0,)] += len(codes) - len(shown)
-        return found
+        counter[(0,)] += len(codes) - len(shown)
+        return counter
 
     def laws(self) -> tuple[Floats, Floats]:
         """Return the binomial law, or that of the noise; what is not shown is 0."""
@@ -169,9 +169,9 @@ class CellPair:
             law = np.zeros(self.n + r + 1)
             shown = np.arange(max(n - r, 0), n + r + 1)
             law[shown] = tail[np.abs(shown - n)]
-        found = np.where(np.arange(len(law)) >= least, law, 0.0)
-        found[0] = 1.0 - found[1:].sum() if least > 0 else found[0]
-        return found
+        result = np.where(np.arange(len(law)) >= least, law, 0.0)
+        result[0] = 1.0 - result[1:].sum() if least > 0 else result[0]
+        return result
 
     def describe_event(self, outcomes: Sequence[Outcome]) -> str:
         """Describe an event by how many rows are shown of the cell."""
@@ -304,11 +304,11 @@ def _make_class_pairs(
 
 def _list_draw_events(events: Sequence[Event]) -> Iterator[SafeRelease | CountsEvent]:
     """Yield what cells are drawn with, each once."""
-    found: dict[SafeRelease | CountsEvent, None] = {}
+    result: dict[SafeRelease | CountsEvent, None] = {}
     for event in _list_leaves(events):
         if isinstance(event, SafeRelease | GeometricCounts | GaussianCounts):
-            found.setdefault(event)
-    yield from found
+            result.setdefault(event)
+    yield from result
 
 
 def _list_leaves(events: Sequence[Event]) -> Iterator[Event]:
@@ -361,8 +361,8 @@ def _describe_scheme(product: Product) -> str:
     """Return the scheme of one table, and what it was drawn with."""
     levels = zip(product.original.names, product.shown.levels, strict=True)
     drawn = [(name, product.parameters.get(name)) for name in ("k", "beta", "r")]
-    known = [(name, value) for name, value in (*levels, *drawn) if value is not None]
-    return ", ".join(f"{name} {value:g}" for name, value in known if not isinstance(value, str))
+    scheme = [(name, value) for name, value in (*levels, *drawn) if value is not None]
+    return ", ".join(f"{name} {value:g}" for name, value in scheme if not isinstance(value, str))
 
 
 def _list_classes(product: Product) -> list[tuple[object, ...]]:

@@ -68,15 +68,15 @@ class NoiseTask:
         data = NoisyRows(np.arange(len(members)), members, number, columns)
         released = data.add_noise(bits)
         kept = data.select_rows(released, k=self.k, confidence=self.release.confidence)
-        found = examine_rows(data)
+        result = examine_rows(data)
         most = math.ceil(LINKED_ROWS * len(members) / self.rows)
         part = NoisePart(
             rows=len(members),
             kept=int(kept.sum()),
-            noise=measure_noise(data, released, kept, bits, found=found, most=most),
+            noise=measure_noise(data, released, kept, bits, found=result, most=most),
             held={column.name: int((~column.null).sum()) for column in columns},
             grids={column.name: column.grid for column in columns},
-            facts=found,
+            facts=result,
         )
         pairs = zip(columns, released, strict=True)
         return ChunkResult(
@@ -86,7 +86,7 @@ class NoiseTask:
 
 def merge_grids(parts: Sequence[NoisePart], noisy: Mapping[str, Column]) -> dict[str, Grid]:
     """Return what a step of each column is; all parts must agree."""
-    found = {}
+    result = {}
     for name, column in noisy.items():
         known = {part.grids[name] for part in parts if part.held[name]}
         if len(known) > 1:
@@ -94,8 +94,8 @@ def merge_grids(parts: Sequence[NoisePart], noisy: Mapping[str, Column]) -> dict
                 f"Column '{name}': it holds both dates and numbers. Convert them to one kind."
             )
         empty = build_grid(name, [], column.precision, column.bounds)[0]
-        found[name] = known.pop() if known else empty
-    return found
+        result[name] = known.pop() if known else empty
+    return result
 
 
 def merge_noise(parts: Sequence[NoisePart]) -> NoiseEvaluation:
@@ -108,7 +108,7 @@ def merge_noise(parts: Sequence[NoisePart]) -> NoiseEvaluation:
     noises = [part.noise for part in parts]
     shown = [part.kept for part in parts]
     fresh = [noise.simulated for noise in noises if noise.simulated is not None]
-    said = sum((part.facts for part in parts[1:]), parts[0].facts)
+    noise_evaluation = sum((part.facts for part in parts[1:]), parts[0].facts)
     columns = {name: _merge_column(name, parts) for name in noises[0].columns}
     return NoiseEvaluation(
         columns=columns,
@@ -121,10 +121,10 @@ def merge_noise(parts: Sequence[NoisePart]) -> NoiseEvaluation:
             )
         ),
         suppressed_by_confidence=sum(noise.suppressed_by_confidence or 0 for noise in noises),
-        findings=(*list_findings(said), *find_large_errors(columns)),
+        findings=(*list_findings(noise_evaluation), *find_large_errors(columns)),
         simulated=NoiseSimulation(
-            _merge_means([one.linking for one in fresh], [part.rows for part in parts]),
-            _merge_means([one.linking_shared for one in fresh], [part.rows for part in parts]),
+            _merge_means([item.linking for item in fresh], [part.rows for part in parts]),
+            _merge_means([item.linking_shared for item in fresh], [part.rows for part in parts]),
             note=FRESH,
         ),
     )
@@ -135,18 +135,18 @@ def _merge_column(name: str, parts: Sequence[NoisePart]) -> NoiseLoss:
     each = [part.noise.columns[name] for part in parts]
     rows = [part.rows for part in parts]
     compared = [
-        part.kept - (one.zeros or 0) - one.nulls for part, one in zip(parts, each, strict=True)
+        part.kept - (item.zeros or 0) - item.nulls for part, item in zip(parts, each, strict=True)
     ]
     held = [part.held[name] for part in parts]
     return replace(
         each[0],
-        expected_error=_compute_mean([one.expected_error or 0.0 for one in each], held),
-        measured_error=_compute_mean([one.measured_error or 0.0 for one in each], compared),
-        unchanged=sum(one.unchanged or 0 for one in each),
-        zeros=sum(one.zeros or 0 for one in each),
-        nulls=sum(one.nulls for one in each),
-        classes_without_noise=sum(one.classes_without_noise or 0 for one in each),
-        mean_scale=_compute_mean([one.mean_scale or 0.0 for one in each], rows),
+        expected_error=_compute_mean([item.expected_error or 0.0 for item in each], held),
+        measured_error=_compute_mean([item.measured_error or 0.0 for item in each], compared),
+        unchanged=sum(item.unchanged or 0 for item in each),
+        zeros=sum(item.zeros or 0 for item in each),
+        nulls=sum(item.nulls for item in each),
+        classes_without_noise=sum(item.classes_without_noise or 0 for item in each),
+        mean_scale=_compute_mean([item.mean_scale or 0.0 for item in each], rows),
     )
 
 
@@ -158,7 +158,7 @@ def _compute_mean(values: Sequence[float], weights: Sequence[int]) -> float:
 
 def _merge_means(each: Sequence[RunMean], weights: Sequence[int]) -> RunMean:
     """Return the mean of independent parts, each over its own runs; uncertainty adds up."""
-    mean, total = _compute_mean([one.mean for one in each], weights), max(sum(weights), 1)
+    mean, total = _compute_mean([item.mean for item in each], weights), max(sum(weights), 1)
     parts = zip(each, weights, strict=True)
-    reach = math.sqrt(math.fsum(((one.high - one.mean) * w / total) ** 2 for one, w in parts))
-    return RunMean(mean, mean - reach, mean + reach, min(one.runs for one in each))
+    reach = math.sqrt(math.fsum(((item.high - item.mean) * w / total) ** 2 for item, w in parts))
+    return RunMean(mean, mean - reach, mean + reach, min(item.runs for item in each))

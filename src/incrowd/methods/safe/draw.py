@@ -76,12 +76,12 @@ class SampleDraw:
         from scipy.special import bdtrc  # slow to load, and only samples need it
 
         n = np.maximum(rows, self.pair.k).astype(np.int64)
-        found: Floats = np.where(
+        probability: Floats = np.where(
             rows >= self.pair.k,
             bdtrc(self.pair.k - 1, n, self.pair.beta),
             0.0,
         )
-        return found
+        return probability
 
     @property
     def parameters(self) -> dict[str, float | str]:

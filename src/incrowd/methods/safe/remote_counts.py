@@ -130,15 +130,15 @@ class RemoteRollups(Rollups):
         if all(a >= b for a, b in zip(node, self._base, strict=True)):
             return super().count_cells(node)
         maps = map_levels(self.hierarchies, self._whole.held, node)
-        found = self._whole.tuples.collect_above(maps, self._least)
+        above = self._whole.tuples.collect_above(maps, self._least)
         widths = [self._count_level_groups(at, level) for at, level in enumerate(node)]
         if math.prod(widths) >= _NUMBERED:
-            self._wide[node] = found.codes
-            return np.arange(len(found), dtype=np.int64), found.counts
-        keys = np.zeros(len(found), dtype=np.int64)
+            self._wide[node] = above.codes
+            return np.arange(len(above), dtype=np.int64), above.counts
+        keys = np.zeros(len(above), dtype=np.int64)
         for at, width in enumerate(widths):
-            keys = keys * width + found.codes[:, at] if width > 1 else keys
-        return keys, found.counts
+            keys = keys * width + above.codes[:, at] if width > 1 else keys
+        return keys, above.counts
 
 
 def _bring_tuples(whole: RemoteCountedTable) -> tuple[Node, CountedTable]:
@@ -148,9 +148,9 @@ def _bring_tuples(whole: RemoteCountedTable) -> tuple[Node, CountedTable]:
     """
     levels = list(whole.held)
     while True:
-        found = replace(whole, levels=tuple(levels)).collect_if_small()
-        if isinstance(found, CountedTable):
-            return tuple(levels), found
+        if_small = replace(whole, levels=tuple(levels)).collect_if_small()
+        if isinstance(if_small, CountedTable):
+            return tuple(levels), if_small
         wide = [
             len(hierarchy.labels[level]) if level < hierarchy.height - 1 else 0
             for hierarchy, level in zip(whole.hierarchies, levels, strict=True)

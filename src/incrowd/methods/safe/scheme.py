@@ -50,8 +50,8 @@ def compute_search_share(size: int | None) -> float:
     it chooses by. In steps, so that what is spent, which is published, tells no more than the step.
     The steps were settled by trials on generated tables of 300 to 4,000 rows.
     """
-    known = math.inf if size is None else size
-    return next((share for below, share in SMALL if known < below), SEARCH_SHARE)
+    search_share = math.inf if size is None else size
+    return next((share for below, share in SMALL if search_share < below), SEARCH_SHARE)
 
 
 class SafeScheme(Protocol):
@@ -183,7 +183,7 @@ class SearchedScheme:
         context.step("search")
         among = {draw.ramp: draw for draw in make_draws(split, self._release, context.bits)}
         rollups = (
-            RemoteRollups(whole, min(one.a for one in among))
+            RemoteRollups(whole, min(item.a for item in among))
             if isinstance(whole, RemoteCountedTable)
             else Rollups(whole.hierarchies, whole.frequencies)
         )
@@ -370,12 +370,12 @@ def _draw_cells(
     if isinstance(whole, CountedTable):
         here = whole.merge_labels()
         return here, draw.draw_published_cells(here.frequencies, bits), None
-    found = whole.draw_cells(draw, bits)
-    here = CountedTable(whole.names, whole.hierarchies, whole.levels, found.original)
+    cells = whole.draw_cells(draw, bits)
+    here = CountedTable(whole.names, whole.hierarchies, whole.levels, cells.original)
     held = None
     if target is not None:
         held = whole.column(whole.names.index(target)).merge_labels().frequencies
-    return here, found.shown, RemoteCells(found.rest, whole.collect_sample(), held)
+    return here, cells.shown, RemoteCells(cells.rest, whole.collect_sample(), held)
 
 
 def make_contiguous(axis: Axis) -> Axis:
@@ -396,8 +396,8 @@ def _make_boxes(
     low, high, beside = [], [], np.zeros(len(groups))
     for at, level in enumerate(levels):
         if at in axes:
-            one, other = axes[at].find_runs(np.full(len(groups), level), groups[:, at])
-            low.append(one)
+            item, other = axes[at].find_runs(np.full(len(groups), level), groups[:, at])
+            low.append(item)
             high.append(other)
         else:
             lost = compute_normalized_costs(whole.hierarchies[at])[level]

@@ -78,10 +78,10 @@ class Synthetic:
 
     def _make_columns(self, chosen: dict[str, Column]) -> SyntheticColumns:
         hierarchies = {name: self._declared.get_hierarchy(name, tuple) for name in chosen}
-        others = {name: one.other for name, one in chosen.items() if one.other is not None}
+        others = {name: item.other for name, item in chosen.items() if item.other is not None}
         for name, hierarchy in hierarchies.items():
             refuse_labels(name, hierarchy, others.get(name))
-        leaves = {name: make_leaves(name, one, hierarchies[name]) for name, one in chosen.items()}
+        leaves = {name: make_leaves(name, item, hierarchies[name]) for name, item in chosen.items()}
         for name in self._release.named_columns:
             if name not in hierarchies:
                 raise IncrowdError(

@@ -23,8 +23,8 @@ def make_counter(
     """Return what counts small tables of a table by its distinct tuples."""
     if isinstance(counted, RemoteCountedTable):
         return SpreadCounter(counted, columns)
-    found = counted.frequencies
-    return TableCounter(columns.domain, columns.settle_codes(found.codes), found.counts)
+    frequencies = counted.frequencies
+    return TableCounter(columns.domain, columns.settle_codes(frequencies.codes), frequencies.counts)
 
 
 class SpreadCounter:
@@ -40,9 +40,9 @@ class SpreadCounter:
             top = self._columns.domain.tops((0,))
             return np.array(self((0,), top).sum(), dtype=np.int64)
         maps = [self._map(column, level) for column, level in zip(columns, levels, strict=True)]
-        found = self._counted.tuples.select_columns(list(columns)).roll_up(maps)
+        result = self._counted.tuples.select_columns(list(columns)).roll_up(maps)
         table = np.zeros(self._columns.domain.shape(columns, levels), dtype=np.int64)
-        table[tuple(found.codes.T)] = found.counts
+        table[tuple(result.codes.T)] = result.counts
         return table
 
     def _map(self, column: int, level: int) -> Codes:
@@ -52,5 +52,5 @@ class SpreadCounter:
         codes = np.zeros((len(hierarchy.values) + 2, len(self._columns.names)), dtype=np.int32)
         codes[:, column] = np.arange(len(codes))
         settled = self._columns.settle_codes(codes)[:, column]
-        found: Codes = own.groups[level][own.positions[settled]]
-        return found
+        groups: Codes = own.groups[level][own.positions[settled]]
+        return groups

@@ -88,29 +88,35 @@ def show_page(studio: Studio, request: Request) -> Response:
     """Show the page of an open spec."""
     work = studio.get_open_spec(request)
     described = get_descriptions(studio, work)
-    found = get_findings(studio, work)
-    rows, waiting = _make_rows(work, described, found)
+    page = get_findings(studio, work)
+    rows, waiting = _make_rows(work, described, page)
     unit = work.file.spec.unit
     return studio.render_page(
-        "data.html", room="data", work=work, rows=rows, roles=spec_edits.ROLES,
+        "data.html",
+        room="data",
+        work=work,
+        rows=rows,
+        roles=spec_edits.ROLES,
         unit=unit.id if isinstance(unit, PersonId) else "",
         unit_guessed=bool(work.file.spec.confirm),
         without_id=isinstance(unit, PersonId) and unit.without_id is not None,
-        whole=[one for one in list_findings(found) if one.column is None],
-        size=next((one.rows for one in described.values() if one is not None), None),
+        whole=[finding for finding in list_findings(page) if finding.column is None],
+        size=next((item.rows for item in described.values() if item is not None), None),
         notes=work.table.origin.notes,
-        personal=work.guessed.describe_identifiers(), first=_read_first_rows(work), waiting=waiting or found is None,
-        guessed=sum(1 for row in rows for one in row.confirm if one in FREE),
-    )  # fmt: skip
+        personal=work.guessed.describe_identifiers(),
+        first=_read_first_rows(work),
+        waiting=waiting or page is None,
+        guessed=sum(1 for row in rows for item in row.confirm if item in FREE),
+    )
 
 
 def _read_first_rows(work: OpenSpec) -> list[list[str | None]]:
     """Return some of the first rows, as written; none where a column has no single values."""
-    known: list[list[str | None]] | None = work.kept.get("first")
-    if known is None:
+    first_rows: list[list[str | None]] | None = work.kept.get("first")
+    if first_rows is None:
         head = work.table.head(_FIRST)
         try:
-            known = [
+            first_rows = [
                 [
                     canonicalize_value(values[at])
                     for values, at in zip(tally.values, codes, strict=True)
@@ -119,9 +125,9 @@ def _read_first_rows(work: OpenSpec) -> list[list[str | None]]:
                 for codes in tally.codes.tolist()
             ]
         except TableError:
-            known = []
-        work.kept["first"] = known
-    return known
+            first_rows = []
+        work.kept["first"] = first_rows
+    return first_rows
 
 
 def _redirect_to_page(work: OpenSpec) -> Response:
@@ -131,7 +137,7 @@ def _redirect_to_page(work: OpenSpec) -> Response:
 def _make_rows(
     work: OpenSpec, described: dict[str, ColumnDescription | None], found: list[Finding] | None
 ) -> tuple[list[ColumnRow], bool]:
-    guesses: dict[str, Guess] = {one.column: one for one in work.guessed.guesses}
+    guesses: dict[str, Guess] = {item.column: item for item in work.guessed.guesses}
     rows = []
     for at, (name, column) in enumerate(work.file.spec.columns.items()):
         guess = guesses.get(name)
@@ -140,9 +146,9 @@ def _make_rows(
             reason=guess.reason if guess and guess.role == column.role else "",
             hipaa=guess.hipaa if guess else None, confirm=column.confirm,
             written=describe_written(column.written) if column.written else "",
-            findings=tuple(one for one in list_findings(found) if one.column == name),
+            findings=tuple(finding for finding in list_findings(found) if finding.column == name),
         ))  # fmt: skip
-    return rows, any(one is None for one in described.values())
+    return rows, any(item is None for item in described.values())
 
 
 def list_findings(found: list[Finding] | None) -> list[Finding]:
@@ -151,10 +157,10 @@ def list_findings(found: list[Finding] | None) -> list[Finding]:
     What to expect has its place on the Privacy page; a warning of it is listed elsewhere, too.
     """
     return [
-        one
-        for one in found or ()
-        if one.topic != "confirmation"
-        and not (one.topic == "forecast" and one.severity is Severity.NOTE)
+        item
+        for item in found or ()
+        if item.topic != "confirmation"
+        and not (item.topic == "forecast" and item.severity is Severity.NOTE)
     ]
 
 
@@ -183,15 +189,17 @@ def make_snapshot(work: OpenSpec) -> SpecSnapshot:
 
 def get_descriptions(studio: Studio, work: OpenSpec) -> dict[str, ColumnDescription | None]:
     """Return what each column holds; None until it is known."""
-    asked: dict[tuple[str, str], Future[ColumnDescription]] = work.kept.setdefault("described", {})
+    request: dict[tuple[str, str], Future[ColumnDescription]] = work.kept.setdefault(
+        "described", {}
+    )
     wanted = {}
     for name in work.table.columns:
         column = work.file.spec.columns.get(name)
         written = column.written.model_dump_json() if column and column.written else ""
         key = name, written
-        if key not in asked:
-            asked[key] = studio.hands.submit_task(_describe_column, make_snapshot(work), name)
-        wanted[name] = asked[key]
+        if key not in request:
+            request[key] = studio.hands.submit_task(_describe_column, make_snapshot(work), name)
+        wanted[name] = request[key]
     wait(wanted.values(), timeout=_MOMENT)
     return {name: wait_for_answer(future, 0) for name, future in wanted.items()}
 
@@ -199,13 +207,13 @@ def get_descriptions(studio: Studio, work: OpenSpec) -> dict[str, ColumnDescript
 def get_findings(studio: Studio, work: OpenSpec) -> list[Finding] | None:
     """Return what `check` finds of the spec as it is now; None until it is known."""
     text = work.file.text()
-    known: tuple[str, Future[list[Finding]]] | None = work.kept.get("findings")
-    if known is None or known[0] != text:
-        if known is not None:
-            known[1].cancel()  # nobody waits for it any more
-        known = text, studio.hands.submit_task(_check_spec, make_snapshot(work), same=True)
-        work.kept["findings"] = known
-    return wait_for_answer(known[1])
+    result: tuple[str, Future[list[Finding]]] | None = work.kept.get("findings")
+    if result is None or result[0] != text:
+        if result is not None:
+            result[1].cancel()  # nobody waits for it any more
+        result = text, studio.hands.submit_task(_check_spec, make_snapshot(work), same=True)
+        work.kept["findings"] = result
+    return wait_for_answer(result[1])
 
 
 def wait_for_answer(future: Future[T], moment: float = _MOMENT) -> T | None:

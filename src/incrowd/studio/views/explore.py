@@ -99,8 +99,8 @@ def routes(studio: Studio) -> list[BaseRoute]:
 
 
 def _redirect_to_page(work: OpenSpec, query: Mapping[str, str] | None = None) -> Response:
-    asked = f"?{urlencode(query)}" if query else ""
-    return RedirectResponse(f"/desk/{work.name}/explore{asked}", status_code=303)
+    response = f"?{urlencode(query)}" if query else ""
+    return RedirectResponse(f"/desk/{work.name}/explore{response}", status_code=303)
 
 
 # k-anonymity ------------------------------------------------------------------------------------
@@ -110,20 +110,20 @@ def find_chosen_levels(file: SpecFile) -> tuple[int, ...]:
     """Return the scheme that a spec fixes; empty if it leaves any level open."""
     release = file.spec.release
     fixed = release.levels if release is not None else {}
-    found = tuple(
+    chosen_levels = tuple(
         level
         for name in file.spec.columns_with_role("quasi")
         if isinstance(level := fixed.get(name), int)
     )
-    return found if len(found) == len(file.spec.columns_with_role("quasi")) else ()
+    return chosen_levels if len(chosen_levels) == len(file.spec.columns_with_role("quasi")) else ()
 
 
 def _show_schemes(studio: Studio, request: Request, work: OpenSpec) -> Response:
     chosen, file = find_chosen_levels(work.file), work.file
     if chosen:  # a pick does not change what there is to pick from
         file = file.with_entry(("release", "levels"), None)
-    found = _ask_for_schemes(studio, work, "explore", file)
-    known = found if isinstance(found, Exploration) else None
+    response = _ask_for_schemes(studio, work, "explore", file)
+    known = response if isinstance(response, Exploration) else None
     values: dict[str, Any] = {}
     if known is not None:
         wanted = _read_wanted_levels(known, request)
@@ -138,17 +138,22 @@ def _show_schemes(studio: Studio, request: Request, work: OpenSpec) -> Response:
         values = _make_scheme_view(shown, wanted, request, chosen)
         values |= {"columns": known.columns, "finding": finding}
     return studio.render_page(
-        "explore.html", room="explore", work=work, found=values.get("found"), waiting=found is None,
-        refused=found.words if isinstance(found, RefusedAnswer) else "", chosen=chosen,
+        "explore.html",
+        room="explore",
+        work=work,
+        found=values.get("found"),
+        waiting=response is None,
+        refused=response.words if isinstance(response, RefusedAnswer) else "",
+        chosen=chosen,
         **{name: value for name, value in values.items() if name != "found"},
-    )  # fmt: skip
+    )
 
 
 def _ask_for_schemes(studio: Studio, work: OpenSpec, name: str, file: SpecFile) -> Any:
-    asked = make_snapshot(work)
+    snapshot = make_snapshot(work)
     return get_answer_cache(work).get_answer(
         studio.hands, name, file.text(), _explore_schemes,
-        SpecSnapshot(asked.place, file.text(), asked.path, asked.sheet, asked.header),
+        SpecSnapshot(snapshot.place, file.text(), snapshot.path, snapshot.sheet, snapshot.header),
     )  # fmt: skip
 
 
@@ -177,7 +182,7 @@ def _make_scheme_view(
 ) -> dict[str, Any]:
     """Return what the page shows of the schemes, by its address."""
     named = pictures.parse_levels(request.query_params.get("scheme", ""))
-    one = (
+    scheme_view = (
         found.find_scheme(named)
         or found.find_scheme(chosen)
         or (found.schemes[0] if found.schemes else None)
@@ -188,15 +193,19 @@ def _make_scheme_view(
     def make_address(scheme: SchemeFigures) -> str:
         return f"?{urlencode({**filters, 'scheme': pictures.format_levels(scheme.levels)})}"
 
-    levels = one.levels if one is not None else ()
+    levels = scheme_view.levels if scheme_view is not None else ()
     return {
-        "found": found, "picture": pictures.draw_lattice(found, kept, levels), "one": one,
+        "found": found,
+        "picture": pictures.draw_lattice(found, kept, levels),
+        "one": scheme_view,
         "wanted": wanted,
-        "address": make_address, "chart": _draw_risk_and_loss(found, kept, one, make_address),
+        "address": make_address,
+        "chart": _draw_risk_and_loss(found, kept, scheme_view, make_address),
         "listed": [scheme for scheme in kept if scheme.holds][:20],
-        "name_of": pictures.format_levels, "figure": _format_loss,
+        "name_of": pictures.format_levels,
+        "figure": _format_loss,
         "good": sum(scheme.holds for scheme in found.schemes),
-    }  # fmt: skip
+    }
 
 
 def _format_loss(loss: float) -> str:
@@ -241,23 +250,29 @@ def _explore_schemes(asked: SpecSnapshot) -> Exploration:
 def _show_pairs(studio: Studio, request: Request, work: OpenSpec) -> Response:
     release = work.file.spec.release
     assert isinstance(release, ClassesSpec)
-    asked = make_snapshot(work)
+    snapshot = make_snapshot(work)
     # Neither k nor epsilon of the spec changes the grid of them.
     text = work.file.with_entries({("release", "k"): 5, ("release", "epsilon"): 2.0}).text()
-    found = get_answer_cache(work).get_answer(
+    answer = get_answer_cache(work).get_answer(
         studio.hands, "pairs", text, _compute_tradeoff,
-        SpecSnapshot(asked.place, text, asked.path, asked.sheet, asked.header),
+        SpecSnapshot(snapshot.place, text, snapshot.path, snapshot.sheet, snapshot.header),
     )  # fmt: skip
-    known = found if isinstance(found, TradeoffGrid) else None
+    pairs = answer if isinstance(answer, TradeoffGrid) else None
     own = (release.k, getattr(release, "epsilon", None))
-    one = _find_picked_pair(known, request, own)
+    picked_pair = _find_picked_pair(pairs, request, own)
     return studio.render_page(
-            "explore_pairs.html", room="explore", work=work, found=known,
-        waiting=found is None, refused=found.words if isinstance(found, RefusedAnswer) else "",
-        one=one, own=own, chart=_draw_error_and_linking(known, one) if known is not None else "",
-        ks=sorted({choice.k for choice in known.choices}) if known is not None else [],
-        epsilons=sorted({choice.epsilon for choice in known.choices}) if known else [],
-    )  # fmt: skip
+        "explore_pairs.html",
+        room="explore",
+        work=work,
+        found=pairs,
+        waiting=answer is None,
+        refused=answer.words if isinstance(answer, RefusedAnswer) else "",
+        one=picked_pair,
+        own=own,
+        chart=_draw_error_and_linking(pairs, picked_pair) if pairs is not None else "",
+        ks=sorted({choice.k for choice in pairs.choices}) if pairs is not None else [],
+        epsilons=sorted({choice.epsilon for choice in pairs.choices}) if pairs else [],
+    )
 
 
 def _find_picked_pair(
@@ -266,10 +281,10 @@ def _find_picked_pair(
     """Return the pair that the address names, else that of the spec if it is on the grid."""
     if found is None:
         return None
-    asked = request.query_params.get("k", ""), request.query_params.get("epsilon", "")
+    picked_pair = request.query_params.get("k", ""), request.query_params.get("epsilon", "")
     by_name = {(str(choice.k), f"{choice.epsilon:g}"): choice for choice in found.choices}
     by_value = {(choice.k, choice.epsilon): choice for choice in found.choices}
-    return by_name.get(asked) or by_value.get(own)  # type: ignore[arg-type]
+    return by_name.get(picked_pair) or by_value.get(own)  # type: ignore[arg-type]
 
 
 def _draw_error_and_linking(found: TradeoffGrid, one: TradeoffPoint | None) -> Markup:
@@ -306,9 +321,9 @@ def _compute_tradeoff(asked: SpecSnapshot) -> TradeoffGrid:
 
 def _show_rehearsal(studio: Studio, work: OpenSpec) -> Response:
     size = work.kept.get("rehearsal")
-    found = None
+    answer = None
     if size is not None and work.file.spec.release is not None:
-        found = get_answer_cache(work).get_answer(
+        answer = get_answer_cache(work).get_answer(
             studio.hands,
             "rehearsal",
             (work.file.text(), size),
@@ -321,9 +336,9 @@ def _show_rehearsal(studio: Studio, work: OpenSpec) -> Response:
             "explore_safe.html", room="explore", work=work,
         release=work.file.spec.release, fixed=_is_fixed(work.file),
         size=size or (stated if isinstance(stated, int) else 10000),
-        found=found if isinstance(found, RehearsalSummary) else None,
-        refused=found.words if isinstance(found, RefusedAnswer) else "",
-        waiting=size is not None and work.file.spec.release is not None and found is None,
+        found=answer if isinstance(answer, RehearsalSummary) else None,
+        refused=answer.words if isinstance(answer, RefusedAnswer) else "",
+        waiting=size is not None and work.file.spec.release is not None and answer is None,
     )  # fmt: skip
 
 
@@ -333,8 +348,8 @@ def _is_fixed(file: SpecFile) -> bool:
     if not isinstance(release, SafeSpec):
         return False
     names = file.spec.columns_with_role("quasi", "sensitive")
-    given = all(isinstance(release.levels.get(name), int) for name in names)
-    return release.scheme == "fixed" or given
+    result = all(isinstance(release.levels.get(name), int) for name in names)
+    return release.scheme == "fixed" or result
 
 
 def _rehearse_release(asked: SpecSnapshot, size: int) -> RehearsalSummary:

@@ -60,16 +60,16 @@ class RefusedChange:
 def routes(studio: Studio) -> list[BaseRoute]:
     """List the routes of the page and of its actions."""
 
-    def show_page(request: Request, said: RefusedChange | None = None) -> Response:
+    def show_page(request: Request, refused_change: RefusedChange | None = None) -> Response:
         work = studio.get_open_spec(request)
         names = work.file.spec.columns_with_role("quasi", "sensitive")
         if not names:
             return studio.render_page("hierarchies.html", room="hierarchies", work=work, items=[])
         name = _find_chosen_column(request, work, names)
-        status = 422 if said and request.headers.get("x-studio") != "part" else 200
+        status = 422 if refused_change and request.headers.get("x-studio") != "part" else 200
         return studio.render_page(
             "hierarchies.html", room="hierarchies", status=status, work=work,
-            **_make_view(studio, request, work, names, name, said),
+            **_make_view(studio, request, work, names, name, refused_change),
         )  # fmt: skip
 
     def change_hierarchy(request: Request, form: Form) -> Response:
@@ -161,8 +161,8 @@ def routes(studio: Studio) -> list[BaseRoute]:
 
 
 def _find_chosen_column(request: Request, work: OpenSpec, names: tuple[str, ...]) -> str:
-    asked = request.query_params.get("column")
-    name = asked if asked is not None else next(iter(names), None)
+    query_params = request.query_params.get("column")
+    name = query_params if query_params is not None else next(iter(names), None)
     if name is None or name not in names:
         raise PageNotFoundError(f"'{name}' is not a quasi-identifier or sensitive in {work.title}.")
     return name
@@ -178,17 +178,17 @@ def _describe_error(error: IncrowdError, name: str) -> str:
     if not isinstance(error, SpecError):
         return str(error)
     within = f"columns.{name}."
-    said = []
+    result = []
     for problem in error.problems:
         place = problem.place.removeprefix(within).rpartition(".")[2]
         own = place.isdigit() or place in ("", "hierarchy", *hierarchy_form.KINDS)
-        said.append(problem.message if own else f"{place}: {problem.message}")
-    return "\n".join(f"{one[0].upper()}{one[1:]}." if one else one for one in said)
+        result.append(problem.message if own else f"{place}: {problem.message}")
+    return "\n".join(f"{item[0].upper()}{item[1:]}." if item else item for item in result)
 
 
 def _make_view(
     studio: Studio, request: Request, work: OpenSpec, names: tuple[str, ...], name: str,
-    said: RefusedChange | None,
+    refused_change: RefusedChange | None,
 ) -> dict[str, Any]:  # fmt: skip
     column = work.file.spec.columns[name]
     declared = column.hierarchy.declaration if column.hierarchy else None
@@ -196,36 +196,55 @@ def _make_view(
     safe = hierarchy_edits.is_safe(work.file)
     counted = not safe or name in hierarchy_edits.get_counted_columns(work)
     grown = _ask_for_tree(studio, work, name, column, counted) if column.hierarchy else None
-    asked = [one for one in column.confirm if one in ("hierarchy", "other")]
-    question = _ask_for_questions(studio, work, name, column) if asked else None
-    found = get_findings(studio, work)
+    view = [item for item in column.confirm if item in ("hierarchy", "other")]
+    question = _ask_for_questions(studio, work, name, column) if view else None
+    findings = get_findings(studio, work)
     tree, wrong = _read_answer(grown)
     told, untold = _read_answer(question)
     waiting = (
-        found is None
+        findings is None
         or (grown is not None and tree is None and not wrong)
         or (question is not None and told is None and not untold)
     )
     return {
-        "items": _list_items(work, names, found),
-        "name": name, "at": names.index(name), "column": column, "kind": kind,
-        "kinds": hierarchy_form.KINDS, "about": hierarchy_form.ABOUT.get(kind, ""),
+        "items": _list_items(work, names, findings),
+        "name": name,
+        "at": names.index(name),
+        "column": column,
+        "kind": kind,
+        "kinds": hierarchy_form.KINDS,
+        "about": hierarchy_form.ABOUT.get(kind, ""),
         "fields": hierarchy_form.make_form_fields(declared),
         "date_levels": hierarchy_form.DATE_LEVELS,
         "ruler": draw_ruler(declared) if isinstance(declared, Intervals) else None,
-        "editor": _make_group_editor(request, work, column) if isinstance(declared, Groups) else None,
-        "safe": safe, "counted": counted, "open": bool(column.hierarchy) and is_open(column),
-        "tree": tree, "wrong": wrong, "questions": told, "untold": untold, "asked": asked,
-        "findings": [one for one in list_findings(found) if one.column == name],
-        "left": [one for one in _list_items(work, names, found) if one.confirm and one.name != name],
-        "found": found is not None, "waiting": waiting and said is None,
-        "said": said.problem if said else "",
-        "here": _make_address(work, name), "level_link": lambda at: _make_address(work, name, at),
-        "files": _list_hierarchy_files(work), "most": MOST_LISTED,
+        "editor": _make_group_editor(request, work, column)
+        if isinstance(declared, Groups)
+        else None,
+        "safe": safe,
+        "counted": counted,
+        "open": bool(column.hierarchy) and is_open(column),
+        "tree": tree,
+        "wrong": wrong,
+        "questions": told,
+        "untold": untold,
+        "asked": view,
+        "findings": [finding for finding in list_findings(findings) if finding.column == name],
+        "left": [
+            item
+            for item in _list_items(work, names, findings)
+            if item.confirm and item.name != name
+        ],
+        "found": findings is not None,
+        "waiting": waiting and refused_change is None,
+        "said": refused_change.problem if refused_change else "",
+        "here": _make_address(work, name),
+        "level_link": lambda at: _make_address(work, name, at),
+        "files": _list_hierarchy_files(work),
+        "most": MOST_LISTED,
         "export": f"/desk/{work.name}/hierarchies/export?{urlencode({'column': name})}",
         "following": _make_address(work, names[(names.index(name) + 1) % len(names)]),
         "last": names.index(name) == len(names) - 1,
-    }  # fmt: skip
+    }
 
 
 def _list_items(
@@ -235,12 +254,18 @@ def _list_items(
     for name in names:
         column = work.file.spec.columns[name]
         kind = hierarchy_form.get_kind(column.hierarchy)
-        items.append(ColumnItem(
-            name, column.role, hierarchy_form.KINDS[kind].partition(":")[0] if kind else "Unchanged",
-            bool({"hierarchy", "other"} & set(column.confirm)),
-            any(one.column == name and one.severity is Severity.ERROR for one in found or ()),
-            _make_address(work, name),
-        ))  # fmt: skip
+        items.append(
+            ColumnItem(
+                name,
+                column.role,
+                hierarchy_form.KINDS[kind].partition(":")[0] if kind else "Unchanged",
+                bool({"hierarchy", "other"} & set(column.confirm)),
+                any(
+                    item.column == name and item.severity is Severity.ERROR for item in found or ()
+                ),
+                _make_address(work, name),
+            )
+        )
     return items
 
 
@@ -253,13 +278,13 @@ def _make_group_editor(request: Request, work: OpenSpec, column: Column) -> dict
     except HierarchyError:
         return None
     levels = group_edits.list_levels(rows)
-    asked = request.query_params.get("level", "")
-    level = int(asked) if asked.isdigit() and int(asked) in levels else 1
+    query_params = request.query_params.get("level", "")
+    level = int(query_params) if query_params.isdigit() and int(query_params) in levels else 1
     find = request.query_params.get("find", "")
-    known = group_edits.list_groups(rows, level, find) if levels else []
+    group_editor = group_edits.list_groups(rows, level, find) if levels else []
     alone = [] if levels else [row[0] for row in rows]
     return {
-        "levels": levels, "level": level, "groups": known, "find": find, "size": len(rows),
+        "levels": levels, "level": level, "groups": group_editor, "find": find, "size": len(rows),
         "names": sorted({row[level] for row in rows}) if levels else [],
         "alone": alone[: group_edits.MOST_SHOWN], "folded": len(rows) > group_edits.MOST_SHOWN,
     }  # fmt: skip
@@ -296,13 +321,13 @@ def _ask_once(
         path = work.file.folder / column.hierarchy.csv.file
         stamp = path.stat().st_mtime if path.exists() else 0.0
     key = column.model_dump_json(), stamp
-    known: tuple[Any, Future[Any]] | None = work.kept.get(place)
-    if known is None or known[0] != key:
-        if known is not None:
-            known[1].cancel()
-        known = key, studio.hands.submit_task(task, make_snapshot(work), *given)
-        work.kept[place] = known
-    return known[1]
+    result: tuple[Any, Future[Any]] | None = work.kept.get(place)
+    if result is None or result[0] != key:
+        if result is not None:
+            result[1].cancel()
+        result = key, studio.hands.submit_task(task, make_snapshot(work), *given)
+        work.kept[place] = result
+    return result[1]
 
 
 def _read_answer(future: Future[Any] | None) -> tuple[Any, str]:
@@ -326,5 +351,5 @@ def _list_questions(asked: SpecSnapshot, name: str) -> list[Question]:
     from incrowd.curate.confirm import list_questions
 
     file, table = asked.open_spec_and_table()
-    found = list_questions(file, table, columns=(name,))
-    return [one for one in found if one.entry in ("hierarchy", "other")]
+    questions = list_questions(file, table, columns=(name,))
+    return [item for item in questions if item.entry in ("hierarchy", "other")]

@@ -66,40 +66,45 @@ def routes(studio: Studio) -> list[BaseRoute]:
     def show_page(_request: Request) -> Response:
         home = studio.home
         return studio.render_page(
-            "history.html", room="history", books=summarize_ledgers(home), past=list(_list_past_releases(home)),
+            "history.html",
+            room="history",
+            books=summarize_ledgers(home),
+            past=list(_list_past_releases(home)),
             words=describe_event,
-        )  # fmt: skip
+        )
 
     def send_release(request: Request) -> Response:
         name = request.query_params.get("of", "")
-        found = [path for path in list_releases(studio.home) if path.name == name]
-        if not found:
+        response = [path for path in list_releases(studio.home) if path.name == name]
+        if not response:
             raise PageNotFoundError(f"This folder has no release '{name}'.")
-        return send_zip(found[0], studio.get_workspace(request).make_private_folder())
+        return send_zip(response[0], studio.get_workspace(request).make_private_folder())
 
     return [Route("/history", show_page), Route("/history/release.zip", send_release)]
 
 
 def summarize_ledgers(home: Path) -> list[LedgerSummary]:
     """Summarize every ledger of a folder."""
-    found = []
+    ledger_summaries = []
     for path in list_ledgers(home):
         book = Ledger(path)
-        one = LedgerSummary(
+        ledger_summary = LedgerSummary(
             path.name, book.budget(), book.budgets(), book.unit(), book.spends(),
             book.total().epsilon,
         )  # fmt: skip
-        found.append(one)
-    return found
+        ledger_summaries.append(ledger_summary)
+    return ledger_summaries
 
 
 def _list_past_releases(home: Path) -> list[PastRelease]:
-    found = []
+    past_releases = []
     for folder in list_releases(home):
         try:
             certificate = read_certificate(folder)
         except IncrowdError:
             continue
         rows = sum(table.release.rows for table in certificate.tables)
-        found.append(PastRelease(folder.name, certificate, describe_guarantee(certificate), rows))
-    return sorted(found, key=lambda one: (one.certificate.date, one.name), reverse=True)
+        past_releases.append(
+            PastRelease(folder.name, certificate, describe_guarantee(certificate), rows)
+        )
+    return sorted(past_releases, key=lambda one: (one.certificate.date, one.name), reverse=True)

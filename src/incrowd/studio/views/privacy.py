@@ -87,8 +87,8 @@ class DrawForecast:
     @property
     def findings(self) -> list[Finding]:
         """The forecast, but for the crowd size, which the page shows itself."""
-        found = [] if self.known is None else self.known.findings()
-        return [one for one in found if one.code != "CROWD_SIZE"]
+        result = [] if self.known is None else self.known.findings()
+        return [item for item in result if item.code != "CROWD_SIZE"]
 
 
 def routes(studio: Studio) -> list[BaseRoute]:
@@ -106,19 +106,36 @@ def routes(studio: Studio) -> list[BaseRoute]:
             spending, booking = _get_outlay(studio, work)
         slices = getattr(release, "slices", ())
         return studio.render_page(
-            "privacy.html", room="privacy", work=work, cards=CARDS, release=release,
-            promise=promise if isinstance(promise, PlannedGuarantee) else None, strength=_classify_strength(promise),
+            "privacy.html",
+            room="privacy",
+            work=work,
+            cards=CARDS,
+            release=release,
+            promise=promise if isinstance(promise, PlannedGuarantee) else None,
+            strength=_classify_strength(promise),
             refused=promise.words if isinstance(promise, RefusedAnswer) else "",
-            waiting=waiting, crowd=_make_crowd(promise), draws=draws, drawing=drawing,
+            waiting=waiting,
+            crowd=_make_crowd(promise),
+            draws=draws,
+            drawing=drawing,
             unit="people" if isinstance(work.file.spec.unit, PersonId) else "rows",
-            rule=RULE, books=books, book=_find_chosen_ledger(work), spending=spending, booking=booking,
+            rule=RULE,
+            books=books,
+            book=_find_chosen_ledger(work),
+            spending=spending,
+            booking=booking,
             slices=slices.columns if isinstance(slices, Slicing) else "",
             listed=bool(slices) and not isinstance(slices, Slicing),
-            size=work.file.spec.size, targets=work.file.spec.columns_with_role("quasi", "sensitive"),
-            noisy=[(name, column) for name, column in work.file.spec.columns.items()
-                   if column.role == "noisy"], number=format_number,
+            size=work.file.spec.size,
+            targets=work.file.spec.columns_with_role("quasi", "sensitive"),
+            noisy=[
+                (name, column)
+                for name, column in work.file.spec.columns.items()
+                if column.role == "noisy"
+            ],
+            number=format_number,
             left=sum(len(entries) for entries in work.file.spec.unconfirmed_entries.values()),
-        )  # fmt: skip
+        )
 
     def set_method(request: Request, form: Form) -> Response:
         work = studio.get_open_spec(request)
@@ -204,18 +221,18 @@ def _get_guarantee(
     answers = get_answer_cache(work)
     if work.file.spec.release is None:
         return None, False
-    found = answers.get_answer(
+    answer = answers.get_answer(
         studio.hands, "promise", work.file.text(), _plan_guarantee, make_snapshot(work)
     )
-    return (answers.last.get("promise"), True) if found is None else (found, False)
+    return (answers.last.get("promise"), True) if answer is None else (answer, False)
 
 
 def _get_forecasts(studio: Studio, work: OpenSpec) -> tuple[list[DrawForecast], bool]:
     """Return what a sample and counts would keep, and whether one is still computed."""
-    answers, found = get_answer_cache(work), []
+    answers, forecasts = get_answer_cache(work), []
     for draw in ("counts", "sample"):
         name = f"expect {draw}"
-        one = answers.get_answer(
+        answer = answers.get_answer(
             studio.hands,
             name,
             work.file.text(),
@@ -224,12 +241,12 @@ def _get_forecasts(studio: Studio, work: OpenSpec) -> tuple[list[DrawForecast], 
             draw,
             moment=_BRIEF,
         )
-        waiting = one is None
-        one = answers.last.get(name) if waiting else one
-        known = one if isinstance(one, Expectation) else None
-        refused = one.words if isinstance(one, RefusedAnswer) else ""
-        found.append(DrawForecast(draw, known, refused, waiting))
-    return found, any(one.waiting for one in found)
+        waiting = answer is None
+        answer = answers.last.get(name) if waiting else answer
+        known = answer if isinstance(answer, Expectation) else None
+        refused = answer.words if isinstance(answer, RefusedAnswer) else ""
+        forecasts.append(DrawForecast(draw, known, refused, waiting))
+    return forecasts, any(item.waiting for item in forecasts)
 
 
 def _find_chosen_ledger(work: OpenSpec) -> Path | None:
@@ -244,16 +261,20 @@ def _get_outlay(studio: Studio, work: OpenSpec) -> tuple[dict[str, str] | str | 
     if path is None:
         return None, False
     stamp = path.stat().st_mtime_ns if path.exists() else 0
-    found = get_answer_cache(work).get_answer(
-        studio.hands, "outlay", (work.file.text(), str(path), stamp), _compute_outlay, make_snapshot(work),
+    answer = get_answer_cache(work).get_answer(
+        studio.hands,
+        "outlay",
+        (work.file.text(), str(path), stamp),
+        _compute_outlay,
+        make_snapshot(work),
         moment=_BRIEF,
-    )  # fmt: skip
-    if found is None:
+    )
+    if answer is None:
         return None, True
-    if isinstance(found, RefusedAnswer):
-        return found.words, False
-    assert isinstance(found, BudgetPreview)
-    return _format_outlay(found), False
+    if isinstance(answer, RefusedAnswer):
+        return answer.words, False
+    assert isinstance(answer, BudgetPreview)
+    return _format_outlay(answer), False
 
 
 def _format_outlay(found: BudgetPreview) -> dict[str, str]:

@@ -53,14 +53,25 @@ def routes(studio: Studio) -> list[BaseRoute]:
                 room="publish", work=work, job=job, steps=STEPS, words=WORDS,
                 **_make_result_view(job),
             )  # fmt: skip
-        found = get_findings(studio, work)
-        wrong, asked = _find_obstacles(work, found)
+        findings = get_findings(studio, work)
+        wrong, page = _find_obstacles(work, findings)
         return studio.render_page(
-            "publish.html", room="publish", work=work, waiting=found is None,
-            wrong=wrong, asked=asked, entries=ENTRIES, ledger=work.file.spec.ledger,
-            proposed=_propose_folder_name(studio.get_workspace(request), work), summary=_summarize_release(work),
-            warnings=[one for one in list_findings(found) if one.severity is Severity.WARNING],
-        )  # fmt: skip
+            "publish.html",
+            room="publish",
+            work=work,
+            waiting=findings is None,
+            wrong=wrong,
+            asked=page,
+            entries=ENTRIES,
+            ledger=work.file.spec.ledger,
+            proposed=_propose_folder_name(studio.get_workspace(request), work),
+            summary=_summarize_release(work),
+            warnings=[
+                finding
+                for finding in list_findings(findings)
+                if finding.severity is Severity.WARNING
+            ],
+        )
 
     def start_job(request: Request, form: Form) -> Response:
         work, desk = studio.get_open_spec(request), studio.get_workspace(request)
@@ -131,11 +142,13 @@ def _find_obstacles(
     work: OpenSpec, found: list[Finding] | None
 ) -> tuple[list[Finding], dict[str, tuple[Confirmable, ...]]]:
     """Return what must be corrected, and what must be confirmed, before publishing."""
-    wrong = [one for one in list_findings(found) if one.severity is Severity.ERROR]
-    asked = work.file.spec.unconfirmed_entries
-    if not asked:
-        wrong += [one for one in find_refusals(work.file) if one.severity is Severity.ERROR]
-    return wrong, asked
+    wrong = [finding for finding in list_findings(found) if finding.severity is Severity.ERROR]
+    unconfirmed_entries = work.file.spec.unconfirmed_entries
+    if not unconfirmed_entries:
+        wrong += [
+            refusal for refusal in find_refusals(work.file) if refusal.severity is Severity.ERROR
+        ]
+    return wrong, unconfirmed_entries
 
 
 def _summarize_release(work: OpenSpec) -> list[tuple[str, tuple[str, ...]]]:
@@ -194,11 +207,16 @@ def _make_result_view(job: PublishJob) -> dict[str, Any]:
         return {}
     certificate = read_certificate(job.output)
     return {
-        "certificate": certificate, "promise": describe_guarantee(certificate),
-        "reassuring": is_reassuring(certificate), "strength": format_strength(certificate),
-        "lines": job.result["lines"][2:], "findings": job.result["findings"],
-        "entries": [describe_event(parse_event(event)) for event in certificate.events] if job.booked else [],
-    }  # fmt: skip
+        "certificate": certificate,
+        "promise": describe_guarantee(certificate),
+        "reassuring": is_reassuring(certificate),
+        "strength": format_strength(certificate),
+        "lines": job.result["lines"][2:],
+        "findings": job.result["findings"],
+        "entries": [describe_event(parse_event(event)) for event in certificate.events]
+        if job.booked
+        else [],
+    }
 
 
 def send_zip(folder: Path, room: Path) -> Response:

@@ -42,9 +42,12 @@ def routes(studio: Studio) -> list[BaseRoute]:
             if studio.table is not None:
                 return _redirect_to(_open_place(desk, studio.table))
         return studio.render_page(
-            "start.html", room="start",
-            works=desk.list_open_specs(), shelf=list(desk.list_project_files()), samples=list(SAMPLES),
-        )  # fmt: skip
+            "start.html",
+            room="start",
+            works=desk.list_open_specs(),
+            shelf=list(desk.list_project_files()),
+            samples=list(SAMPLES),
+        )
 
     def open_place(request: Request, form: Form) -> Response:
         desk, place = studio.get_workspace(request), form.get("place", "").strip()
@@ -64,9 +67,9 @@ def routes(studio: Studio) -> list[BaseRoute]:
         desk = studio.get_workspace(request)
         target = desk.make_upload_path(request.query_params.get("name", ""))
         try:
-            given = _read_sheet_options(request.query_params)
+            sheet_options = _read_sheet_options(request.query_params)
             await save_upload(request, target)
-            address = await asyncio.to_thread(_open_upload, desk, target, *given)
+            address = await asyncio.to_thread(_open_upload, desk, target, *sheet_options)
         except BaseException:
             shutil.rmtree(target.parent, ignore_errors=True)
             raise

@@ -43,27 +43,27 @@ def routes(studio: Studio) -> list[BaseRoute]:
 
     def show_page(request: Request) -> Response:
         desk, name = studio.get_workspace(request), request.query_params.get("of", "")
-        asked = desk.kept.get(("verdict", name))
-        if name and asked is None:
+        page = desk.kept.get(("verdict", name))
+        if name and page is None:
             raise PageNotFoundError("This result has expired. Choose the release again.")
-        verdict = wait_for_answer(asked[1], 0.5) if asked else None
+        verdict = wait_for_answer(page[1], 0.5) if page else None
         return studio.render_page(
             "verify.html", room="verify", verdict=verdict,
-            title=asked[0] if asked else "", waiting=asked is not None and verdict is None,
+            title=page[0] if page else "", waiting=page is not None and verdict is None,
             releases=[path.name for path in list_releases(desk.home)],
         )  # fmt: skip
 
     def verify_named(request: Request, form: Form) -> Response:
-        desk, given = studio.get_workspace(request), form.get("folder", "").strip()
-        if not given:
+        desk, response = studio.get_workspace(request), form.get("folder", "").strip()
+        if not response:
             raise IncrowdError("Enter the folder of a release or a zip file.")
-        path, key, made = desk.resolve_path(given), form.get("key", "").strip(), []
+        path, key, made = desk.resolve_path(response), form.get("key", "").strip(), []
         if path.is_file():
             path = _unpack_privately(desk, path)
             made.append(path)
         elif not path.is_dir():
-            raise IncrowdError(f"There is no folder '{given}'.")
-        return _redirect_to_verdict(_ask_for_verdict(studio, desk, path, given, key, made))
+            raise IncrowdError(f"There is no folder '{response}'.")
+        return _redirect_to_verdict(_ask_for_verdict(studio, desk, path, response, key, made))
 
     async def receive_file(request: Request) -> Response:
         """One file of a folder, or a zip file."""
@@ -104,8 +104,8 @@ def routes(studio: Studio) -> list[BaseRoute]:
 
 def list_releases(home: Path) -> list[Path]:
     """Return the folders of the project that hold a release, without links."""
-    found = (path.parent for path in home.glob(f"*/{FILE}"))
-    return sorted(folder for folder in found if not folder.is_symlink())
+    releases = (path.parent for path in home.glob(f"*/{FILE}"))
+    return sorted(folder for folder in releases if not folder.is_symlink())
 
 
 def _redirect_to_verdict(name: str) -> Response:
@@ -117,9 +117,11 @@ def _ask_for_verdict(
 ) -> str:
     """Have a release verified; the folders that were made for it go when that is done."""
     name = secrets.token_hex(8)
-    asked = studio.hands.submit_task(verify_folder, str(_find_release_folder(folder)), key or None)
-    asked.add_done_callback(lambda _verdict: _remove_folders(made))
-    desk.kept["verdict", name] = Path(title).name, asked
+    request = studio.hands.submit_task(
+        verify_folder, str(_find_release_folder(folder)), key or None
+    )
+    request.add_done_callback(lambda _verdict: _remove_folders(made))
+    desk.kept["verdict", name] = Path(title).name, request
     return name
 
 
@@ -130,19 +132,21 @@ def _remove_folders(folders: list[Path]) -> None:
 
 def verify_folder(folder: str, key: str | None) -> Verdict:
     """Return what `incrowd verify` says of a folder."""
-    found = verify(folder, key=key)
-    if found:
-        return Verdict(tuple(found))
+    result = verify(folder, key=key)
+    if result:
+        return Verdict(tuple(result))
     certificate = read_certificate(Path(folder))
     signed = certificate.signature
     return Verdict(
-        (), describe_guarantee(certificate), tuple(one.text for one in certificate.guarantee.statement),
+        (),
+        describe_guarantee(certificate),
+        tuple(item.text for item in certificate.guarantee.statement),
         signed.public_key if signed else None,
         sum(table.release.rows for table in certificate.tables),
         certificate.randomness != "system",
         is_reassuring(certificate),
         format_strength(certificate),
-    )  # fmt: skip
+    )
 
 
 def _find_release_folder(folder: Path) -> Path:
