@@ -408,10 +408,11 @@ def compare_runs(before: Path, after: Path) -> None:
         request = [told and str(told["confirmations"]) for told in pair]
         every = [[told and str(len(told[what])) for told in pair] for what in counted]
         counts = "".join(f"{format_change(both):>12}" for both in (request, *every))
-        cells = "".join(
-            f"{format_change([one and format_release(one['releases'].get(method)) for one in pair]):>32}"
+        made = [
+            [one and format_release(one["releases"].get(method)) for one in pair]
             for method in METHODS
-        )
+        ]
+        cells = "".join(f"{format_change(both):>32}" for both in made)
         spent = format_change([told and f"{sum_seconds(told):.1f}" for told in pair])
         print(f"{name:17}{counts}{cells}{spent:>16}")
 
