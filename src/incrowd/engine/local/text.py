@@ -100,7 +100,7 @@ def open_compressed(
                 f"Cannot read '{path.name}' as gzip: it is damaged, cut short, or no gzip at all."
             ) from error
         if not plain.stat().st_size:
-            raise TableError(f"File '{path.name}': it is empty. Name a file with a table.\")
+            raise TableError(f"File '{path.name}': it is empty. Name a file with a table.")
         return open_text(plain, delimiter, header)
 
 
