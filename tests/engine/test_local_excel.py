@@ -123,8 +123,8 @@ def test_a_sheet_can_be_named(tmp_path: Path) -> None:
         (
             [["a", N, "c"], [1, 2, 3]],
             {},
-            "The sheet 'A' of 't.xlsx': column 2 has no name in row 1, which was read as the header. "
-            "Name the column, or set the header row with --header.",
+            "The sheet 'A' of 't.xlsx': column 2 has no name in row 1, which was read as the "
+            "header. Name the column, or set the header row with --header.",
         ),
         (
             [["T", N, N], ["a", "b", "c"], [1, 2, 3]],
