@@ -115,7 +115,7 @@ def test_a_sheet_can_be_named(tmp_path: Path) -> None:
         (
             [["a"], [1]],
             {"header": 3},
-            "The sheet 'A' of 't.xlsx' has 2 rows, so row 3 cannot be the header.",
+            "The sheet 'A' of 't.xlsx' has 2 rows, so row 3",
         ),
         ([], {}, "The sheet 'A' of 't.xlsx' is empty. The workbook has other sheets: B."),
         ([["a", "b"]], {}, "File 't.xlsx': it has a header but no rows. Name a file with rows."),
@@ -124,8 +124,12 @@ def test_a_sheet_can_be_named(tmp_path: Path) -> None:
             [["a", N, "c"], [1, 2, 3]],
             {},
             "The sheet 'A' of 't.xlsx': column 2 has no name in row 1, which was read as the "
-            "header."
-            " Name the column, or set the header row with --header.",
+            "header. Name the column, or set the header row with --header.",
+        ),
+        (
+            [["T", N, N], ["a", "b", "c"], [1, 2, 3]],
+            {"header": 1},
+            "The sheet 'A' of 't.xlsx': column 2 has no name",
         ),
     ],
 )

@@ -260,7 +260,7 @@ def test_sheets_and_headers_belong_to_some_tables(tmp_path: Path) -> None:
         (
             pl.DataFrame({"a": [1]}),
             {"header": 2},
-            "The table stores its column names. Remove `sheet` and `header`.",
+            "The table stores its column names. Remove `header`",
         ),
         ("postgresql://u@localhost/d#t", {"sheet": "A"}, "The table has no sheets"),
     ):

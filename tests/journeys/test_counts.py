@@ -182,7 +182,7 @@ def test_a_ledger_books_counts_like_anything_else(voters: pl.DataFrame, tmp_path
     first = publish_unjudged(small, make_voter_spec(FIXED), ledger=path)
     assert "LEDGER_DELTA_USED_UP" not in list_codes(first.findings)
     told = run_command("ledger", "show", str(path), "--epsilon", "1", "--delta", "1e-6").stdout
-    assert "epsilon = 1, delta = 1e-06 would bring it to (2, 2e-06), which fits" in told
+    assert "ε = 1, δ = 1e-06 fits; total (ε, δ) = (2, 2e-06)" in told
     second = publish_unjudged(small, make_voter_spec(FIXED), ledger=path)
     assert "LEDGER_DELTA_USED_UP" in list_codes(second.findings)
     with pytest.raises(IncrowdError, match="δ is used up"):
@@ -265,7 +265,7 @@ def test_lies_about_counts_are_found(good: Path, tmp_path: Path) -> None:
         ),
         "one promise": (
             {"guarantee": promise.model_copy(update={"kind": "differential privacy"})},
-            "guarantees differential privacy",
+            "The kind of the guarantee does not match",
         ),
         "a sample's events": (
             {"events": [{"kind": "safe release", "k": 20, "beta": 0.1}]},
@@ -332,13 +332,13 @@ def test_a_claimed_k_that_the_numbers_bear_out_is_true(good: Path, tmp_path: Pat
     ("release", "draw", "words"),
     [
         (BUDGET, "counts", "smaller groups than a sample"),
-        (f"{BUDGET}, k: 20", "counts", "k = 20 is the least number of rows of the table"),
-        (f"{BUDGET}, keep: 0.5", "sample", "the spec names 'keep'"),
-        (f"{BUDGET}, beta: 0.5, {LEVELS}", "sample", "the spec names 'beta'"),
-        (f"method: safe, k: 20, epsilon: 1, {LEVELS}, beta: 0.1", "sample", "'beta'"),
-        (f"{BUDGET}, scheme: mondrian", "sample", "cuts"),
-        (f"{BUDGET}, draw: sample", "sample", "The spec asks for a sample."),
-        (f"{BUDGET}, draw: counts", "counts", "The spec asks for counts with noise."),
+        (f"{BUDGET}, k: 20", "counts", "k = 20 is the least number of original rows"),
+        (f"{BUDGET}, keep: 0.5", "sample", "the spec sets `keep`"),
+        (f"{BUDGET}, beta: 0.5, {LEVELS}", "sample", "the spec sets `beta`"),
+        (f"method: safe, k: 20, epsilon: 1, {LEVELS}, beta: 0.1", "sample", "`beta`"),
+        (f"{BUDGET}, scheme: mondrian", "sample", "`scheme: mondrian`"),
+        (f"{BUDGET}, draw: sample", "sample", "Draw: a sample, set by the spec."),
+        (f"{BUDGET}, draw: counts", "counts", "Draw: noisy counts, set by the spec."),
         (f"{BUDGET}, draw: auto", "counts", "smaller groups than a sample"),
     ],
 )
@@ -357,13 +357,13 @@ def test_how_rows_are_drawn_is_settled_and_said(
         (f"{BUDGET}, draw: counts, beta: 0.5", "'beta' is for 'draw: sample'"),
         (f"{BUDGET}, draw: counts, keep: 0.5", "'keep' is for 'draw: sample'"),
         (f"{BUDGET}, draw: counts, scheme: mondrian", "'scheme: mondrian' is for 'draw: sample'"),
-        ("method: safe, epsilon: 1, draw: counts", "needs both 'epsilon' and 'delta'"),
+        ("method: safe, epsilon: 1, draw: counts", "needs ε and δ"),
         (f"{BUDGET}, target: nobody", "names the column 'nobody'"),
-        (f"{BUDGET}, target: email", "The target 'email' is not published"),
+        (f"{BUDGET}, target: email", "Target 'email': it is not published"),
         (f"{BUDGET}, target: race, scheme: mondrian", "'target' does not go with"),
         (f"{BUDGET}, target: race, slices: 2", "'target' is for one table"),
         (f"{BUDGET}, target: race, scheme: fixed", "'target' belongs to 'scheme: search'"),
-        (f"{BUDGET}, target: race, {LEVELS}", "'target' is for a scheme that is chosen"),
+        (f"{BUDGET}, target: race, {LEVELS}", "`target` needs a search"),
         (f"{BUDGET}, draw: both", "draw"),
     ],
 )
@@ -397,8 +397,8 @@ def test_a_plan_shows_both_ways_side_by_side() -> None:
     assert {"k", "beta", "epsilon", "delta", "definition", "crowd", "releases"} < set(told)
     assert told["counts"]["crowd"] == 19
     words = run_command("plan", "--epsilon", "1", "--delta", "1e-6").stdout
-    assert "56 alike" in words
-    assert "19 alike" in words
+    assert "56 people" in words
+    assert "19 people" in words
     assert "--draw counts" in words
     alone = run_command("plan", "--epsilon", "1", "--delta", "1e-6", "--draw", "sample").stdout
     assert "19" not in alone
@@ -406,7 +406,7 @@ def test_a_plan_shows_both_ways_side_by_side() -> None:
     assert json.loads(counts.stdout)["epsilon"] == pytest.approx(0.927026)
     paper = run_command("plan", "--k", "20", "--beta", "0.1", "--epsilon", "1", "--definition", "paper", "--json")  # fmt: skip  # noqa: E501
     assert json.loads(paper.stdout)["counts"] is None
-    for wrong in (("--crowd", "19"), ("--draw", "both"), ("--table", "k", "--draw", "counts")):
+    for wrong in (("--crowd", "19"), ("--draw", "both"), ("--grid", "k", "--draw", "counts")):
         refused = run_command("plan", "--delta", "1e-6", *wrong)
         assert refused.returncode == 2
         assert "Traceback" not in refused.stderr

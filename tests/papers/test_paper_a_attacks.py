@@ -106,4 +106,4 @@ def test_all_includes_the_attacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_the_attacks_take_no_table() -> None:
     done = run_command("reproduce", "attacks", "-o", "x", "--quick")
     assert done.returncode == 2
-    assert "are for paper b" in done.stderr
+    assert "apply to paper b only" in done.stderr
