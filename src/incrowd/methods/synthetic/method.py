@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from incrowd.anonymize.synthetic.domain import Domain, RulesError
+from incrowd.anonymize.synthetic.measurement import Measurement
 from incrowd.anonymize.synthetic.synthesize import (
     check_request,
+    measure_tables,
     plan_synthesis,
     synthesize,
 )
@@ -143,6 +145,18 @@ class Synthetic:
     def count(self, table: Table) -> Counted | SpreadCounted:
         """The distinct tuples of all columns; where they are, if they are too many."""
         return counted(table, self._declared)
+
+    def measure(self, counted: Counted, walk: Walk) -> list[Measurement]:
+        """All measurements of a release, without its model and rows, which follow from them."""
+        released = measure_tables(
+            self.domain,
+            make_counter(counted, self.columns),
+            self.plan,
+            bits=walk.bits,
+            tables=[self.columns.list_places(part) for part in self._release.tables],
+            target=self._target_place,
+        )
+        return released.measurements
 
     def make(self, counted: Counted | SpreadCounted, walk: Walk) -> Made:
         """Measure, choose, fit, draw."""
