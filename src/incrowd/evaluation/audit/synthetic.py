@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from incrowd.anonymize.synthetic.allocation import TOTAL_SHARE
 from incrowd.anonymize.synthetic.measurement import Measurement, centered_axes
 from incrowd.arrays import Floats
 from incrowd.codes.counted import Counted
@@ -29,6 +30,7 @@ from incrowd.codes.frequency import Frequencies
 from incrowd.evaluation.audit.pairs import Outcome, Pair
 from incrowd.methods.base import Method, Walk
 from incrowd.methods.synthetic.method import Synthetic
+from incrowd.privacy.gaussian import ROUNDING_VARIANCE
 
 ROWS = 30
 _STEP = 0.1  # of scores, in standard deviations
@@ -158,10 +160,9 @@ class ManyLeaves:
         return _bin(scores, information)
 
     def laws(self) -> tuple[Floats, Floats]:
-        """Of all the information but that of the number of rows."""
-        from incrowd.anonymize.synthetic.allocation import TOTAL_SHARE
-
-        return _laws((1 - TOTAL_SHARE) * self.method.plan.information)
+        """Of all the information but that of the number of rows, and but for the rounding."""
+        part = (1 - TOTAL_SHARE) * self.method.plan.information
+        return _laws(1 / (1 / part + ROUNDING_VARIANCE))
 
     def tell(self, outcomes: Sequence[Outcome]) -> str:
         """By the ends of the event."""
