@@ -41,7 +41,7 @@ for (name, start), (_, end) in zip(marks, marks[1:]):
 
 
 @dataclass(frozen=True)
-class Job:
+class TimedCommand:
     """What is started, and how long it took: by the clock, by the processor."""
 
     name: str
@@ -73,7 +73,7 @@ class Job:
         return done.stdout
 
 
-def written(data: Path, home: Path) -> tuple[Path, Path]:
+def write_spec(data: Path, home: Path) -> tuple[Path, Path]:
     """The table, and a spec by which all of its columns are generalised."""
     table = next(x for x in sorted(data.glob("*.csv")) if "_hierarchy_" not in x.name)
     with table.open(encoding="utf-8") as file:
@@ -97,21 +97,25 @@ def main() -> None:
     own = Path(__file__).resolve().parent.parent / "src"
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        table, spec = written(asked.data.resolve(), home)
+        table, spec = write_spec(asked.data.resolve(), home)
         publish = [sys.executable, "-m", "incrowd", "publish", str(spec), "-o", "release"]
         copied = (
             f"import polars; polars.read_csv({str(table)!r}, separator=';', infer_schema=False)"
             ".write_parquet('table.parquet')"
         )
         jobs = [
-            Job("publish", publish, own),
-            *([Job("publish, baseline", publish, asked.baseline)] if asked.baseline else []),
-            Job("nothing", [sys.executable, "-c", "pass"], own),
-            Job("load the libraries", [sys.executable, "-c", LIBRARIES], own),
-            Job("Polars reads and writes", [sys.executable, "-c", copied], own),
+            TimedCommand("publish", publish, own),
+            *(
+                [TimedCommand("publish, baseline", publish, asked.baseline)]
+                if asked.baseline
+                else []
+            ),
+            TimedCommand("nothing", [sys.executable, "-c", "pass"], own),
+            TimedCommand("load the libraries", [sys.executable, "-c", LIBRARIES], own),
+            TimedCommand("Polars reads and writes", [sys.executable, "-c", copied], own),
         ]
         steps: dict[str, list[float]] = {}
-        walk = Job("steps", [sys.executable, "-c", STEPS, str(spec), "release"], own)
+        walk = TimedCommand("steps", [sys.executable, "-c", STEPS, str(spec), "release"], own)
         for job in (*jobs, walk):  # so that modules are compiled
             job.run(home)
         for _ in range(asked.repeat):

@@ -5,7 +5,7 @@
 The hand-written pipeline draws every row with numpy's random numbers, recodes, counts,
 keeps the classes that are large enough by a semi-join, and writes. Ours groups, draws the
 counts from AES-CTR bits, cuts, writes, and adds certificate, scheme and report: by a sample of the
-same rate, by counts, which keep all rows, and by both in weighted form, one row for each class.
+same rate, by counts, which keep all rows, and by both with one row for each class and its count.
 Each runs in a process of its own, in turn. The ratio is that of the two samples, which have the
 same rate and threshold and write the same kind of rows.
 """
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from count import Way, show, side_by_side
+from count import Way, compare_ways, print_comparison
 
 K, BETA = 14, 0.2537
 SPEC = """
@@ -30,7 +30,7 @@ SAMPLE = f"k: {K}, beta: {BETA}, epsilon: 1, {LEVELS}"
 COUNTS = f"epsilon: 1, delta: 1.0e-6, draw: counts, {LEVELS}"
 
 
-def by_hand(path: Path, folder: Path) -> int:
+def publish_by_hand(path: Path, folder: Path) -> int:
     """Scan, draw, recode, count, semi-join, write."""
     import numpy as np
     import polars as pl
@@ -54,27 +54,27 @@ def by_hand(path: Path, folder: Path) -> int:
     return pl.scan_parquet(folder / "data.parquet").select(pl.len()).collect().item()  # type: ignore[no-any-return]
 
 
-def published(release: str) -> Way:
+def make_publisher(release: str) -> Way:
     """The whole of `publish`."""
 
     def ours(path: Path, folder: Path) -> int:
         from incrowd.publication import publish
-        from incrowd.spec.file import parse
+        from incrowd.spec.file import parse_spec
 
-        spec = parse(f"{SPEC}release: {{{release}}}\n")
+        spec = parse_spec(f"{SPEC}release: {{{release}}}\n")
         return publish(path, spec, output=folder / "release").certificate.table.release.rows
 
     return ours
 
 
 WAYS: dict[str, Way] = {
-    "hand-written Polars": by_hand,
-    "incrowd, sample": published(SAMPLE),
-    "incrowd, counts": published(COUNTS),
-    "incrowd, sample, weighted": published(f"{SAMPLE}, rows: weighted"),
-    "incrowd, counts, weighted": published(f"{COUNTS}, rows: weighted"),
+    "hand-written Polars": publish_by_hand,
+    "incrowd, sample": make_publisher(SAMPLE),
+    "incrowd, counts": make_publisher(COUNTS),
+    "incrowd, sample, rows counted": make_publisher(f"{SAMPLE}, rows: counted"),
+    "incrowd, counts, rows counted": make_publisher(f"{COUNTS}, rows: counted"),
 }
 COMPARED = ("hand-written Polars", "incrowd, sample")  # both write every row of a sample
 
 if __name__ == "__main__":
-    show(side_by_side(__file__, WAYS, 30_000_000), "rows written", *COMPARED)
+    print_comparison(compare_ways(__file__, WAYS, 30_000_000), "rows written", *COMPARED)

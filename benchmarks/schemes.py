@@ -23,12 +23,12 @@ from typing import Any
 
 import numpy as np
 
-from incrowd.curate.demo_tables import SPECS, sample
+from incrowd.curate.demo_tables import SPECS, make_demo_table
 from incrowd.engine.source import open_table
 from incrowd.engine.table import Table
 from incrowd.evaluation.measures import evaluate
 from incrowd.publication import publish
-from incrowd.spec.file import SpecFile, parse, taken
+from incrowd.spec.file import SpecFile, load_spec, parse_spec
 
 STRONG = 0.2
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -42,7 +42,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Subject:
+class BenchmarkTable:
     """A table and its spec; ``target`` is what a classifier predicts, if anything."""
 
     name: str
@@ -51,27 +51,31 @@ class Subject:
     target: str | None = None
     left_out: str = ""
 
-    def asked(self, **changes: Any) -> SpecFile:
+    def change_release(self, **changes: Any) -> SpecFile:
         """The spec with other entries under ``release``."""
         spec = self.spec
         for name, value in changes.items():
-            spec = spec.changed(("release", name), value)
+            spec = spec.with_entry(("release", name), value)
         return spec
 
-    def narrow(self) -> Subject:
+    def drop_one_column(self) -> BenchmarkTable:
         """The same with eight columns."""
-        dropped = self.spec.changed(("columns", self.left_out), {"role": "drop"})
-        return Subject(self.name, self.table, dropped)
+        dropped = self.spec.with_entry(("columns", self.left_out), {"role": "drop"})
+        return BenchmarkTable(self.name, self.table, dropped)
 
 
-def subjects(data: Path | None) -> list[Subject]:
+def load_benchmark_tables(data: Path | None) -> list[BenchmarkTable]:
     """The sample tables, and Adult."""
     found = [
-        Subject(
-            "census", sample("census"), parse(SPECS["census"]), "salary_class", "native_country"
+        BenchmarkTable(
+            "census",
+            make_demo_table("census"),
+            parse_spec(SPECS["census"]),
+            "salary_class",
+            "native_country",
         ),
-        Subject("voters", sample("voters"), parse(SPECS["voters"])),
-        Subject("patients", sample("patients"), parse(SPECS["patients"])),
+        BenchmarkTable("voters", make_demo_table("voters"), parse_spec(SPECS["voters"])),
+        BenchmarkTable("patients", make_demo_table("patients"), parse_spec(SPECS["patients"])),
     ]
     if data is None:
         return found
@@ -84,13 +88,13 @@ def subjects(data: Path | None) -> list[Subject]:
         }
         for name in table.columns
     }
-    spec = taken({"columns": columns, "release": {"epsilon": 1.0, "delta": 1e-6}})
-    return [Subject("Adult", table, spec, "salary-class", "native-country"), *found]
+    spec = load_spec({"columns": columns, "release": {"epsilon": 1.0, "delta": 1e-6}})
+    return [BenchmarkTable("Adult", table, spec, "salary-class", "native-country"), *found]
 
 
-def kept(subject: Subject, setting: str, epsilon: float, number: int) -> None:
+def print_kept_rows(subject: BenchmarkTable, setting: str, epsilon: float, number: int) -> None:
     """Publish so often, and print what was kept."""
-    spec = subject.asked(**SETTINGS[setting], epsilon=epsilon)
+    spec = subject.change_release(**SETTINGS[setting], epsilon=epsilon)
     made = [publish(subject.table, spec) for _ in range(number)]
     losses = [one.evaluation.loss for one in made]
     rows = np.mean([one.evaluation.rows_released for one in made])
@@ -106,10 +110,10 @@ def kept(subject: Subject, setting: str, epsilon: float, number: int) -> None:
     print(line, flush=True)
 
 
-def associations(subject: Subject, name: str, number: int, **changes: Any) -> None:
+def print_associations(subject: BenchmarkTable, name: str, number: int, **changes: Any) -> None:
     """Publish eight columns so often, and print what is left of their associations."""
-    narrow = subject.narrow()
-    spec = narrow.asked(**changes)
+    narrow = subject.drop_one_column()
+    spec = narrow.change_release(**changes)
     errors, strong, largest = [], [], []
     for _ in range(number):
         made = publish(narrow.table, spec)
@@ -131,12 +135,12 @@ def associations(subject: Subject, name: str, number: int, **changes: Any) -> No
 def main() -> None:
     data = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     number = int(sys.argv[2]) if len(sys.argv) > 2 else 30
-    listed = subjects(data)
+    listed = load_benchmark_tables(data)
     print(f"{'table':10}{'scheme':16}{'epsilon':>8}{'loss':>9}{'spread':>10}{'rows':>10}  accuracy")
     for subject in listed:
         for setting in SETTINGS:
             for epsilon in (0.5, 1.0, 2.0):
-                kept(subject, setting, epsilon, number)
+                print_kept_rows(subject, setting, epsilon, number)
     print(f"\n{'table':10}{'eight columns in':45}{'all':>9}{'strong':>9}{'largest':>9}")
     for subject in listed:
         if subject.left_out:
@@ -152,7 +156,7 @@ def main() -> None:
                 for draw in ("counts", "sample"):
                     if draw == "sample" or changes.get("scheme") != "mondrian":
                         own = f"{draw}: {name}"
-                        associations(subject, own, max(number // 3, 1), draw=draw, **changes)
+                        print_associations(subject, own, max(number // 3, 1), draw=draw, **changes)
 
 
 if __name__ == "__main__":

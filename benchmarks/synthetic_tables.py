@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from people import read
+from people import read_frame
 
 Steps = tuple[float, float, float]  # from, to, width
 
@@ -126,7 +126,7 @@ def main() -> None:
     if options.adult:
         save(options.folder, "adult", *read_adult(options.adult))
     for source in SOURCES:
-        frame = read(source.path)
+        frame = read_frame(source.path)
         if frame.shape[1] == 1:  # separated by tabs, with names in quotes
             names = [name.strip("'") for name in str(frame.columns[0]).split("\t")]
             frame = frame.iloc[:, 0].str.split("\t", expand=True).set_axis(names, axis=1)

@@ -18,7 +18,9 @@ author = "The Incrowd authors"
 release = version = __version__
 language = "en"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "incrowd_site"]
+extensions = [
+    "myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "incrowd_site",
+]  # fmt: skip
 exclude_patterns = ["_ext", "_build"]
 incrowd_repository = str(HERE.parent)
 
@@ -54,6 +56,12 @@ autodoc_type_aliases = {
         "Definition", "Ed25519PrivateKey", "SpecSource",
     )
 }  # fmt: skip
+# Types stand in the list of parameters, so that signatures stay short
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented_params"
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+napoleon_use_rtype = False
 autodoc_preserve_defaults = True
 autodoc_member_order = "bysource"
 autodoc_class_signature = "mixed"
@@ -61,7 +69,7 @@ python_use_unqualified_type_names = True
 add_module_names = False
 nitpick_ignore_regex = [
     # What other libraries and the language define
-    ("py:class", r"(numpy|collections|pathlib|typing|cryptography|datetime|polars)\..*"),
+    ("py:class", r"Path|(numpy|collections|pathlib|typing|cryptography|datetime|polars)\..*"),
     ("py:class", "|".join(autodoc_type_aliases.values())),
     # A docstring may name where more stands; modules within are not part of the reference
     ("py:(mod|func|meth|attr|data)", r"incrowd\.\w+\..*"),

@@ -99,9 +99,7 @@ def test_recognition_would_be_found(tmp_path: Path, line: str) -> None:
 def test_a_finding_renders_its_values() -> None:
     found = make_finding("ROWS_WITHOUT_ID", "who", rows=1200, id="who")
     assert found.message == "Column 'who': 1,200 rows have no id."
-    assert found.remedy == (
-        "Give them one, or leave them out: `unit: {id: who, without_id: drop}`."
-    )
+    assert found.remedy == ("Add the ids, or drop these rows: `unit: {id: who, without_id: drop}`.")
     assert found.studio_remedy.endswith("on the Data page.")
     assert str(found) == f"{found.message} {found.remedy}"
     assert found.as_dict() == {

@@ -22,7 +22,7 @@ _HIDDEN_AS = "$"  # stands for the value within an optional part of a sentence
 
 
 class Severity(StrEnum):
-    """An ``error`` must be put right, a ``warning`` must be looked at, a ``note`` informs."""
+    """An ``error`` must be corrected, a ``warning`` needs attention, a ``note`` informs."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -31,7 +31,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """All that is known of a code without values.
+    """The entry of a code in the catalog.
 
     ``message``, ``remedy`` and ``studio_remedy`` are templates; without a ``studio_remedy`` the
     studio shows the remedy. ``topic`` groups the codes, and ``explanation`` is for the reference.
@@ -53,7 +53,7 @@ class CatalogEntry:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something a curator or a recipient should know, of one column or of the whole."""
+    """A finding for a curator or a recipient, about one column or the whole table."""
 
     code: str
     severity: Severity
@@ -84,7 +84,7 @@ class Finding:
     @property
     def message(self) -> str:
         """The place and the problem."""
-        return f"Column '{self.column}': {self.text}" if self.column else self.text
+        return f"Column '{self.column}': {_uncapitalize(self.text)}" if self.column else self.text
 
     @property
     def remedy(self) -> str:
@@ -103,6 +103,11 @@ class Finding:
             "code": self.code, "severity": self.severity.value, "column": self.column,
             "values": dict(self.values), "message": self.message, "remedy": self.remedy,
         }  # fmt: skip
+
+
+def _uncapitalize(text: str) -> str:
+    """Return a sentence as it stands after a colon; abbreviations and symbols stay."""
+    return text if text[1:2].isupper() else f"{text[:1].lower()}{text[1:]}"
 
 
 def make_finding(code: str, column: str | None = None, /, **values: Value) -> Finding:
@@ -147,7 +152,7 @@ def catalog() -> Mapping[str, CatalogEntry]:
     }  # fmt: skip
 
 
-class _Sentences(Formatter):
+class _TemplateFormatter(Formatter):
     """Templates whose fields say how a value is written.
 
     ``{rows}`` separates thousands, ``{rows:row|rows}`` adds the noun, ``{share:%}`` is a
@@ -184,4 +189,4 @@ def format_percent(share: float) -> str:
 
 def fill_template(template: str, values: Mapping[str, Value]) -> str:
     """Return a sentence of the catalog with its values."""
-    return _Sentences().vformat(template, (), values)
+    return _TemplateFormatter().vformat(template, (), values)

@@ -13,40 +13,39 @@ import tempfile
 import warnings
 import weakref
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incrowd.arrays import Progress, Step
-from incrowd.engine.source import engine_for, open_for
+from incrowd.engine.source import choose_engine, open_spec_table
 from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import IncrowdWarning
 from incrowd.evaluation.judge import Judge, judge, write_judgment
-from incrowd.evaluation.report.origin import Origin, Standing
+from incrowd.evaluation.report.origin import LedgerStatus, ReleaseOrigin
 from incrowd.findings import Finding, make_finding
-from incrowd.methods.base import Method, Walk, refuse_outside
+from incrowd.methods.base import MakeContext, Method, refuse_outside_domain
 from incrowd.methods.expect import expect
-from incrowd.methods.exposure import refuse_exposures
+from incrowd.methods.exposure import find_weak_parameters, refuse_exposures
 from incrowd.methods.outlay import (
     book_release,
-    ledger_of,
-    refuse_without_events,
-    refuse_without_ledger,
+    require_events,
+    require_ledger,
+    resolve_ledger,
 )
 from incrowd.methods.people import choose_key, draw_rows, write_key
-from incrowd.methods.registry import method_of
-from incrowd.methods.weak_guarantee import find_weak_parameters
+from incrowd.methods.registry import make_method
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.entries import Booking
-from incrowd.release.folder import fill_both
-from incrowd.release.history import Recognised
+from incrowd.release.folder import fill_folders
+from incrowd.release.history import ReleaseHistory
 from incrowd.release.ledger import Ledger
-from incrowd.release.release import Release, curator_folder
-from incrowd.release.write import write
-from incrowd.spec.file import SpecFile, SpecSource, taken
+from incrowd.release.product import MethodResult
+from incrowd.release.release import Release, locate_curator_folder
+from incrowd.release.write import write_release
+from incrowd.spec.file import SpecFile, SpecSource, load_spec
 from incrowd.spec.model import PersonId, Spec
 from incrowd.spec.release import ReleaseSpec
 
@@ -69,19 +68,50 @@ def publish(
     step: Step = lambda _: None,
     progress: Progress = lambda _done, _all: None,
 ) -> Release:
-    """Publish a table, into a folder that does not exist yet or is empty.
+    """Publish a table with a privacy guarantee, and return the release.
 
-    ``table`` is whatever :func:`incrowd.engine.source.open_table` takes, or None for the one
-    that the spec names; ``engine`` opens it, by default the one for tables of its kind. ``spec``
-    is a file, its path, its content, or a draft that is confirmed (:func:`incrowd.confirm`). What
-    only the curator may see goes into ``curator``, by default beside the release (NAME.curator).
-    ``step`` hears of each step before it is taken, ``progress`` how much of a long search is
-    decided. ``ledger`` is the one that the spec names; give it where the spec names none.
-    Everything that can be refused is refused before the ledger is touched, and the ledger is
-    booked before anything is drawn. Findings are warned of, and kept in ``Release.findings``.
+    Everything that can be refused is refused before the ledger is booked, and the ledger is booked
+    before anything is drawn.
+
+    Args:
+        table: A path, a PostgreSQL address, or a data frame of pandas, Polars, Arrow or Spark; None
+            for the table that the spec names.
+        spec: Path of a spec, its YAML text, a mapping, or a confirmed draft
+            (:func:`incrowd.confirm`).
+        output: Folder for the release; it must not exist, or be empty. None writes nothing;
+            ``release.save`` does so later.
+        curator: Folder for the private report; by default ``NAME.curator`` beside ``output``.
+        ledger: The ledger that books the release, if the spec names none.
+        key: Private key that signs the certificate.
+        bits: Source of random bits, for tests. A seeded release is not private, and says so.
+        engine: The engine that opens the table; by default the one for tables of its kind.
+        step: Called with the name of each step before it is taken.
+        progress: Called with the done and the total amount of work of a long search.
+
+    Returns:
+        The release, with data, certificate, findings, and the private evaluation and report.
+
+    Raises:
+        IncrowdError: The spec is invalid, or the table does not fit it.
+        BudgetError: The ledger does not allow the release.
+
+    Warns:
+        IncrowdWarning: Once per finding of the release; ``release.findings`` lists them, too.
+
+    Examples:
+        >>> import polars as pl
+        >>> import incrowd as ic
+        >>> people = pl.DataFrame({"sex": ["female", "male"] * 500})
+        >>> sex = {"role": "quasi", "hierarchy": {"flat": {"values": ["female", "male"]}}}
+        >>> asked = {"method": "safe", "epsilon": 1.0, "delta": 1e-6}
+        >>> release = ic.publish(people, {"columns": {"sex": sex}, "release": asked})
+        >>> release.certificate.guarantee.epsilon
+        1.0
+        >>> sorted(release.data["sex"].unique())
+        ['female', 'male']
     """
-    file = taken(spec)
-    ledger = ledger_of(file, ledger)
+    file = load_spec(spec)
+    ledger = resolve_ledger(file, ledger)
 
     def make(folder: Path) -> Release:
         run = RunContext(
@@ -137,104 +167,127 @@ class RunContext:
     judge: Judge = judge
 
     @property
-    def private(self) -> Path:
+    def private_folder(self) -> Path:
         """The folder of what only the curator may see."""
-        return self.curator or curator_folder(self.output)
+        return self.curator or locate_curator_folder(self.output)
 
 
 def make_release(run: RunContext) -> Release:
-    """Make, write and judge one release; see :func:`publish`. Nobody is warned aloud."""
-    file, bits, ledger = run.file, run.bits, run.ledger
-    method = _plan(run)
-    source = whole = open_for(file, run.table, engine=run.engine or engine_for(run.table))
-    _refuse_unfit(file.spec, source)
-    findings = [*refuse_exposures(file.spec, source)]
+    """Make, write and judge one release; see :func:`publish`. Findings are returned with it."""
+    method = _plan_method(run)
+    source = open_spec_table(run.file, run.table, engine=run.engine or choose_engine(run.table))
+    _refuse_unfit_table(run.file.spec, source)
+    findings = [*refuse_exposures(run.file.spec, source)]
     with ExitStack() as opened:
-        spent = opened.enter_context(_Spend(run.output))
-        draft, private = opened.enter_context(fill_both(run.output, run.private))
-        workers = opened.enter_context(ThreadPoolExecutor(2))  # hashing goes beside counting
-        recognised = None if run.rehearsal else Recognised(source, ledger, workers)
+        spent = opened.enter_context(_SpendGuard(run.output))
+        draft, private = opened.enter_context(fill_folders(run.output, run.private_folder))
+        history = opened.enter_context(_open_history(run, method, source))
+
         run.step("count")
         counted = method.count(source)
-        refuse_outside(counted)
-        if recognised is not None:
-            recognised.wait()
+        refuse_outside_domain(counted)
+        history.wait_for_fingerprints()
 
         run.step("book")
-        if ledger is not None:
-            spent.booking = book_release(file, method, ledger.book)
-        findings += [*_find_seed(bits), *_find_last(ledger, spent.booking)]
-        if recognised is not None:
-            findings += recognised.findings(accounted=bool(method.events))
+        if run.ledger is not None:
+            spent.booking = book_release(run.file, method, run.ledger.book)
+        findings += [*_find_seed(run.bits), *_find_last_release(run.ledger, spent.booking)]
+        findings += history.find_earlier_releases()
 
-        rows_key, unused = None, 0
-        if isinstance(file.spec.unit, PersonId):
-            rows_key = choose_key(file.spec, bits, rehearsal=run.rehearsal)
-            source = draw_rows(whole, file.spec, bits, rows_key)
-            unused = whole.rows() - source.rows()
-            counted = method.count(source)
-        made = method.make(counted, Walk(bits, source.engine, run.step, run.progress))
+        people = _choose_people(run, source)
+        counted = counted if people.rows is source else method.count(people.rows)
+        context = MakeContext(run.bits, source.engine, run.step, run.progress)
+        made = method.make(counted, context)
 
         run.step("write")
-        certificate = write(
-            draft, made, _release_spec(file), private=bits.private, key=run.key,
+        certificate = write_release(
+            draft, made, _get_release_spec(run.file), private=run.bits.private, key=run.key,
             rehearsal=run.rehearsal,
         )  # fmt: skip
-        if rows_key is not None:
-            write_key(private, certificate, rows_key)
+        if people.key is not None:
+            write_key(private, certificate, people.key)
 
-        judgment = run.judge(made, counted, source, certificate, step=run.step)
+        judgment = run.judge(made, counted, people.rows, certificate, step=run.step)
         run.step("report")
-        findings += find_weak_parameters(
-            file.spec.release, made.promise.epsilon, made.promise.delta
-        )
-        findings += expect(whole, file).warnings() if file.spec.size is not None else []
-        origin = _origin(file, ledger, spent.booking, signed=run.key is not None, unused=unused)
+        findings += _find_weaknesses(run, source, made)
+        origin = _describe_origin(run, spent.booking, people.unused)
         write_judgment(
             private, certificate, judgment, reasons=made.reasons, findings=findings, origin=origin
         )
         run.step("appear")
-        if recognised is not None:
-            findings += recognised.remember(tuple(findings), accounted=bool(method.events))
+        findings += history.remember_release(findings)
     return Release(
         certificate=certificate,
         evaluation=judgment.evaluation,
         tables=tuple(product.table for product in made.products),
         findings=(*findings, *judgment.findings),
         folder=run.output,
-        curator=run.private,
+        curator=run.private_folder,
         booking=spent.booking,
         reasons=made.reasons,
         library=type(run.table).__module__.partition(".")[0],
         examples=judgment.examples,
-        unused=unused,
+        unused=people.unused,
     )
 
 
-def _plan(run: RunContext) -> Method:
+def _plan_method(run: RunContext) -> Method:
     """Plan what is guaranteed and spent; refuse what the ledger does not allow."""
-    method = method_of(run.file)
+    method = make_method(run.file)
     if run.ledger is not None:  # before the table is so much as opened
-        refuse_without_events(_release_spec(run.file).method, method.events)
+        require_events(_get_release_spec(run.file).method, method.events)
         book_release(run.file, method, run.ledger.allow)
     elif not run.rehearsal:
-        refuse_without_ledger(run.file)
+        require_ledger(run.file)
     return method
 
 
-def _release_spec(file: SpecFile) -> ReleaseSpec:
+def _open_history(run: RunContext, method: Method, source: Table) -> ReleaseHistory:
+    """Begin to recognize the table; hashing goes beside counting."""
+    return ReleaseHistory(
+        source, run.ledger, is_accounted=bool(method.events), is_rehearsal=run.rehearsal
+    )
+
+
+@dataclass(frozen=True)
+class _People:
+    """The rows that a release is made from, the key that chose them, and the number left out."""
+
+    rows: Table
+    key: bytes | None = None
+    unused: int = 0
+
+
+def _choose_people(run: RunContext, source: Table) -> _People:
+    """Choose one row of each person, where a person may have several."""
+    spec = run.file.spec
+    if not isinstance(spec.unit, PersonId):
+        return _People(source)
+    key = choose_key(spec, run.bits, rehearsal=run.rehearsal)
+    rows = draw_rows(source, spec, run.bits, key)
+    return _People(rows, key, source.rows() - rows.rows())
+
+
+def _find_weaknesses(run: RunContext, source: Table, made: MethodResult) -> list[Finding]:
+    """Find parameters that guarantee little, and expectations that promise little."""
+    weak = find_weak_parameters(run.file.spec.release, made.promise.epsilon, made.promise.delta)
+    expected = expect(source, run.file).warnings() if run.file.spec.size is not None else []
+    return [*weak, *expected]
+
+
+def _get_release_spec(file: SpecFile) -> ReleaseSpec:
     assert file.spec.release is not None
     return file.spec.release
 
 
 @dataclass
-class _Spend:
+class _SpendGuard:
     """Whether the spend of a release is booked; whatever ends the release after that says so."""
 
     output: Path
     booking: Booking | None = None
 
-    def __enter__(self) -> _Spend:
+    def __enter__(self) -> _SpendGuard:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -247,9 +300,9 @@ def _find_seed(bits: Randomness) -> tuple[Finding, ...]:
     return () if bits.private else (make_finding("RANDOMNESS_SEEDED"),)
 
 
-def _find_last(ledger: Ledger | None, booking: Booking | None) -> tuple[Finding, ...]:
+def _find_last_release(ledger: Ledger | None, booking: Booking | None) -> tuple[Finding, ...]:
     """Find a ledger whose delta does not suffice for a second release like this one."""
-    if ledger is None or booking is None or booking.planned:
+    if ledger is None or booking is None or booking.is_planned:
         return ()
     charge, budget = booking.charge, ledger.budget()
     if ledger.total([charge]).delta <= budget.delta:
@@ -262,34 +315,35 @@ def _find_last(ledger: Ledger | None, booking: Booking | None) -> tuple[Finding,
     )  # fmt: skip
 
 
-def _origin(
-    file: SpecFile, ledger: Ledger | None, booking: Booking | None, *, signed: bool, unused: int
-) -> Origin:
-    """What the report says of the spec, and of the ledger after this release."""
-    standing = None
+def _describe_origin(run: RunContext, booking: Booking | None, unused: int) -> ReleaseOrigin:
+    """Describe the spec, and the ledger after this release, for the report."""
+    file, ledger, standing = run.file, run.ledger, None
     if ledger is not None and booking is not None:
         budget, spends = ledger.budget(), ledger.spends()
-        standing = Standing(
+        standing = LedgerStatus(
             ledger.path.name, Guarantee(budget.epsilon, budget.delta), ledger.total(), booking,
             releases=sum(spend.used for spend in spends), in_spec=file.spec.ledger is not None,
         )  # fmt: skip
     name = file.path.name if file.path is not None else "spec.yaml"
-    return Origin(file.text(), name, signed, standing, unused)
+    return ReleaseOrigin(file.text(), name, run.key is not None, standing, unused)
 
 
-def _refuse_unfit(spec: Spec, table: Table) -> None:
+def _refuse_unfit_table(spec: Spec, table: Table) -> None:
     """Refuse a table whose columns are not those of the spec, or whose people cannot be told."""
     for name in table.columns:
         if name not in spec.columns:
-            raise TableError(f"The column '{name}' of the table has no role in the spec.")
+            raise TableError(
+                f"Column '{name}': in the table, but not in the spec. Declare it under `columns`."
+            )
     for name, column in spec.columns.items():
         if name not in table.columns and column.role not in ("drop", "key"):
-            raise TableError(f"The column '{name}' of the spec is not in the table.")
+            raise TableError(
+                f"Column '{name}': in the spec, but not in the table. Correct or remove it."
+            )
     if isinstance(spec.unit, PersonId) and not spec.unit.without_id:
-        missing = table.missing(spec.unit.id)
+        missing = table.count_missing(spec.unit.id)
         if missing:
             raise TableError(
-                f"{missing:,} rows have no id in the column '{spec.unit.id}', so nobody can say "
-                "whose they are. Give them one, or leave them out: unit: {id: "
-                f"{spec.unit.id}, without_id: drop}}."
+                f"Column '{spec.unit.id}': {missing:,} rows have no id. Add the ids, or drop these "
+                f"rows: `unit: {{id: {spec.unit.id}, without_id: drop}}`."
             )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.noise_law import fits
+from support.noise_law import is_drawn_from
 
-from incrowd.anonymize.counts import noisy_counts
+from incrowd.anonymize.counts import draw_noisy_counts
 from incrowd.codes.frequency import Frequencies
-from incrowd.privacy.counts import gaussian_law, geometric_law
+from incrowd.privacy.counts import build_gaussian_law, build_geometric_law
 from incrowd.privacy.events import GaussianCounts, GeometricCounts
 from incrowd.privacy.randomness import SeededRandomness
 
@@ -29,7 +29,7 @@ def test_nothing_is_shown_of_fewer_than_k_and_all_of_a_crowd(
 ) -> None:
     sizes = [*range(1, k), k, 2 * event.r + k - 1, 2 * event.r + k]
     for seed in range(200):
-        found = noisy_counts(cells(sizes), event, k=k, bits=SeededRandomness(seed))
+        found = draw_noisy_counts(cells(sizes), event, k=k, bits=SeededRandomness(seed))
         kept = set(found.codes[:, 0].tolist())
         assert not kept & set(range(k - 1))
         assert len(sizes) - 1 in kept
@@ -41,22 +41,22 @@ def test_nothing_is_shown_of_fewer_than_k_and_all_of_a_crowd(
 @pytest.mark.parametrize("event", EVENTS, ids=str)
 def test_a_cell_is_shown_as_often_as_the_law_says(event: GeometricCounts | GaussianCounts) -> None:
     law = (
-        geometric_law(event.epsilon, event.r)
+        build_geometric_law(event.epsilon, event.r)
         if isinstance(event, GeometricCounts)
-        else gaussian_law(event.variance, event.r)
+        else build_gaussian_law(event.variance, event.r)
     )
     k, runs = 3, 40_000
     for n in (event.r + k - 2, event.r + k, event.r + k + 1):
-        found = noisy_counts(cells([n] * runs), event, k=k, bits=SeededRandomness(n))
-        likely = law.at_least(event.r + k - n)
+        found = draw_noisy_counts(cells([n] * runs), event, k=k, bits=SeededRandomness(n))
+        likely = law.compute_tail(event.r + k - n)
         assert abs(len(found) - runs * likely) < 5 * np.sqrt(runs * likely * (1 - likely) + 1)
 
 
 def test_every_cell_has_noise_of_its_own() -> None:
     event = EVENTS[0]
-    found = noisy_counts(cells([1000] * 100_000), event, k=1, bits=SeededRandomness(1))
+    found = draw_noisy_counts(cells([1000] * 100_000), event, k=1, bits=SeededRandomness(1))
     noise = found.counts - 1000
-    law = geometric_law(1.0, 14)
-    assert fits(noise, np.concatenate([law.tail[:0:-1], law.tail]))
+    law = build_geometric_law(1.0, 14)
+    assert is_drawn_from(noise, np.concatenate([law.tail[:0:-1], law.tail]))
     together = noise[::2] + noise[1::2]  # one noise for two cells would double it
     assert together.var() == pytest.approx(2 * noise.var(), rel=0.05)

@@ -17,31 +17,31 @@ from support.search_law import (
     TWO,
     Cells,
     Distribution,
-    Problem,
+    SearchLaw,
+    SearchProblem,
     Table,
-    Whole,
-    by_definition,
-    family,
-    rolled,
-    scores,
-    shown,
-    used_up,
-    whole_lattice,
+    compute_defined_scores,
+    compute_delta_usage,
+    compute_scores,
+    list_cells,
+    list_neighbor_tables,
+    make_lattice_problem,
+    roll_up_table,
 )
 
 from incrowd.anonymize import counts as module
-from incrowd.anonymize.counts import noisy_counts
+from incrowd.anonymize.counts import draw_noisy_counts
 from incrowd.arrays import Bools
 from incrowd.arrays import Counts as Rows
 from incrowd.codes.frequency import Frequencies
-from incrowd.privacy.counts import law_of
+from incrowd.privacy.counts import build_event_law
 from incrowd.privacy.events import Coin, Event, GaussianCounts, GeometricCounts
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.privacy.split import CountsEvent
 
 
 def chances(event: CountsEvent) -> dict[int, float]:
-    tail = law_of(event).tail.tolist()
+    tail = build_event_law(event).tail.tolist()
     return {x: tail[abs(x)] for x in range(-event.r, event.r + 1)}
 
 
@@ -54,15 +54,15 @@ def noises(event: CountsEvent, cells: int) -> list[tuple[tuple[int, ...], float]
     ]
 
 
-class Counts(Whole):
+class Counts(SearchLaw):
     """A searched release by counts; without a coin, the two sides are one."""
 
-    def __init__(self, problem: Problem, epsilon: Fraction, event: Event, k: int) -> None:
+    def __init__(self, problem: SearchProblem, epsilon: Fraction, event: Event, k: int) -> None:
         super().__init__(problem, epsilon)
         self.event, self.k = event, k
         self._released: dict[tuple[CountsEvent, Cells], dict[Cells, float]] = {}
 
-    def drawn_with(self) -> Event:
+    def make_draw_event(self) -> Event:
         return self.event
 
     def sides(self, table: Table) -> list[tuple[CountsEvent, float]]:
@@ -79,18 +79,22 @@ class Counts(Whole):
         found: dict[Cells, float] = {}
         with pytest.MonkeyPatch.context() as patch:
             for noise, weight in noises(event, len(cells)):
-                patch.setattr(module, "_noise", lambda *_, noise=noise: np.array(noise, np.int64))
-                result = shown(noisy_counts(cells, event, k=self.k, bits=SeededRandomness(0)))
+                patch.setattr(
+                    module, "_sample_noise", lambda *_, noise=noise: np.array(noise, np.int64)
+                )
+                result = list_cells(
+                    draw_noisy_counts(cells, event, k=self.k, bits=SeededRandomness(0))
+                )
                 found[result] = found.get(result, 0.0) + weight
         return found
 
-    def distribution(self, table: Table) -> Distribution:
+    def compute_distribution(self, table: Table) -> Distribution:
         found: Distribution = {}
-        chosen = list(zip(self.problem.nodes, self.chosen(table), strict=True))
+        chosen = list(zip(self.problem.nodes, self.compute_choices(table), strict=True))
         for side, (event, chance) in enumerate(self.sides(table)):
             for number, (node, share) in enumerate(chosen):
-                cells = rolled(self.problem, table, node)
-                same = event, shown(cells)  # many tables are alike once they are generalised
+                cells = roll_up_table(self.problem, table, node)
+                same = event, list_cells(cells)  # many tables are alike once they are generalised
                 if same not in self._released:
                     self._released[same] = self.released(cells, event)
                 for result, weight in self._released[same].items():
@@ -104,25 +108,25 @@ def small(*, r: int, epsilon: float = 1.0, coin: float | None = None) -> Event:
 
 
 # Hierarchies, event, k, rows at most, and whether the worst cell is in reach.
-WHOLES: list[tuple[Problem, Event, int, int, bool]] = [
-    (whole_lattice(TWO, pairs=[(2, 1.0)]), small(r=1), 1, 6, True),
-    (whole_lattice(TWO, pairs=[(4, 1.0)]), small(r=2), 2, 7, True),
-    (whole_lattice(TWO, pairs=[(3, 1.0)]), small(r=2, epsilon=0.5, coin=0.25), 1, 6, True),
-    (whole_lattice(TWO, pairs=[(3, 1.0)]), GaussianCounts(2, 1.5), 1, 6, True),
-    (whole_lattice(THREE, pairs=[(2, 1.0)]), small(r=1), 1, 5, False),
-    (whole_lattice(FOUR, pairs=[(2, 1.0)], power=2), small(r=1, epsilon=2.0), 1, 4, False),
-    (whole_lattice(TWO, TWO, pairs=[(2, 1.0)], target=1), small(r=1), 1, 4, False),
-    (whole_lattice(THREE, TWO, pairs=[(2, 1.0)], target=1), small(r=1), 1, 3, False),
+WHOLES: list[tuple[SearchProblem, Event, int, int, bool]] = [
+    (make_lattice_problem(TWO, pairs=[(2, 1.0)]), small(r=1), 1, 6, True),
+    (make_lattice_problem(TWO, pairs=[(4, 1.0)]), small(r=2), 2, 7, True),
+    (make_lattice_problem(TWO, pairs=[(3, 1.0)]), small(r=2, epsilon=0.5, coin=0.25), 1, 6, True),
+    (make_lattice_problem(TWO, pairs=[(3, 1.0)]), GaussianCounts(2, 1.5), 1, 6, True),
+    (make_lattice_problem(THREE, pairs=[(2, 1.0)]), small(r=1), 1, 5, False),
+    (make_lattice_problem(FOUR, pairs=[(2, 1.0)], power=2), small(r=1, epsilon=2.0), 1, 4, False),
+    (make_lattice_problem(TWO, TWO, pairs=[(2, 1.0)], target=1), small(r=1), 1, 4, False),
+    (make_lattice_problem(THREE, TWO, pairs=[(2, 1.0)], target=1), small(r=1), 1, 3, False),
 ]
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(2)])
 @pytest.mark.parametrize(("problem", "event", "k", "most", "tight"), WHOLES)
 def test_choice_and_counts_together_stay_within_the_accounted_delta(
-    problem: Problem, event: Event, k: int, most: int, tight: bool, epsilon: Fraction
+    problem: SearchProblem, event: Event, k: int, most: int, tight: bool, epsilon: Fraction
 ) -> None:
     whole = Counts(problem, epsilon, event, k)
-    present, absent = used_up(whole, epsilon, family(problem, most))
+    present, absent = compute_delta_usage(whole, epsilon, list_neighbor_tables(problem, most))
     assert present <= 1 + 1e-9
     assert absent <= 1 + 1e-9
     assert max(present, absent) > (0.99 if tight else 0.3)
@@ -143,7 +147,7 @@ class LowThreshold(Counts):
 
     @staticmethod
     def where(cells: Frequencies, noisy: Rows, mask: Bools) -> Cells:
-        return shown(Frequencies(cells.codes[mask], noisy[mask]))
+        return list_cells(Frequencies(cells.codes[mask], noisy[mask]))
 
 
 class SmallDropped(LowThreshold):
@@ -161,7 +165,7 @@ class OneNoise(Counts):
         for x, weight in chances(event).items():
             noisy = cells.counts + x
             mask = noisy >= event.r + self.k
-            result = shown(Frequencies(cells.codes[mask], noisy[mask]))
+            result = list_cells(Frequencies(cells.codes[mask], noisy[mask]))
             found[result] = found.get(result, 0.0) + weight
         return found
 
@@ -171,7 +175,7 @@ class Clamped(Counts):
 
     def released(self, cells: Frequencies, event: CountsEvent) -> dict[Cells, float]:
         assert isinstance(event, GeometricCounts)
-        far = law_of(GeometricCounts(60, event.epsilon)).tail.tolist()
+        far = build_event_law(GeometricCounts(60, event.epsilon)).tail.tolist()
         each = dict.fromkeys(range(-event.r, event.r + 1), 0.0)
         for x in range(-60, 61):
             each[max(-event.r, min(x, event.r))] += far[abs(x)]
@@ -179,7 +183,7 @@ class Clamped(Counts):
         for noise in itertools.product(each, repeat=len(cells)):
             noisy = cells.counts + np.array(noise, np.int64)
             mask = noisy >= event.r + self.k
-            result = shown(Frequencies(cells.codes[mask], noisy[mask]))
+            result = list_cells(Frequencies(cells.codes[mask], noisy[mask]))
             found[result] = found.get(result, 0.0) + math.prod(each[x] for x in noise)
         return found
 
@@ -213,14 +217,14 @@ class CoinThatLooks(Counts):
 class HalfTheNoise(Counts):
     """The choice gets half the noise that its sensitivity asks for."""
 
-    def __init__(self, problem: Problem, epsilon: Fraction, event: Event, k: int) -> None:
+    def __init__(self, problem: SearchProblem, epsilon: Fraction, event: Event, k: int) -> None:
         super().__init__(problem, epsilon, event, k)
         self.rate *= 2
 
 
-FLAT = whole_lattice(TWO, pairs=[(3, 1.0)])
-FIXED = Problem((TWO,), FLAT.lattice.__class__((0,), (0,)), FLAT.ramps)
-TOLD = whole_lattice(TWO, TWO, pairs=[(2, 1.0)], target=1)
+FLAT = make_lattice_problem(TWO, pairs=[(3, 1.0)])
+FIXED = SearchProblem((TWO,), FLAT.lattice.__class__((0,), (0,)), FLAT.ramps)
+TOLD = make_lattice_problem(TWO, TWO, pairs=[(2, 1.0)], target=1)
 
 
 @pytest.mark.parametrize(
@@ -238,36 +242,36 @@ TOLD = whole_lattice(TWO, TWO, pairs=[(2, 1.0)], target=1)
     ],
 )
 def test_planted_faults_are_not_covered(
-    planted: Callable[[Problem, Fraction, Event, int], Counts],
-    problem: Problem,
+    planted: Callable[[SearchProblem, Fraction, Event, int], Counts],
+    problem: SearchProblem,
     event: Event,
     k: int,
     most: int,
 ) -> None:
     epsilon = Fraction(1, 2)
-    pairs = list(family(problem, most))
-    assert max(used_up(planted(problem, epsilon, event, k), epsilon, pairs)) > 1.02
-    assert max(used_up(Counts(problem, epsilon, event, k), epsilon, pairs)) <= 1 + 1e-9
+    pairs = list(list_neighbor_tables(problem, most))
+    assert max(compute_delta_usage(planted(problem, epsilon, event, k), epsilon, pairs)) > 1.02
+    assert max(compute_delta_usage(Counts(problem, epsilon, event, k), epsilon, pairs)) <= 1 + 1e-9
 
 
 @pytest.mark.parametrize(
     "problem",
     [
-        whole_lattice(TWO, TWO, pairs=[(2, 1.0), (2, 0.5)], target=1),
-        whole_lattice(THREE, TWO, pairs=[(1, 0.75)], target=0, power=2),
-        whole_lattice(TWO, FOUR, pairs=[(2, 1.0)], target=1, weights=(2.0, 5.0)),
+        make_lattice_problem(TWO, TWO, pairs=[(2, 1.0), (2, 0.5)], target=1),
+        make_lattice_problem(THREE, TWO, pairs=[(1, 0.75)], target=0, power=2),
+        make_lattice_problem(TWO, FOUR, pairs=[(2, 1.0)], target=1, weights=(2.0, 5.0)),
     ],
 )
-def test_what_a_target_scores_is_what_the_docstring_says(problem: Problem) -> None:
-    for table, _ in itertools.islice(family(problem, 5), 0, 2000, 7):
-        assert scores(problem, table) == by_definition(problem, table)
+def test_what_a_target_scores_is_what_the_docstring_says(problem: SearchProblem) -> None:
+    for table, _ in itertools.islice(list_neighbor_tables(problem, 5), 0, 2000, 7):
+        assert compute_scores(problem, table) == compute_defined_scores(problem, table)
 
 
 def test_a_target_moves_the_score_by_what_is_claimed_and_no_less() -> None:
     """Up and down by 3 W D: what the sensitivity, doubled, rests on."""
     moved: list[int] = []
-    for table, less in family(TOLD, 5):
-        pairs = zip(scores(TOLD, table), scores(TOLD, less), strict=True)
+    for table, less in list_neighbor_tables(TOLD, 5):
+        pairs = zip(compute_scores(TOLD, table), compute_scores(TOLD, less), strict=True)
         moved += [one - other for one, other in pairs]
     (one,) = TOLD.ramps
     most = 3 * 1024 * one.d

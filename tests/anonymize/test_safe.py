@@ -10,10 +10,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import stats
-from support.search_law import Coins
+from support.search_law import FixedCoins
 
-from incrowd.anonymize.safe import safe
-from incrowd.codes.frequency import Frequencies, merged
+from incrowd.anonymize.safe import sample_cells
+from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import SafeRelease
 from incrowd.privacy.randomness import SystemRandomness
@@ -34,7 +34,7 @@ def distribution(frequencies: Frequencies, k: int, beta: Fraction) -> dict[Outpu
     found: dict[Output, Fraction] = {}
     rows = frequencies.total
     for drawn in itertools.product((True, False), repeat=rows):
-        result = safe(frequencies, k=k, beta=float(beta), bits=Coins(drawn))
+        result = sample_cells(frequencies, k=k, beta=float(beta), bits=FixedCoins(drawn))
         output: Output = tuple(
             (tuple(codes), count)
             for codes, count in zip(result.codes.tolist(), result.counts.tolist(), strict=True)
@@ -87,8 +87,8 @@ def p_value(seen: Counter[int], releases: int, count: int, beta: float, k: int) 
 def test_counts_follow_the_binomial_cut_at_k_and_nothing_close_to_it() -> None:
     count, beta, k, releases = 50, 0.3, 12, 150_000
     # many cells of one size are as good as many releases of one cell
-    cells = merged(np.arange(releases, dtype=np.int32)[:, None], np.full(releases, count))
-    result = safe(cells, k=k, beta=beta, bits=SystemRandomness())
+    cells = merge_tuples(np.arange(releases, dtype=np.int32)[:, None], np.full(releases, count))
+    result = sample_cells(cells, k=k, beta=beta, bits=SystemRandomness())
     seen = Counter(result.counts.tolist())
     seen[0] = releases - len(result)
     assert p_value(seen, releases, count, beta, k) > FALSE_ALARM
@@ -98,11 +98,11 @@ def test_counts_follow_the_binomial_cut_at_k_and_nothing_close_to_it() -> None:
 
 
 def test_two_releases_share_no_sample() -> None:
-    cells = merged(np.arange(50_000, dtype=np.int32)[:, None], np.full(50_000, 30))
+    cells = merge_tuples(np.arange(50_000, dtype=np.int32)[:, None], np.full(50_000, 30))
     bits = SystemRandomness()
     shown = []
     for _ in range(2):
-        result = safe(cells, k=1, beta=0.5, bits=bits)
+        result = sample_cells(cells, k=1, beta=0.5, bits=bits)
         drawn = np.zeros(50_000)
         drawn[result.codes[:, 0]] = result.counts
         shown.append(drawn)
@@ -114,10 +114,10 @@ def test_the_order_is_that_of_the_codes_and_nothing_else() -> None:
     draw = np.random.default_rng(1)
     codes = draw.integers(0, 4, (500, 3)).astype(np.int32)
     held = draw.integers(1, 9, 500)
-    one = merged(codes, held)
+    one = merge_tuples(codes, held)
     turned = draw.permutation(500)
-    two = merged(codes[turned], held[turned])
-    first = safe(one, k=2, beta=0.9, bits=Coins((True,) * one.total))
-    second = safe(two, k=2, beta=0.9, bits=Coins((True,) * one.total))
+    two = merge_tuples(codes[turned], held[turned])
+    first = sample_cells(one, k=2, beta=0.9, bits=FixedCoins((True,) * one.total))
+    second = sample_cells(two, k=2, beta=0.9, bits=FixedCoins((True,) * one.total))
     assert first.codes.tolist() == second.codes.tolist() == sorted(first.codes.tolist())
     assert first.counts.tolist() == second.counts.tolist()

@@ -15,24 +15,31 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.readers import patterns
+from support.readers import list_label_patterns
 
 from incrowd.codes.axis import Axis
-from incrowd.codes.forms import Form, as_number, form_at, form_of, form_on, numbered
-from incrowd.codes.hierarchy import Hierarchy, from_rows
-from incrowd.codes.values import Spans
-from incrowd.measure.labels import Reader
-from incrowd.spec.build import build
+from incrowd.codes.forms import (
+    Form,
+    find_axis_form,
+    find_form,
+    find_level_form,
+    parse_number_label,
+    parse_number_labels,
+)
+from incrowd.codes.hierarchy import Hierarchy, build_from_rows
+from incrowd.codes.values import SpanLabeler
+from incrowd.measure.labels import LabelReader
+from incrowd.spec.build import build_hierarchy
 from incrowd.spec.model import Column
 
 SPANS: tuple[Form, ...] = ("numbers", "a-b", "a to b", "[a, b)")
-PATTERNS = {form: patterns(form) for form in ("a-b", "a to b", "[a, b)", "days", "months",
+PATTERNS = {form: list_label_patterns(form) for form in ("a-b", "a to b", "[a, b)", "days", "months",
                                               "quarters")}  # fmt: skip
 
 
 def built(**hierarchy: Any) -> Hierarchy:
     column = Column.model_validate({"role": "quasi", "hierarchy": hierarchy})
-    return build(column, folder=Path())
+    return build_hierarchy(column, folder=Path())
 
 
 @dataclass(frozen=True)
@@ -89,17 +96,19 @@ def assert_levels_are_read(hierarchy: Hierarchy) -> None:
     values = len(hierarchy.values)
     axis = Axis(hierarchy, ordered=True)
     for level in range(hierarchy.height):
-        form = form_at(hierarchy, level)
+        form = find_level_form(hierarchy, level)
         if level == hierarchy.height - 1:
             assert form == "nothing"
             continue
         assert form in SPANS
-        reader = Reader("x", axis, level)
+        reader = LabelReader("x", axis, level)
         for code, label in enumerate(hierarchy.labels[level][:-2]):
             assert label is not None
             group = np.flatnonzero(hierarchy.groups[level][:values] == code)
             assert covered(hierarchy, label, form) == group.tolist()
-            assert sorted(reader.read(label)[0].tolist()) == sorted(axis.positions[group].tolist())
+            assert sorted(reader.read_label(label)[0].tolist()) == sorted(
+                axis.positions[group].tolist()
+            )
 
 
 def runs(hierarchy: Hierarchy, most: int = 12) -> Iterator[tuple[int, int]]:
@@ -111,15 +120,15 @@ def runs(hierarchy: Hierarchy, most: int = 12) -> Iterator[tuple[int, int]]:
 def assert_boxes_are_read(hierarchy: Hierarchy, form: Form) -> None:
     """On a line, every label has the one form and covers the values between its ends."""
     axis = Axis(hierarchy, ordered=True)
-    assert form_on(axis) == form
-    reader = Reader("x", axis)
+    assert find_axis_form(axis) == form
+    reader = LabelReader("x", axis)
     # Whoever verifies a release knows the listed values, and no rule that made them.
-    listed = Reader("x", Axis(from_rows(hierarchy.rows()), ordered=True))
+    listed = LabelReader("x", Axis(build_from_rows(hierarchy.list_rows()), ordered=True))
     for low, high in runs(hierarchy):
-        (label,), _ = axis.labels(np.array([low], np.int32), np.array([high], np.int32))
+        (label,), _ = axis.make_labels(np.array([low], np.int32), np.array([high], np.int32))
         assert label is not None
-        assert reader.read(label)[0].tolist() == list(range(low, high + 1)), label
-        assert listed.read(label)[0].tolist() == list(range(low, high + 1)), label
+        assert reader.read_label(label)[0].tolist() == list(range(low, high + 1)), label
+        assert listed.read_label(label)[0].tolist() == list(range(low, high + 1)), label
         if form in SPANS:
             codes = [code for code, at in enumerate(axis.positions.tolist())
                      if low <= at <= high and code < len(hierarchy.values)]  # fmt: skip
@@ -152,7 +161,7 @@ def test_intervals_of_whole_numbers_have_one_form_at_each_level(declared: dict[s
     for level in range(hierarchy.height - 1):
         spans = [str(label) for label in hierarchy.labels[level][:-2]]
         assert {" to " in label for label in spans if re.search(r"\d( to )?-", label)} <= {negative}
-        form = form_at(hierarchy, level)
+        form = find_level_form(hierarchy, level)
         assert form != "[a, b)"
         if not negative:
             assert form in ("numbers", "a-b")
@@ -174,8 +183,8 @@ def test_boxes_over_whole_numbers_are_read_by_one_pattern(declared: dict[str, An
 @given(intervals("0.1").map(lambda declared: {**declared, "open": "none"}))
 def test_boxes_over_decimals_are_read_by_one_pattern(declared: dict[str, Any]) -> None:
     hierarchy = built(intervals=declared)
-    form = form_on(Axis(hierarchy, ordered=True))
-    whole = all(isinstance(as_number(value), int) for value in hierarchy.values)
+    form = find_axis_form(Axis(hierarchy, ordered=True))
+    whole = all(isinstance(parse_number_label(value), int) for value in hierarchy.values)
     assert_boxes_are_read(hierarchy, form if whole else "a to b")
 
 
@@ -188,14 +197,14 @@ def test_cuts_have_one_form() -> None:
     for low, form in ((0, "a-b"), (-20, "a to b")):
         hierarchy = built(intervals={"from": low, "to": 99, "cuts": [[1, 18, 65], [18]]})
         assert_levels_are_read(hierarchy)
-        assert form_at(hierarchy, 1) == form_at(hierarchy, 2) == form
+        assert find_level_form(hierarchy, 1) == find_level_form(hierarchy, 2) == form
 
 
 def test_a_negative_number_makes_all_labels_of_a_column_words() -> None:
     hierarchy = built(intervals={"from": -5, "to": 14, "widths": [5]})
     assert hierarchy.labels[1][:-2] == ("-5 to -1", "0 to 4", "5 to 9", "10 to 14")
     axis = Axis(hierarchy, ordered=True)
-    labels, _ = axis.labels(np.array([0, 10], np.int32), np.array([9, 14], np.int32))
+    labels, _ = axis.make_labels(np.array([0, 10], np.int32), np.array([9, 14], np.int32))
     assert labels == ["-5 to 4", "5 to 9"]
 
 
@@ -208,7 +217,7 @@ def test_steps_are_joined_by_their_ends() -> None:
         built(order={"values": ["0-4", "5-9", "10-14", "15-19"], "runs": [3]}),
     ):
         axis = Axis(hierarchy, ordered=True)
-        labels, _ = axis.labels(np.array([0, 1], np.int32), np.array([2, 3], np.int32))
+        labels, _ = axis.make_labels(np.array([0, 1], np.int32), np.array([2, 3], np.int32))
         assert labels == ["0-14", "5-19"]
     assert hierarchy.labels[1][:-2] == ("0-14", "15-19")
 
@@ -238,7 +247,7 @@ def test_spans_in_another_order_are_called_by_their_outer_ends() -> None:
     shown = {label: values[at : at + 2] for at, label in zip((0, 2), hierarchy.labels[1][:-2],
                                                             strict=True)}  # fmt: skip
     for low, high in runs(hierarchy):
-        (label,), _ = axis.labels(np.array([low], np.int32), np.array([high], np.int32))
+        (label,), _ = axis.make_labels(np.array([low], np.int32), np.array([high], np.int32))
         shown[label] = values[low : high + 1]
     for label, held in shown.items():
         ends = [int(end) for end in re.findall(r"\d+", " ".join(held))]
@@ -256,14 +265,14 @@ def test_orders_of_decimals_and_of_what_lies_beyond() -> None:
 
 def test_orders_of_words_are_text() -> None:
     hierarchy = built(order={"values": ["low", "middle", "high"], "runs": [2]})
-    assert [form_at(hierarchy, level) for level in range(3)] == ["text", "text", "nothing"]
+    assert [find_level_form(hierarchy, level) for level in range(3)] == ["text", "text", "nothing"]
     assert_boxes_are_read(hierarchy, "text")
 
 
 def test_a_month_is_no_span() -> None:
-    spans = Spans(["2020-03", "2020-11", "2021-01"])
+    spans = SpanLabeler(["2020-03", "2020-11", "2021-01"])
     assert spans("2020-03", "2021-01") == "2020-03 to 2021-01"
-    assert form_of(["2020-03", "2020-11"]) == "months"
+    assert find_form(["2020-03", "2020-11"]) == "months"
 
 
 # Dates -----------------------------------------------------------------------------------------
@@ -284,12 +293,12 @@ def test_dates_have_one_form_at_each_level(levels: list[str], first: dt.date, da
     last = first + dt.timedelta(days)
     hierarchy = built(dates={"from": first, "to": last, "levels": levels})
     for at, level in enumerate(levels):
-        assert form_at(hierarchy, at) == LADDER[level]
+        assert find_level_form(hierarchy, at) == LADDER[level]
         for label in hierarchy.labels[at][:-2]:
             assert label is not None
             if level != "year":
                 assert any(one.fullmatch(label) for one in PATTERNS[LADDER[level]])
-    assert form_at(hierarchy, len(levels)) == "nothing"
+    assert find_level_form(hierarchy, len(levels)) == "nothing"
     if levels[0] != "day":  # there are many
         assert_boxes_are_read(hierarchy, BOXES[levels[0]])  # type: ignore[arg-type]
 
@@ -309,7 +318,7 @@ WRITTEN = st.sampled_from(
 
 @given(st.lists(WRITTEN, min_size=1, max_size=4))
 def test_every_label_fits_the_pattern_of_the_form_that_is_claimed(labels: list[str]) -> None:
-    form = form_of(labels)
+    form = find_form(labels)
     for label in labels:
         if form in PATTERNS:
             assert any(one.fullmatch(label) for one in PATTERNS[form]), (form, label)
@@ -318,7 +327,7 @@ def test_every_label_fits_the_pattern_of_the_form_that_is_claimed(labels: list[s
 
 
 def test_no_labels_have_no_form() -> None:
-    assert form_of([]) == "text"
+    assert find_form([]) == "text"
 
 
 # Numbers ---------------------------------------------------------------------------------------
@@ -327,7 +336,7 @@ def test_no_labels_have_no_form() -> None:
 @given(st.one_of(st.integers(-(10**18), 10**18), st.floats(allow_nan=False, allow_infinity=False)))
 def test_a_number_is_one_only_if_a_program_writes_it_as_it_was(x: float) -> None:
     text = f"{Decimal(repr(x)):f}"
-    found = as_number(text)
+    found = parse_number_label(text)
     if found is not None:
         again = str(found) if isinstance(found, int) else f"{Decimal(repr(found)):f}"
         assert again == text
@@ -340,14 +349,14 @@ def test_a_number_is_one_only_if_a_program_writes_it_as_it_was(x: float) -> None
      "0.1000000000000000055511151231257827"],
 )  # fmt: skip
 def test_what_would_be_written_otherwise_is_no_number(text: str) -> None:
-    assert as_number(text) is None
+    assert parse_number_label(text) is None
 
 
 def test_numbers_are_whole_where_the_whole_domain_is() -> None:
-    found = numbered(["1", None], ["1", "2"])
+    found = parse_number_labels(["1", None], ["1", "2"])
     assert found == [1, None]
     assert isinstance(found[0], int)
-    found = numbered(["1", None], ["1", "2.5"])
+    found = parse_number_labels(["1", None], ["1", "2.5"])
     assert found == [1.0, None]
     assert isinstance(found[0], float)
-    assert numbered(["1", "*"], ["1", "2"]) is None
+    assert parse_number_labels(["1", "*"], ["1", "2"]) is None

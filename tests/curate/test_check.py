@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from support.cli import run
-from support.findings import codes
+from support.cli import run_successfully
+from support.findings import list_codes
 from typer.testing import CliRunner
 
-from incrowd.cli.commands import command_line
+from incrowd.cli.commands import build_parser
 from incrowd.curate.check import check
 from incrowd.engine.source import local_engine
-from incrowd.spec.file import load, parse
+from incrowd.spec.file import parse_spec, read_spec_file
 
 
 def test_check_lists_everything_at_once() -> None:
@@ -24,7 +24,7 @@ def test_check_lists_everything_at_once() -> None:
             "zip": ["01234", "123", "01234"],
         }
     )
-    file = parse(
+    file = parse_spec(
         """
         columns:
           name: {role: identifier}
@@ -50,8 +50,8 @@ def test_check_lists_everything_at_once() -> None:
     ]
     said = [str(finding) for finding in check(table, file)]
     assert said[0] == (
-        "Column 'sexx': It is in the table, but not in the spec. Did you mean 'sex'? Declare it "
-        "under `columns`; the role `drop` leaves it out."
+        "Column 'sexx': it is in the table, but not in the spec. Did you mean 'sex'? Declare "
+        "it under `columns`; the role `drop` excludes it."
     )
     assert said[-2] == (
         "Column 'zip': 1 value outside the domain, in 1 row (33.3 %): '123' (1). They are "
@@ -61,13 +61,13 @@ def test_check_lists_everything_at_once() -> None:
 
 def test_a_column_wholly_outside_its_domain_is_wrong() -> None:
     table = local_engine().from_columns({"x": ["1", "2", None]})
-    file = parse("columns: {x: {role: quasi, hierarchy: {flat: {values: [a]}}}}")
-    assert codes(check(table, file)) == ["ALL_VALUES_OUTSIDE_DOMAIN", "VALUES_NULL"]
+    file = parse_spec("columns: {x: {role: quasi, hierarchy: {flat: {values: [a]}}}}")
+    assert list_codes(check(table, file)) == ["ALL_VALUES_OUTSIDE_DOMAIN", "VALUES_NULL"]
 
 
 def test_check_counts_people() -> None:
     table = local_engine().from_columns({"id": ["1", "1.0 ", "2", None], "x": ["a"] * 4})
-    file = parse("unit: {id: id}\ncolumns: {id: {role: identifier}, x: {role: drop}}")
+    file = parse_spec("unit: {id: id}\ncolumns: {id: {role: identifier}, x: {role: drop}}")
     missing, counted = check(table, file)
     assert (missing.code, missing.values) == ("ROWS_WITHOUT_ID", {"rows": 1, "id": "id"})
     assert "`unit: {id: id, without_id: drop}`" in missing.remedy
@@ -78,9 +78,11 @@ def test_check_counts_people() -> None:
 def test_a_hierarchy_that_cannot_be_built_is_a_finding(tmp_path: Path) -> None:
     (tmp_path / "h.csv").write_text("a;x\na;y\n")
     (tmp_path / "spec.yaml").write_text("columns: {c: {role: quasi, hierarchy: {csv: h.csv}}}")
-    (finding,) = check(local_engine().from_columns({"c": ["a"]}), load(tmp_path / "spec.yaml"))
+    (finding,) = check(
+        local_engine().from_columns({"c": ["a"]}), read_spec_file(tmp_path / "spec.yaml")
+    )
     assert finding.code == "HIERARCHY_INVALID"
-    assert "The value 'a' is in the hierarchy twice" in finding.message
+    assert "rows 1 and 2 both list the value 'a'" in finding.message
 
 
 def test_check_says_what_publishing_would_refuse(tmp_path: Path) -> None:
@@ -90,23 +92,23 @@ def test_check_says_what_publishing_would_refuse(tmp_path: Path) -> None:
     release = "{epsilon: 1, delta: 1.0e-6, slices: [[a], [b, a]]}"
     text = f"table: t.csv\ncolumns: {{a: {flat}, b: {flat}}}\nrelease: {release}\n"
     file.write_text(text)
-    assert "No errors, " in run("check", str(file))
+    assert "No errors, " in run_successfully("check", str(file))
     file.write_text(
         text.replace("epsilon: 1, ", "epsilon: 1, draw: sample, scheme: search, k: 20, ")
     )
-    done = CliRunner().invoke(command_line(), ["check", str(file), "--json"], standalone_mode=False)
+    done = CliRunner().invoke(build_parser(), ["check", str(file), "--json"], standalone_mode=False)
     assert done.return_value == 1
     (found,) = json.loads(done.output)["findings"]
     assert found["code"] == "RELEASE_REFUSED"
-    assert found["message"] == "Release: 'scheme: search' finds k itself; leave 'k' out."
+    assert found["message"] == "Release: `scheme: search` chooses k. Remove `k`."
 
 
 def test_a_noisy_column_needs_a_precision() -> None:
     columns = "columns: {a: {role: noisy}, b: {role: quasi, hierarchy: flat}}"
     spec = f"{columns}\nrelease: {{method: k-epsilon, k: 2, epsilon: 1}}"
     table = local_engine().from_columns({"a": [1.5, 2.0], "b": ["x", "y"]})
-    wrong = [one for one in check(table, parse(spec)) if one.severity == "error"]
+    wrong = [one for one in check(table, parse_spec(spec)) if one.severity == "error"]
     assert [one.column for one in wrong] == ["a"]
-    assert "holds 1.5, which is no whole number" in wrong[0].message
+    assert "1.5 is not a whole number" in wrong[0].message
     sure = spec.replace("role: noisy", "role: noisy, precision: 0.5")
-    assert [one for one in check(table, parse(sure)) if one.severity == "error"] == []
+    assert [one for one in check(table, parse_spec(sure)) if one.severity == "error"] == []

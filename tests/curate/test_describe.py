@@ -8,12 +8,12 @@ import polars as pl
 import pytest
 
 from incrowd.curate import describe as module
-from incrowd.curate.describe import Described, describe
+from incrowd.curate.describe import ColumnDescription, describe_column
 from incrowd.engine.source import open_table
 
 
-def described(values: list[object], **more: object) -> Described:
-    return describe(open_table(pl.DataFrame({"x": values}, strict=False, **more)), "x")  # type: ignore[arg-type]
+def described(values: list[object], **more: object) -> ColumnDescription:
+    return describe_column(open_table(pl.DataFrame({"x": values}, strict=False, **more)), "x")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

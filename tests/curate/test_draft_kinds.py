@@ -8,12 +8,12 @@ import pytest
 from ruamel.yaml import YAML
 
 from incrowd.curate.draft.draft import draft
-from incrowd.curate.draft.kinds import MOST_LISTED, ladder_of
+from incrowd.curate.draft.kinds import MOST_LISTED, propose_hierarchy
 from incrowd.engine.source import local_engine
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
-from incrowd.spec.build import build
-from incrowd.spec.hierarchies import kinds
+from incrowd.spec.build import build_hierarchy
+from incrowd.spec.hierarchies import list_kinds
 from incrowd.spec.model import Column
 
 TABLE = local_engine().from_columns(
@@ -29,14 +29,14 @@ READ = {"intervals": {"age"}, "dates": {"day"}}
 
 
 def built(table: Table, kind: str, name: str) -> tuple[Column, bool]:
-    found = ladder_of(kind, name, table)
+    found = propose_hierarchy(kind, name, table)
     declared = YAML(typ="safe").load(found.hierarchy)
     column = Column.model_validate({"role": "quasi", "hierarchy": declared})
-    build(column, folder=Path(), values=table.values(name))
+    build_hierarchy(column, folder=Path(), values=table.values(name))
     return column, found.read
 
 
-@pytest.mark.parametrize("kind", sorted(set(kinds()) - {"csv"}))
+@pytest.mark.parametrize("kind", sorted(set(list_kinds()) - {"csv"}))
 @pytest.mark.parametrize("name", ["age", "word", "day", "odd"])
 def test_every_kind_has_a_ladder_for_every_column(kind: str, name: str) -> None:
     column, read = built(TABLE, kind, name)
@@ -53,32 +53,34 @@ def test_every_kind_has_a_ladder_for_every_column(kind: str, name: str) -> None:
 def test_values_that_are_listed_are_those_of_the_column() -> None:
     column, _ = built(TABLE, "flat", "odd")
     assert column.hierarchy is not None
-    made = build(column, folder=Path())
+    made = build_hierarchy(column, folder=Path())
     assert not (made.encode(TABLE.values("odd")) == made.outside).any()
 
 
 def test_what_was_guessed_comes_first() -> None:
     guesses = {one.column: one for one in draft(TABLE).guesses}
-    found = ladder_of("intervals", "age", TABLE, guesses["age"])
+    found = propose_hierarchy("intervals", "age", TABLE, guesses["age"])
     assert found.hierarchy == guesses["age"].hierarchy
     assert not found.read  # ages are public knowledge
-    assert ladder_of("order", "age", TABLE, guesses["age"]).read
+    assert propose_hierarchy("order", "age", TABLE, guesses["age"]).read
 
 
 def test_too_many_values_or_none_are_not_listed() -> None:
     many = local_engine().from_columns({"x": [f"v{i}" for i in range(MOST_LISTED + 1)]})
-    with pytest.raises(IncrowdError, match="too many to list"):
-        ladder_of("groups", "x", many)
-    assert ladder_of("flat", "x", many).hierarchy == "flat"
-    with pytest.raises(IncrowdError, match="holds no values"):
-        ladder_of("order", "none", TABLE)
-    with pytest.raises(IncrowdError, match="needs the file"):
-        ladder_of("csv", "x", many)
-    with pytest.raises(IncrowdError, match="no hierarchy of the kind"):
-        ladder_of("magic", "x", many)
+    with pytest.raises(
+        IncrowdError, match="Import a CSV hierarchy, or choose a hierarchy by a rule"
+    ):
+        propose_hierarchy("groups", "x", many)
+    assert propose_hierarchy("flat", "x", many).hierarchy == "flat"
+    with pytest.raises(IncrowdError, match="Choose a hierarchy by a rule"):
+        propose_hierarchy("order", "none", TABLE)
+    with pytest.raises(IncrowdError, match="A CSV hierarchy needs a file"):
+        propose_hierarchy("csv", "x", many)
+    with pytest.raises(IncrowdError, match="Unknown kind of hierarchy '"):
+        propose_hierarchy("magic", "x", many)
 
 
 def test_a_mask_is_as_long_as_most_values() -> None:
     codes = [*(f"{at:05}" for at in range(60)), "unbekannt"]
     table = local_engine().from_columns({"plz": codes})
-    assert ladder_of("mask", "plz", table, None).hierarchy == "{mask: {length: 5}}"
+    assert propose_hierarchy("mask", "plz", table, None).hierarchy == "{mask: {length: 5}}"

@@ -9,18 +9,24 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from support.drafts import entry, guessed, intervals, kind, outside
+from support.drafts import (
+    draft_column,
+    find_outside_values,
+    get_hierarchy_kind,
+    get_intervals,
+    parse_guess,
+)
 
-from incrowd.codes.values import canonical
-from incrowd.curate.draft.guess import guess
-from incrowd.curate.draft.written import NULLS, ambiguous, propose, yaml
+from incrowd.codes.values import canonicalize_value
+from incrowd.curate.draft.guess import guess_column
+from incrowd.curate.draft.written import NULLS, format_as_yaml, has_ambiguous_dates, propose_format
 from incrowd.engine.table import RowsPerId
-from incrowd.spec.file import parse
-from incrowd.spec.written import Written
+from incrowd.spec.file import parse_spec
+from incrowd.spec.written import ValueFormat
 
 
-def written(**known: Any) -> Written:
-    return Written.model_validate(known)
+def written(**known: Any) -> ValueFormat:
+    return ValueFormat.model_validate(known)
 
 
 @pytest.mark.parametrize(
@@ -45,14 +51,14 @@ def written(**known: Any) -> Written:
     ],
 )
 def test_messy_columns(texts: list[str], known: dict[str, str]) -> None:
-    assert propose(texts) == written(**known)
+    assert propose_format(texts) == written(**known)
     with_nulls = written(nulls=["-", "NA"], **known)
-    assert propose([*texts, "NA", "-"]) == with_nulls
+    assert propose_format([*texts, "NA", "-"]) == with_nulls
 
 
 def test_decimals_after_a_comma_make_a_point_that_of_thousands() -> None:
     """1.234 beside 999,5 is more than a thousand, and no number between one and two."""
-    assert propose(["1.234", "999,5", "12,75"]) == written(thousands=".", decimal=",")
+    assert propose_format(["1.234", "999,5", "12,75"]) == written(thousands=".", decimal=",")
 
 
 @pytest.mark.parametrize(
@@ -73,83 +79,85 @@ def test_decimals_after_a_comma_make_a_point_that_of_thousands() -> None:
     ],
 )
 def test_what_is_plain_needs_no_words(texts: list[str]) -> None:
-    assert propose(texts) is None
+    assert propose_format(texts) is None
 
 
 @pytest.mark.parametrize("texts", [["01234", "12345"], ["007", "010", "123"], ["0049", "0001"]])
 def test_leading_zeros_belong_to_codes(texts: list[str]) -> None:
     """Read as numbers they would lose them: 01234 is a ZIP code."""
-    assert propose(texts) is None
+    assert propose_format(texts) is None
 
 
 def test_zip_codes_keep_their_zeros() -> None:
     values = [f"{at:05}" for at in range(501, 541)]
-    drafted = guessed("zip", values, times=10)
-    assert (kind(drafted), drafted.written) == ("mask", None)
-    assert outside(drafted, values) == []
+    drafted = draft_column("zip", values, times=10)
+    assert (get_hierarchy_kind(drafted), drafted.written) == ("mask", None)
+    assert find_outside_values(drafted, values) == []
 
 
 @pytest.mark.parametrize("values", [["2", "30", "1", "NA"], ["2", "3"], ["2138", "10001", "NA"]])
 def test_texts_of_other_lengths_lie_in_what_is_drafted(values: list[str]) -> None:
     """Nobody can tell whether a text lost zeros, and a mask would find it outside its domain."""
-    drafted = guessed("zip", values, times=10)
-    assert outside(drafted, [value for value in values if value != "NA"]) == []
+    drafted = draft_column("zip", values, times=10)
+    assert find_outside_values(drafted, [value for value in values if value != "NA"]) == []
 
 
 @pytest.mark.parametrize("marker", ["NA", "N/A", "-", ".", "?", "NULL"])
 def test_texts_with_a_marker_of_nothing(marker: str) -> None:
-    assert propose(["red", "green", marker]) == written(nulls=[marker])
-    drafted = guessed("colour", ["red", "green", marker], times=30)
+    assert propose_format(["red", "green", marker]) == written(nulls=[marker])
+    drafted = draft_column("colour", ["red", "green", marker], times=30)
     assert drafted.written == written(nulls=[marker])
-    assert outside(drafted, ["red", "green", marker]) == [marker]  # it is no value of the list
+    assert find_outside_values(drafted, ["red", "green", marker]) == [
+        marker
+    ]  # it is no value of the list
     assert drafted.confirm == ("role", "written", "hierarchy")
 
 
 @pytest.mark.parametrize("word", ["unknown", "none", "missing", "*"])
 def test_words_are_nothing_beside_numbers_alone(word: str) -> None:
     """Beside words they may be an answer like any other."""
-    assert propose(["1", "2", "30", word]) == written(nulls=[word])
-    assert propose(["red", "green", word]) is None
+    assert propose_format(["1", "2", "30", word]) == written(nulls=[word])
+    assert propose_format(["red", "green", word]) is None
 
 
 def test_namibia_is_a_country() -> None:
-    assert propose(["NA", "ZA", "BW", "DE"]) is None
-    assert propose(["NA", "ZA", "BW", "DE", "-"]) == written(nulls=["-"])
-    drafted = guessed("born_in", ["NA", "ZA", "BW", "DE"], times=30)
-    assert (kind(drafted), drafted.written) == ("countries", None)
-    assert outside(drafted, ["NA"]) == []
-    assert propose(["NA", "CA", "TX", "NY"]) == written(nulls=["NA"])  # states of the US
-    assert propose(["NA", "Germany", "France"]) == written(nulls=["NA"])
+    assert propose_format(["NA", "ZA", "BW", "DE"]) is None
+    assert propose_format(["NA", "ZA", "BW", "DE", "-"]) == written(nulls=["-"])
+    drafted = draft_column("born_in", ["NA", "ZA", "BW", "DE"], times=30)
+    assert (get_hierarchy_kind(drafted), drafted.written) == ("countries", None)
+    assert find_outside_values(drafted, ["NA"]) == []
+    assert propose_format(["NA", "CA", "TX", "NY"]) == written(nulls=["NA"])  # states of the US
+    assert propose_format(["NA", "Germany", "France"]) == written(nulls=["NA"])
 
 
 @pytest.mark.parametrize("marker", ["NA", "unknown", "-", "n/a"])
 def test_numbers_with_nulls_stay_numbers(marker: str) -> None:
     values = [str(at * 3) for at in range(40)]
-    drafted = guessed("score", [*values, marker], times=3)
+    drafted = draft_column("score", [*values, marker], times=3)
     assert drafted.written == written(nulls=[marker])
-    assert kind(drafted) == "intervals"
-    assert outside(drafted, values) == []
+    assert get_hierarchy_kind(drafted) == "intervals"
+    assert find_outside_values(drafted, values) == []
     assert drafted.confirm == ("role", "written", "hierarchy")
 
 
 def test_ladders_are_of_what_is_meant() -> None:
     values = [f"{at}.{at:03},50 €" for at in range(110, 150)]
-    drafted = guessed("wage", values, times=3)
+    drafted = draft_column("wage", values, times=3)
     assert drafted.written == written(thousands=".", decimal=",", sign="€")
-    assert intervals(drafted).low <= Decimal("110110.5") < Decimal("149149.5")
-    assert intervals(drafted).high < 200_000
+    assert get_intervals(drafted).low <= Decimal("110110.5") < Decimal("149149.5")
+    assert get_intervals(drafted).high < 200_000
 
 
 def test_trailing_zeros_do_not_hide_thousands() -> None:
     """1.500 is one and a half only where nothing else says that points part thousands."""
     values = ["1.500", "12.000", *(f"{at}.000.000" for at in range(1, 40))]
-    drafted = guessed("price", values, times=3)
+    drafted = draft_column("price", values, times=3)
     assert drafted.written == written(thousands=".", decimal=",")
-    known = drafted.written.reader()
-    assert outside(drafted, [known(value) for value in values]) == []
-    apart = guessed("price", ["9.900", *(f"{at},5" for at in range(1, 40))], times=3)
+    known = drafted.written.make_reader()
+    assert find_outside_values(drafted, [known(value) for value in values]) == []
+    apart = draft_column("price", ["9.900", *(f"{at},5" for at in range(1, 40))], times=3)
     assert apart.written == written(thousands=".", decimal=",")
-    assert outside(apart, ["9900"]) == []
+    assert find_outside_values(apart, ["9900"]) == []
 
 
 @pytest.mark.parametrize(
@@ -165,17 +173,17 @@ def test_trailing_zeros_do_not_hide_thousands() -> None:
     ],
 )
 def test_days_and_months_that_could_be_swapped_are_said(texts: list[str], said: bool) -> None:
-    known = propose(texts)
-    assert (known is not None and ambiguous(known, texts)) is said
-    made = guess("seen", texts, 60)
-    assert ("the other way round" in made.reason) is said
-    drafted = entry(made)
-    assert kind(drafted) == "dates"
+    known = propose_format(texts)
+    assert (known is not None and has_ambiguous_dates(known, texts)) is said
+    made = guess_column("seen", texts, 60)
+    assert ("; day and month may be swapped" in made.reason) is said
+    drafted = parse_guess(made)
+    assert get_hierarchy_kind(drafted) == "dates"
     assert ("written" in drafted.confirm) is (drafted.written is not None)
 
 
 def test_what_is_left_out_need_not_be_read() -> None:
-    made = guess("person_id", [*(f"P{at}" for at in range(50)), "NA"], 51)
+    made = guess_column("person_id", [*(f"P{at}" for at in range(50)), "NA"], 51)
     made = made.with_counts(RowsPerId(50, 1, 1), 51)
     assert (made.role, made.written, made.confirm) == ("identifier", None, ("role",))
 
@@ -192,9 +200,11 @@ def test_a_proposal_reads_what_was_meant(
     assume(any(x != x.to_integral_value() for x in numbers))
     swap = {",": marks[0], ".": marks[1]}
     texts = ["".join(swap.get(letter, letter) for letter in f"{x:,.2f}{sign}") for x in numbers]
-    known = propose(texts)
-    read = known.reader() if known is not None else canonical
-    assert [canonical(read(text)) for text in texts] == [canonical(x) for x in numbers]
+    known = propose_format(texts)
+    read = known.make_reader() if known is not None else canonicalize_value
+    assert [canonicalize_value(read(text)) for text in texts] == [
+        canonicalize_value(x) for x in numbers
+    ]
 
 
 @given(st.lists(st.dates(dt.date(1000, 1, 1)), min_size=1), st.sampled_from("/.-"), st.booleans())
@@ -203,10 +213,10 @@ def test_a_proposal_reads_the_days_that_were_meant(
 ) -> None:
     form = "{0.day}-{0.month}-{0.year}" if first else "{0.month}-{0.day}-{0.year}"
     texts = [form.format(day).replace("-", mark) for day in days]
-    known = propose(texts)
+    known = propose_format(texts)
     assert known is not None
-    read = [known.reader()(text) for text in texts]
-    assert read == [day.isoformat() for day in days] or ambiguous(known, texts)
+    read = [known.make_reader()(text) for text in texts]
+    assert read == [day.isoformat() for day in days] or has_ambiguous_dates(known, texts)
 
 
 @given(
@@ -217,5 +227,7 @@ def test_a_proposal_reads_the_days_that_were_meant(
 def test_a_proposal_survives_the_spec(nulls: list[str], more: dict[str, str]) -> None:
     assume(nulls or more)
     known = written(nulls=nulls, **more)
-    columns = parse(f"columns: {{x: {{role: drop, written: {yaml(known)}}}}}").spec.columns
+    columns = parse_spec(
+        f"columns: {{x: {{role: drop, written: {format_as_yaml(known)}}}}}"
+    ).spec.columns
     assert columns["x"].written == known

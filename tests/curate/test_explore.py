@@ -10,14 +10,14 @@ from typing import Any
 
 import polars as pl
 import pytest
-from support.cli import command
-from support.make import make
+from support.cli import run_command
+from support.make import publish_unjudged
 
 from incrowd.anonymize.lattice import Node
-from incrowd.curate.explore import Explored, Scheme, explore
+from incrowd.curate.explore import Exploration, SchemeFigures, explore_schemes
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
-from incrowd.spec.file import SpecFile, parse
+from incrowd.spec.file import SpecFile, parse_spec
 
 COLUMNS = """
 columns:
@@ -35,11 +35,11 @@ PEOPLE = pl.DataFrame(
 
 
 def spec(release: str = "method: k-anonymity, k: 4", columns: str = COLUMNS) -> SpecFile:
-    return parse(f"{columns}\nrelease: {{{release}}}\n")
+    return parse_spec(f"{columns}\nrelease: {{{release}}}\n")
 
 
-def explored(release: str = "method: k-anonymity, k: 4", **more: Any) -> Explored:
-    return explore(spec(release), open_table(PEOPLE), **more)
+def explored(release: str = "method: k-anonymity, k: 4", **more: Any) -> Exploration:
+    return explore_schemes(spec(release), open_table(PEOPLE), **more)
 
 
 def by_hand(levels: Node, k: int) -> tuple[int, int, int]:
@@ -53,13 +53,13 @@ def by_hand(levels: Node, k: int) -> tuple[int, int, int]:
     return len(PEOPLE) - sum(shown), len(shown), min(shown, default=0)
 
 
-def figures(one: Scheme) -> tuple[int, int, int]:
+def figures(one: SchemeFigures) -> tuple[int, int, int]:
     return one.suppressed, one.classes, one.smallest
 
 
 def test_every_scheme_has_the_figures_of_a_count_by_hand() -> None:
     found = explored("method: k-anonymity, k: 4, suppression: 0.1")
-    assert found.whole
+    assert found.is_complete
     assert found.limit == 6
     assert {one.levels for one in found.schemes} == set(itertools.product(range(4), range(2)))
     for one in found.schemes:
@@ -76,7 +76,7 @@ def test_the_best_comes_first_and_is_what_is_published() -> None:
     assert found.best is not None
     losses = [one.loss for one in found.schemes if one.holds]
     assert losses == sorted(losses)
-    release = make(PEOPLE, spec())
+    release = publish_unjudged(PEOPLE, spec())
     scheme = release.certificate.table.scheme
     assert found.best.levels == (scheme["age"].level, scheme["sex"].level)
     assert found.best.classes == release.certificate.table.release.classes
@@ -85,20 +85,23 @@ def test_the_best_comes_first_and_is_what_is_published() -> None:
 def test_of_many_schemes_those_near_the_best_and_to_both_ends_are_looked_at() -> None:
     long = COLUMNS.replace("to: 15, widths: [4, 8]", "to: 127, widths: [2, 4, 8, 16, 32, 64]")
     file = spec(columns=long)
-    whole, part = explore(file, open_table(PEOPLE)), explore(file, open_table(PEOPLE), most=3)
-    assert not part.whole
+    whole, part = (
+        explore_schemes(file, open_table(PEOPLE)),
+        explore_schemes(file, open_table(PEOPLE), most=3),
+    )
+    assert not part.is_complete
     assert part.size == whole.size
     assert part.best == whole.best
     levels = {one.levels for one in part.schemes}
     assert {(0, 0), (7, 1)} <= levels
     for one in part.schemes:
-        assert one == whole.at(one.levels)
+        assert one == whole.find_scheme(one.levels)
 
 
 def test_a_scheme_that_is_fixed_is_one_among_all() -> None:
     found = explored("method: k-anonymity, k: 4, levels: {age: 2, sex: 1}")
     assert found.chosen == (2, 1)
-    assert found.whole
+    assert found.is_complete
     assert len(found.schemes) == 8
     assert explored().chosen is None
 
@@ -112,17 +115,17 @@ def test_limits_that_leave_a_choice_are_kept_to() -> None:
 def test_rules_on_sensitive_values_count() -> None:
     ruled = COLUMNS.replace("{role: sensitive}", "{role: sensitive, diversity: {distinct: 2}}")
     release = "method: k-anonymity, k: 4, suppression: 0"
-    strict = explore(spec(release, ruled), open_table(PEOPLE))
-    plain = explore(spec(release), open_table(PEOPLE))
+    strict = explore_schemes(spec(release, ruled), open_table(PEOPLE))
+    plain = explore_schemes(spec(release), open_table(PEOPLE))
     fewer = [one for one in strict.schemes if one.holds]
     assert 0 < len(fewer) < len([one for one in plain.schemes if one.holds])
 
 
 def test_words_say_what_each_column_would_show() -> None:
     found = explored()
-    top = found.at((3, 1))
+    top = found.find_scheme((3, 1))
     assert top is not None
-    assert found.words(top) == {"age": "nothing", "sex": "nothing"}
+    assert found.describe_scheme(top) == {"age": "suppressed", "sex": "suppressed"}
 
 
 def test_where_no_scheme_holds_there_is_no_best() -> None:
@@ -134,24 +137,24 @@ def test_where_no_scheme_holds_there_is_no_best() -> None:
 @pytest.mark.parametrize(
     ("release", "words"),
     [
-        ("method: safe, epsilon: 1, delta: 1.0e-6", "may not be chosen by its result"),
+        ("method: safe, epsilon: 1, delta: 1.0e-6", "must not be chosen by its result"),
         ("method: k-anonymity, k: 4, algorithm: mondrian", "has no schemes"),
     ],
 )
 def test_what_has_no_schemes_is_refused(release: str, words: str) -> None:
     with pytest.raises(IncrowdError, match=words):
-        explore(spec(release), open_table(PEOPLE))
+        explore_schemes(spec(release), open_table(PEOPLE))
 
 
 def test_the_command_lists_the_best_and_prints_json(tmp_path: Path) -> None:
     PEOPLE.write_csv(tmp_path / "people.csv")
     path = tmp_path / "spec.yaml"
     path.write_text(f"table: people.csv\n{COLUMNS}\nrelease: {{method: k-anonymity, k: 4}}\n")
-    done = command("explore", str(path))
+    done = run_command("explore", str(path))
     assert done.returncode == 0
-    assert "8 schemes; looked at all of them." in done.stdout
-    assert "Levels are those of: age, sex." in done.stdout
-    known = json.loads(command("explore", str(path), "--json").stdout)
+    assert "Compared 8 schemes with k = 4." in done.stdout
+    assert "levels: {age: " in done.stdout
+    known = json.loads(run_command("explore", str(path), "--json").stdout)
     assert known["whole"] is True
     assert len(known["schemes"]) == 8
     assert known["schemes"][0]["holds"] is True
@@ -164,6 +167,6 @@ def test_the_command_says_no_where_nothing_holds(tmp_path: Path) -> None:
     path.write_text(
         f"table: people.csv\n{COLUMNS}\nrelease: {{method: k-anonymity, k: 30, {levels}}}\n"
     )
-    done = command("explore", str(path))
+    done = run_command("explore", str(path))
     assert done.returncode == 1
-    assert "No scheme that was looked at has k = 30" in done.stdout
+    assert "No scheme has k = 30" in done.stdout

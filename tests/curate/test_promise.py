@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
-from support.make import make
+from support.make import publish_unjudged
 
-from incrowd.curate.promise import promised
+from incrowd.curate.promise import plan_guarantee
 from incrowd.privacy.accountant import Accountant
-from incrowd.spec.file import SpecFile, parse
+from incrowd.spec.file import SpecFile, parse_spec
 
 pytestmark = pytest.mark.usefixtures("settled_once")
 
@@ -33,7 +33,7 @@ PEOPLE = pl.DataFrame(
 
 
 def spec(release: str, columns: str = COLUMNS, more: str = "") -> SpecFile:
-    return parse(f"{more}\n{columns}\nrelease: {{{release}}}\n")
+    return parse_spec(f"{more}\n{columns}\nrelease: {{{release}}}\n")
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def spec(release: str, columns: str = COLUMNS, more: str = "") -> SpecFile:
 )  # fmt: skip
 def test_the_certificate_says_what_was_promised(release: str, columns: str, more: str) -> None:
     file = spec(release, columns, more)
-    before = promised(file)
-    after = make(PEOPLE, file).certificate.guarantee
+    before = plan_guarantee(file)
+    after = publish_unjudged(PEOPLE, file).certificate.guarantee
     assert not before.later
     assert before.statement == after.statement
     assert (before.kind, before.epsilon, before.delta) == (after.kind, after.epsilon, after.delta)
@@ -67,30 +67,34 @@ def test_the_certificate_says_what_was_promised(release: str, columns: str, more
 
 def test_of_counts_whose_bound_a_coin_settles_the_words_are_those_of_one_side() -> None:
     file = spec("epsilon: 1, delta: 1.0e-6, k: 7")
-    before = promised(file)
+    before = plan_guarantee(file)
     assert "r = 13 or r = 14" in before.later
-    seen = {make(PEOPLE, file).certificate.guarantee.text for _ in range(40)}
+    seen = {publish_unjudged(PEOPLE, file).certificate.guarantee.text for _ in range(40)}
     assert " ".join(sentence.text for sentence in before.statement) in seen
     assert len(seen) == 2
 
 
 def test_where_the_table_will_choose_k_and_beta_only_the_budget_is_said() -> None:
-    before = promised(spec("epsilon: 2, delta: 1.0e-4, draw: sample"))
+    before = plan_guarantee(spec("epsilon: 2, delta: 1.0e-4, draw: sample"))
     assert "chosen" in before.later
-    assert "ε = 2.0 and δ = 0.0001" in before.statement[0].text
+    assert "ε = 2 and δ = 0.0001" in before.statement[0].text
     assert "sample" not in {sentence.key for sentence in before.statement}
-    after = make(PEOPLE, spec("epsilon: 2, delta: 1.0e-4, draw: sample")).certificate.guarantee
+    after = publish_unjudged(
+        PEOPLE, spec("epsilon: 2, delta: 1.0e-4, draw: sample")
+    ).certificate.guarantee
     assert before.statement == [one for one in after.statement if one.key != "sample"]
 
 
 def test_what_is_booked_is_what_was_said() -> None:
-    before = promised(spec("epsilon: 2, delta: 1.0e-4"))
+    before = plan_guarantee(spec("epsilon: 2, delta: 1.0e-4"))
     assert Accountant(list(before.events)).delta(epsilon=2.0) <= 1e-4
-    assert promised(spec("method: k-anonymity, k: 5")).events == ()
+    assert plan_guarantee(spec("method: k-anonymity, k: 5")).events == ()
 
 
 def test_a_public_size_promises_what_no_size_promises() -> None:
     """Nobody looks at the table, so that its size decides nothing; a stated number may."""
-    plain = promised(spec("epsilon: 1, delta: 1.0e-6"))
-    assert promised(spec("epsilon: 1, delta: 1.0e-6", more="size: public")) == plain
-    assert promised(spec("epsilon: 1, delta: 1.0e-6", more="size: 700")).events != plain.events
+    plain = plan_guarantee(spec("epsilon: 1, delta: 1.0e-6"))
+    assert plan_guarantee(spec("epsilon: 1, delta: 1.0e-6", more="size: public")) == plain
+    assert (
+        plan_guarantee(spec("epsilon: 1, delta: 1.0e-6", more="size: 700")).events != plain.events
+    )

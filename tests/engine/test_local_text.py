@@ -10,7 +10,7 @@ import pytest
 
 from incrowd.engine.local import text
 from incrowd.engine.source import open_table
-from incrowd.engine.table import Origin, TableError
+from incrowd.engine.table import TableError, TableOrigin
 
 TABLE = "id;age\na1;39\na2;40\n"
 NOTE = "Row 1 looks like a title; row {} was read as the header. --header names another."
@@ -47,7 +47,7 @@ def test_a_title_is_skipped(
         assert table.columns == ("id", "age")
         assert sorted(table.values("id"), key=str) == ["a1", "a2"]
         notes = (NOTE.format(header),) if given is None else ()
-        assert table.origin == Origin(header=header, notes=notes)
+        assert table.origin == TableOrigin(header=header, notes=notes)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_title_is_skipped(
 )
 def test_a_header_is_no_title(tmp_path: Path, content: str, columns: tuple[str, ...]) -> None:
     table = open_table(written(tmp_path, content))
-    assert (table.columns, table.origin) == (columns, Origin())
+    assert (table.columns, table.origin) == (columns, TableOrigin())
 
 
 def test_prose_is_not_taken_for_names(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_header_can_be_named(tmp_path: Path) -> None:
     assert open_table(path, header=3).rows() == 1
     titled = written(tmp_path, "Title,,\na,b,c\nx,y,z\n")
     assert open_table(titled).columns == ("a", "b", "c")
-    with pytest.raises(TableError, match="a column without a name, number 2"):
+    with pytest.raises(TableError, match="column 2 has no name"):
         open_table(titled, header=1)
 
 
@@ -87,10 +87,10 @@ def test_a_header_can_be_named(tmp_path: Path) -> None:
         ('T\n\na,b\n1,2\n"x,4\n', "Row 5 of 't.csv' opens a quote that is never closed."),
         ('T\n\na,b\n1,2\n"x"y,4\n', "Row 5 of 't.csv' opens a quote, and text follows"),
         ('T\n\na,b\n"1\n2",2\n"x"y,4\n', "Row 5 (line 6) of 't.csv' opens a quote"),
-        ("T\n\na,a\n1,2\n", "The file 't.csv' has the column 'a' twice."),
-        ("T\n\n", "The file 't.csv' has no row 3 for a header: it has 2."),
-        ("T", "The file 't.csv' has no row 3 for a header: it has 1."),
-        ("T\n\na,b\n", "The file 't.csv' has a header but no rows."),
+        ("T\n\na,a\n1,2\n", "The file 't.csv': column 'a' occurs twice."),
+        ("T\n\n", "File 't.csv': it has 2 lines, so row 3 cannot be the header. Correct `header`."),
+        ("T", "File 't.csv': it has 1 lines, so row 3 cannot be the header. Correct `header`."),
+        ("T\n\na,b\n", "File 't.csv': it has a header but no rows. Name a file with rows."),
     ],
 )
 def test_what_is_wrong_below_a_title_has_its_row(
@@ -129,12 +129,15 @@ def test_text_in_gzip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
             gzip.compress(b"a,b\n" * 99, mtime=0)[:12] + b"x" * 30,
             "Cannot read 't.csv.gz' as gzip: it is",
         ),
-        (gzip.compress(b"", mtime=0), "The file 't.csv.gz' is empty."),
+        (gzip.compress(b"", mtime=0), "File 't.csv.gz': it is empty. Name a file with a table."),
         (
             gzip.compress(b"a,b\n1\n", mtime=0),
             "Row 2 of 't.csv.gz' has 1 fields, but the header has 2.",
         ),
-        (gzip.compress(b"a,b\n", mtime=0), "The file 't.csv.gz' has a header but no rows."),
+        (
+            gzip.compress(b"a,b\n", mtime=0),
+            "File 't.csv.gz': it has a header but no rows. Name a file with rows.",
+        ),
     ],
 )
 def test_what_is_wrong_in_gzip_names_the_file(tmp_path: Path, content: bytes, message: str) -> None:
@@ -145,5 +148,5 @@ def test_what_is_wrong_in_gzip_names_the_file(tmp_path: Path, content: bytes, me
 
 
 def test_other_things_in_gzip_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(TableError, match="Cannot tell what 't.parquet.gz' is"):
+    with pytest.raises(TableError, match="Its name must end in"):
         open_table(written(tmp_path, gzip.compress(b"x", mtime=0), "t.parquet.gz"))

@@ -14,12 +14,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from incrowd.codes.values import canonical
+from incrowd.codes.values import canonicalize_value
 from incrowd.engine.local import text
-from incrowd.engine.source import _ENGINES, local_engine, open_for, open_table
-from incrowd.engine.table import Origin, Table, TableError
+from incrowd.engine.source import _ENGINES, local_engine, open_spec_table, open_table
+from incrowd.engine.table import Table, TableError, TableOrigin
 from incrowd.errors import IncrowdError, ParameterError
-from incrowd.spec.file import parse
+from incrowd.spec.file import parse_spec
 
 GOOD: dict[str, tuple[bytes, dict[str, list[str | None]]]] = {
     "plain.csv": (b"a,b\n1,2\n", {"a": ["1"], "b": ["2"]}),
@@ -43,19 +43,19 @@ GOOD: dict[str, tuple[bytes, dict[str, list[str | None]]]] = {
 }
 
 BAD: dict[str, tuple[bytes, str]] = {
-    "empty.csv": (b"", "The file 'empty.csv' is empty."),
-    "header.csv": (b"a,b\n", "The file 'header.csv' has a header but no rows."),
+    "empty.csv": (b"", "File 'empty.csv': it is empty."),
+    "header.csv": (b"a,b\n", "File 'header.csv': it has a header but no rows."),
     "twice.csv": (
         b"a,b,a\n1,2,3\n",
-        "The file 'twice.csv' has the column 'a' twice. Rename one of them.",
+        "The file 'twice.csv': column 'a' occurs twice. Rename one of them.",
     ),
     "nameless.csv": (
         b"a,,c\n1,2,3\n",
-        "The file 'nameless.csv' has a column without a name, number 2.",
+        "The file 'nameless.csv': column 2 has no name.",
     ),
     "named.csv": (
         b",unnamed\n1,2\n",
-        "The file 'named.csv' has a column without a name, number 1.",
+        "The file 'named.csv': column 1 has no name.",
     ),
     "short.csv": (
         b"a,b\n1,2\n3\n",
@@ -69,9 +69,9 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "binary.csv": (
         b"a,b\n\x81\xff,\x00\n",
-        "The file 'binary.csv' is no text in UTF-8, UTF-16 or Windows-1252. Save it as UTF-8.",
+        "File 'binary.csv': not text in UTF-8, UTF-16 or Windows-1252. Save it as UTF-8.",
     ),
-    "odd.xyz": (b"hello", "Cannot tell what 'odd.xyz' is; the name must end in"),
+    "odd.xyz": (b"hello", "File 'odd.xyz': unknown format. Its name must end in"),
     "fake.parquet": (b"hello", "Cannot read 'fake.parquet' as parquet:"),
     "fake.xlsx": (b"hello", "Cannot read 'fake.xlsx' as xlsx:"),
     "fake.arrow": (b"hello", "Cannot read 'fake.arrow' as arrow:"),
@@ -109,7 +109,7 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, name: str) -> None:
 
 
 def test_awkward_tables_in_memory() -> None:
-    with pytest.raises(TableError, match="has the column 'a' twice"):
+    with pytest.raises(TableError, match="Rename one of them"):
         open_table(pa.table([[1], [2]], names=["a", "a"]))
     with pytest.raises(TableError, match="Cannot read the pandas.DataFrame"):
         open_table(pd.DataFrame({"a": [1, "1", None]}))
@@ -133,7 +133,7 @@ def test_a_large_file_is_checked_and_scanned(
 def test_a_huge_cell_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "huge.csv"
     path.write_bytes(b"a,b\n" + b"x" * 140_000_000 + b",1\n")
-    with pytest.raises(TableError, match="longer than 64 MB. Is a quote left open"):
+    with pytest.raises(TableError, match="longer than 64 MB. Close the open quote"):
         open_table(path)
 
 
@@ -147,7 +147,9 @@ def test_two_thousand_columns(tmp_path: Path) -> None:
 
 
 def test_a_folder_and_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(TableError, match="is a folder. Name the file"):
+    with pytest.raises(
+        TableError, match="Name a file, or read a folder of Parquet files with --engine spark"
+    ):
         open_table(tmp_path)
     with pytest.raises(TableError, match="No such file or directory"):
         open_table(tmp_path / "none.csv")
@@ -188,7 +190,7 @@ def test_excel(tmp_path: Path) -> None:
     table = open_table(path)
     assert set(table.values("zip")) == {"01234", "x"}
     assert set(table.values("n")) == {1, 2}
-    assert {canonical(day) for day in table.values("day")} == {"2020-02-29", "2021-01-01"}
+    assert {canonicalize_value(day) for day in table.values("day")} == {"2020-02-29", "2021-01-01"}
 
 
 def test_something_that_is_no_table() -> None:
@@ -253,14 +255,18 @@ def test_sheets_and_headers_belong_to_some_tables(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a\n1\n")
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "t.parquet")
     for source, asked, message in (
-        (tmp_path / "t.csv", {"sheet": "A"}, "'t.csv' has no sheets; a sheet is for Excel files"),
-        (tmp_path / "t.parquet", {"header": 2}, "'t.parquet' names its columns itself"),
-        (pl.DataFrame({"a": [1]}), {"header": 2}, "The table names its columns itself"),
+        (tmp_path / "t.csv", {"sheet": "A"}, "'t.csv' has no sheets"),
+        (tmp_path / "t.parquet", {"header": 2}, "'t.parquet' stores its column names"),
+        (
+            pl.DataFrame({"a": [1]}),
+            {"header": 2},
+            "The table stores its column names. Remove `sheet` and `header`.",
+        ),
         ("postgresql://u@localhost/d#t", {"sheet": "A"}, "The table has no sheets"),
     ):
         with pytest.raises(TableError, match=message):
             open_table(source, **asked)
-    assert open_table(pl.DataFrame({"a": [1]})).origin == Origin()
+    assert open_table(pl.DataFrame({"a": [1]})).origin == TableOrigin()
 
 
 def test_the_table_of_a_spec(tmp_path: Path) -> None:
@@ -268,16 +274,16 @@ def test_the_table_of_a_spec(tmp_path: Path) -> None:
     for name in ("t.csv", "other.csv"):
         (tmp_path / name).write_text(f"x,y\n1,2\na,b\n{name},3\n")
     text = "table: t.csv\nheader: 3\ncolumns: {a: {role: drop}, b: {role: drop}}\n"
-    file = parse(text, path=tmp_path / "spec.yaml")
-    assert open_for(file).values("a") == ["t.csv"]
-    assert open_for(file, tmp_path / "other.csv").values("a") == ["other.csv"]
-    assert open_for(file, str(tmp_path / "other.csv")).values("a") == ["other.csv"]
-    assert open_for(file, pl.DataFrame({"a": ["here"]})).values("a") == ["here"]
+    file = parse_spec(text, path=tmp_path / "spec.yaml")
+    assert open_spec_table(file).values("a") == ["t.csv"]
+    assert open_spec_table(file, tmp_path / "other.csv").values("a") == ["other.csv"]
+    assert open_spec_table(file, str(tmp_path / "other.csv")).values("a") == ["other.csv"]
+    assert open_spec_table(file, pl.DataFrame({"a": ["here"]})).values("a") == ["here"]
     table = open_table(tmp_path / "t.csv")
-    assert open_for(file, table) is table
+    assert open_spec_table(file, table) is table
     engine = Counted()
-    open_for(file, engine=engine)
+    open_spec_table(file, engine=engine)
     asked = {"folder": tmp_path, "empty": False, "delimiter": None, "sheet": None, "header": 3}
     assert engine.opened == [("t.csv", asked)]
-    with pytest.raises(IncrowdError, match="The spec names no table. Add 'table: FILE'."):
-        open_for(parse("columns: {a: {role: drop}}"))
+    with pytest.raises(IncrowdError, match="no table is named"):
+        open_spec_table(parse_spec("columns: {a: {role: drop}}"))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.make import make
+from support.make import publish_unjudged
 
 from incrowd.engine.source import local_engine
 from incrowd.engine.table import Engine, Table, TableError
@@ -46,7 +46,7 @@ METHODS: dict[str, dict[str, Any]] = {
 
 
 WRITTEN: list[dict[str, str]] = [
-    {}, {"format": "csv", "formulas": "escape"}, {"rows": "weighted"},
+    {}, {"format": "csv", "formulas": "escape"}, {"rows": "counted"},
 ]  # fmt: skip
 CASES = [  # rows with noise have no weights
     (method, more)
@@ -72,7 +72,9 @@ def spec(method: str, **release: Any) -> dict[str, Any]:
 def test_a_release_is_made_by_the_engine_of_its_table(
     engine: Engine, tmp_path: Path, method: str, more: dict[str, str]
 ) -> None:
-    release = make(engine.from_columns(PEOPLE), spec(method, **more), output=tmp_path / "out")
+    release = publish_unjudged(
+        engine.from_columns(PEOPLE), spec(method, **more), output=tmp_path / "out"
+    )
     (table,) = release.tables
     assert table.engine is engine
     assert release.certificate.table.release.rows > 0
@@ -84,7 +86,7 @@ def test_a_release_is_made_by_the_engine_of_its_table(
 def test_one_row_of_each_person_is_published(engine: Engine, tmp_path: Path) -> None:
     twice = {name: [*values, *values] for name, values in PEOPLE.items()}
     asked = spec("k-anonymity") | {"unit": {"id": "name"}}
-    release = make(engine.from_columns(twice), asked, output=tmp_path / "out")
+    release = publish_unjudged(engine.from_columns(twice), asked, output=tmp_path / "out")
     assert 0 < release.certificate.table.release.rows <= ROWS
     assert verify(tmp_path / "out") == []
 
@@ -93,7 +95,7 @@ def test_the_same_rows_are_released_whatever_engine_counts_them(
     engine: Engine, tmp_path: Path
 ) -> None:
     def shown(table: Table, folder: str) -> bytes:
-        make(table, spec("k-anonymity"), output=tmp_path / folder)
+        publish_unjudged(table, spec("k-anonymity"), output=tmp_path / folder)
         return (tmp_path / folder / "data.parquet").read_bytes()
 
     here = local_engine().from_columns(PEOPLE)
@@ -104,11 +106,11 @@ def test_the_engine_that_is_given_opens_the_table(engine: Engine, tmp_path: Path
     path = tmp_path / "people.csv"
     engine.from_columns(PEOPLE).write(path)
     asked = spec("k-anonymity")
-    release = make(path, asked, engine=engine)
+    release = publish_unjudged(path, asked, engine=engine)
     assert release.tables[0].engine is engine
-    release = make(None, asked | {"table": str(path)}, engine=engine)
+    release = publish_unjudged(None, asked | {"table": str(path)}, engine=engine)
     assert release.tables[0].engine is engine
     with pytest.raises(TableError, match="Cannot read a table from a builtins.int"):
-        make(42, asked)
+        publish_unjudged(42, asked)
     with pytest.raises(ParameterError, match="'engine' parameter must be an engine"):
-        make(path, asked, engine="local")
+        publish_unjudged(path, asked, engine="local")

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from support.cli import command, run
+from support.cli import run_command, run_successfully
 from support.seam import PinnedRandomness
 
 import incrowd as ic
-from incrowd.curate.demo_tables import sample
+from incrowd.curate.demo_tables import make_demo_table
 from incrowd.errors import IncrowdError
-from incrowd.spec.file import SpecFile, taken
+from incrowd.spec.file import SpecFile, load_spec
 
 AGES = {"intervals": {"from": 0, "to": 99, "widths": [1, 5, 25, 50]}}
 COLUMNS: dict[str, Any] = {
@@ -39,7 +39,7 @@ def population(rows: int, seed: int) -> pl.DataFrame:
 
 
 def spec(**release: Any) -> SpecFile:
-    return taken({"columns": COLUMNS, "release": release})
+    return load_spec({"columns": COLUMNS, "release": release})
 
 
 TABLE, CONTROL = population(3000, 1), population(3000, 2)
@@ -54,7 +54,7 @@ def attacked(released: Any, file: SpecFile, **more: Any) -> dict[str, Any]:
 def test_k_anonymity_keeps_no_secret_from_who_knows_the_others(algorithm: str) -> None:
     file = spec(method="k-anonymity", algorithm=algorithm, k=5)
     found = attacked(ic.publish(TABLE, file), file)
-    known = found["inference: ill, knowing everybody else"]
+    known = found["inference: ill, knowing all other rows"]
     assert known.success.value > 0.9
     assert known.succeeds
 
@@ -75,19 +75,19 @@ def test_any_file_can_be_attacked(tmp_path: Path) -> None:
     file = spec(method="k-anonymity", k=2)
     TABLE.write_csv(tmp_path / "whole.csv")
     whole = attacked(tmp_path / "whole.csv", file)
-    assert whole["linkage: all that identifies"].success.value > 0.3
-    assert whole["inference: ill, by the rows alike"].succeeds
+    assert whole["linkage: all quasi-identifiers"].success.value > 0.3
+    assert whole["inference: ill, by matching rows"].succeeds
     wide = TABLE.with_columns(age=pl.lit("0-99"), town=pl.lit("*"))
     rough = attacked(wide, file)
-    assert rough["linkage: all that identifies"].success.value < 0.01
+    assert rough["linkage: all quasi-identifiers"].success.value < 0.01
 
 
 def test_kept_columns_of_k_anonymity_are_secrets() -> None:
     """Without a hierarchy, by their own values."""
     columns = {**COLUMNS, "ill": {"role": "sensitive"}}
-    file = taken({"columns": columns, "release": {"method": "k-anonymity", "k": 5}})
+    file = load_spec({"columns": columns, "release": {"method": "k-anonymity", "k": 5}})
     release = ic.publish(TABLE, file)
-    assert "inference: ill, knowing everybody else" in attacked(release, file)
+    assert "inference: ill, knowing all other rows" in attacked(release, file)
     known = json.loads((release.curator / "attacks.json").read_text())
     assert {one["attack"] for one in known["attacks"]} >= {"linkage", "inference", "extreme"}
 
@@ -95,15 +95,15 @@ def test_kept_columns_of_k_anonymity_are_secrets() -> None:
 def test_a_secret_can_be_named_and_is_then_not_known() -> None:
     file = spec(method="k-anonymity", k=5)
     found = attacked(ic.publish(TABLE, file), file, secrets=["town"])
-    assert "inference: town, by the rows alike" in found
-    assert "town" not in found["linkage: all that identifies"].knows
+    assert "inference: town, by matching rows" in found
+    assert "town" not in found["linkage: all quasi-identifiers"].knows
 
 
 def test_without_a_secret_or_a_control_it_is_said() -> None:
     file = spec(method="k-anonymity", k=5)
     found = ic.attack(TABLE, ic.publish(TABLE, file), file, secrets=[], seed=1)
-    assert any("no secret" in note for note in found.notes)
-    assert any("no control group" in note for note in found.notes)
+    assert any("no column is sensitive" in note for note in found.notes)
+    assert any("control group" in note for note in found.notes)
     assert all(one.control is None for one in found.estimates)
 
 
@@ -116,8 +116,8 @@ def test_without_a_secret_or_a_control_it_is_said() -> None:
         ({"only": ["magic"]}, "attack.*magic"),
         ({"tries": 0}, "tries"),
         ({"seed": -1}, "seed"),
-        ({"identity": "age"}, "identity column is for specs of the method 'k-epsilon'"),
-        ({"control": TABLE.drop("town")}, "control table has no column 'town'"),
+        ({"identity": "age"}, "--id applies to `method: k-epsilon` only. Drop it."),
+        ({"control": TABLE.drop("town")}, "table. Correct the table or the spec."),
     ],
 )
 def test_what_cannot_be_tried_is_refused(more: dict[str, Any], words: str) -> None:
@@ -136,24 +136,24 @@ def test_the_command_says_what_was_tried(tmp_path: Path) -> None:
         "attack", "--original", f"{tmp_path}/table.csv", "--released", str(data),
         "--spec", f"{tmp_path}/spec.yaml", "--control", f"{tmp_path}/control.csv", "--seed", "1",
     ]  # fmt: skip
-    said = run(*arguments, columns=160)
+    said = run_successfully(*arguments, columns=160)
     assert "2,000 people of the table were attacked, and 2,000 who are not in it." in said
-    assert "knowing everybody else" in said
-    known = json.loads(run(*arguments, "--json", "--only", "linkage"))
+    assert "knowing all other rows" in said
+    known = json.loads(run_successfully(*arguments, "--json", "--only", "linkage"))
     assert [one["attack"] for one in known["attacks"]] == ["linkage"]
-    assert command(*arguments, "--errors", "much").returncode == 2
+    assert run_command(*arguments, "--errors", "much").returncode == 2
 
 
 def test_the_report_tells_who_was_tried(tmp_path: Path) -> None:
     release = ic.publish(TABLE, spec(method="safe", epsilon=1.0, delta=1e-6), output=tmp_path / "o")
     page = str(release.report())
     assert '<h2 id="attacks">Attacks</h2>' in page
-    assert "1,000 people of the table" in page
+    assert "1,000 random people of the table" in page
     assert not list((tmp_path / "o").glob("*attack*"))  # for the curator alone
 
 
 def test_a_sample_table_of_slices_is_attacked_slice_by_slice() -> None:
-    table = sample("census", rows=4000)
+    table = make_demo_table("census", rows=4000)
     names = ("sex", "race", "marital_status", "salary_class")
     columns: dict[str, Any] = {
         name: {"role": "quasi", "hierarchy": "flat"} if name in names else {"role": "drop"}
@@ -172,7 +172,7 @@ def test_a_sample_table_of_slices_is_attacked_slice_by_slice() -> None:
 
 def test_people_with_several_rows_are_attacked_by_one_of_them() -> None:
     several = pl.concat([TABLE.with_columns(id=pl.int_range(3000) % 1500)])
-    file = taken(
+    file = load_spec(
         {
             "unit": {"id": "id"},
             "columns": {**COLUMNS, "id": {"role": "identifier"}},
@@ -186,7 +186,9 @@ def test_people_with_several_rows_are_attacked_by_one_of_them() -> None:
 
 def test_noisy_values_are_linked_by_fresh_noise_and_it_is_said() -> None:
     columns = {**COLUMNS, "age": {"role": "noisy", "precision": 1, "bounds": [0, 100]}}
-    file = taken({"columns": columns, "release": {"method": "k-epsilon", "k": 5, "epsilon": 1.0}})
+    file = load_spec(
+        {"columns": columns, "release": {"method": "k-epsilon", "k": 5, "epsilon": 1.0}}
+    )
     release = ic.publish(TABLE, file, bits=PinnedRandomness(1))
     first = ic.attack(TABLE, release, file, seed=1, only=["linkage"]).estimates[0]
     assert first.name == "by the nearest noisy values, simulated"
@@ -202,7 +204,10 @@ def test_a_release_of_another_table_is_told() -> None:
     )
     release = ic.publish(TABLE, file, bits=PinnedRandomness(1))
     found = ic.attack(TABLE.head(500), release, file, seed=1, only=["membership"])
-    assert any("not one of this table" in note for note in found.notes)
+    assert any(
+        "The optimal membership test was skipped: the release is not of this table." in note
+        for note in found.notes
+    )
 
 
 def test_two_releases_of_one_table_are_intersected() -> None:
@@ -213,7 +218,9 @@ def test_two_releases_of_one_table_are_intersected() -> None:
     few, columns = table.head(800), {**COLUMNS, "job": {"role": "sensitive"}}
     columns["ill"] = {**COLUMNS["ill"], "role": "quasi"}
     files = [
-        taken({"columns": columns, "release": {"method": "k-anonymity", "algorithm": x, "k": 5}})
+        load_spec(
+            {"columns": columns, "release": {"method": "k-anonymity", "algorithm": x, "k": 5}}
+        )
         for x in ("mondrian", "cluster")
     ]
     first, second = (ic.publish(few, file) for file in files)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from support.scenes import scene
+from support.scenes import build_scene
 
-from incrowd.evaluation.attacks.extreme import at_ends
+from incrowd.evaluation.attacks.extreme import attack_interval_ends
 from incrowd.measure.estimate import Estimate
 
 AGES = {"intervals": {"from": 0, "to": 99, "widths": [1, 10]}}
@@ -13,9 +13,9 @@ TOWNS = {"flat": {"values": ["a", "b"]}}
 
 
 def at_ends_of(rows: list[list[object]], shown: list[list[object]], **more: object) -> Estimate:
-    here = scene({"age": AGES, "town": TOWNS}, rows, shown, **more)  # type: ignore[arg-type]
+    here = build_scene({"age": AGES, "town": TOWNS}, rows, shown, **more)  # type: ignore[arg-type]
     rng = np.random.default_rng(1)
-    found = at_ends(
+    found = attack_interval_ends(
         here.release, here.everybody, ordered=[0], control=here.control, tries=500, rng=rng
     )
     assert found is not None
@@ -63,6 +63,8 @@ def test_public_ends_are_those_of_people_by_chance_alone() -> None:
 
 def test_without_intervals_there_are_no_ends() -> None:
     rows = people_of(20, 1)
-    here = scene({"age": AGES, "town": TOWNS}, rows, rows)
+    here = build_scene({"age": AGES, "town": TOWNS}, rows, rows)
     rng = np.random.default_rng(1)
-    assert at_ends(here.release, here.everybody, ordered=[0], tries=10, rng=rng) is None
+    assert (
+        attack_interval_ends(here.release, here.everybody, ordered=[0], tries=10, rng=rng) is None
+    )

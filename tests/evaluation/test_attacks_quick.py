@@ -4,20 +4,20 @@ from typing import Any
 
 import polars as pl
 import pytest
-from support.scenes import by_column
+from support.scenes import make_columns
 
 import incrowd as ic
 from incrowd.evaluation.attacks import quick as own
 from incrowd.evaluation.attacks import trial
-from incrowd.evaluation.attacks.scene import Scene
-from incrowd.measure.estimate import Attacked
+from incrowd.evaluation.attacks.scene import AttackScene
+from incrowd.measure.estimate import AttackReport
 from incrowd.publication import Release
 
 COLUMNS = {
     "age": {"role": "quasi", "hierarchy": {"intervals": {"from": 0, "to": 99, "widths": [1, 10]}}},
     "ill": {"role": "sensitive", "hierarchy": {"flat": {"values": ["no", "yes"]}}},
 }
-ROWS = by_column(("age", "ill"), [[at % 100, "no" if at % 3 else "yes"] for at in range(900)])
+ROWS = make_columns(("age", "ill"), [[at % 100, "no" if at % 3 else "yes"] for at in range(900)])
 
 
 def released(**release: object) -> tuple[Release, str]:
@@ -33,15 +33,15 @@ def test_a_release_does_not_fail_by_what_is_tried_against_it(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a table nobody thought of\nand more")
 
-    monkeypatch.setattr(own, "scene_of", broken)
+    monkeypatch.setattr(own, "make_scene", broken)
     _, page = released(method="safe", epsilon=1.0, delta=1e-6)
-    assert "could not be made (ZeroDivisionError: a table nobody thought of)" in page
+    assert "could not be run (ZeroDivisionError: a table nobody thought of)" in page
 
 
 def test_where_nothing_is_shown_nothing_is_attacked() -> None:
     made, page = released(method="safe", epsilon=0.01, delta=1e-9)
-    assert made.empty
-    assert "Nothing is shown, so nothing was attacked." in page
+    assert made.is_empty
+    assert "No attack was run: nothing is published." in page
 
 
 @pytest.mark.parametrize("levels", [{"age": 2, "ill": 0}, {"age": 2, "ill": 1}])
@@ -51,7 +51,7 @@ def test_levels_above_the_values_are_attacked_by_one_value_of_each_group(
     """Ends of intervals apart: they would be those of the values that stand for groups."""
     release = {"method": "safe", "epsilon": 2.0, "delta": 1e-4, "scheme": "fixed", "levels": levels}
     _, page = released(**release)
-    assert "linkage: all that identifies" in page
+    assert "linkage: all quasi-identifiers" in page
     assert "ends of intervals" not in page
 
 
@@ -59,8 +59,8 @@ def test_of_a_large_table_some_rows_stand_for_all(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(own, "_TUPLES", 50)
     monkeypatch.setattr(own, "_SOME", 40)
     _, page = released(method="k-anonymity", algorithm="mondrian", k=5)
-    assert "40 rows at random stand for all" in page
-    assert "linkage: all that identifies" in page
+    assert "a random sample of 40 rows" in page
+    assert "linkage: all quasi-identifiers" in page
     assert "ends of intervals" not in page
 
 
@@ -68,11 +68,11 @@ def test_intervals_of_slices_hold_together(monkeypatch: pytest.MonkeyPatch) -> N
     """Of many slices the best is often good by chance."""
     told = []
 
-    def tried(scene: Scene, **how: Any) -> Attacked:
+    def tried(scene: AttackScene, **how: Any) -> AttackReport:
         told.append(how["confidence"])
-        return trial.tried(scene, **how)
+        return trial.run_attacks(scene, **how)
 
-    monkeypatch.setattr(own, "tried", tried)
+    monkeypatch.setattr(own, "run_attacks", tried)
     safe = {"method": "safe", "epsilon": 2.0, "delta": 1e-4}
     released(**safe, slices=[["age"], ["ill"]])
     assert told == pytest.approx([0.975, 0.975])

@@ -9,8 +9,8 @@ from typing import Any
 
 import polars as pl
 import pytest
-from support.cli import command
-from support.releases import spec
+from support.cli import run_command
+from support.releases import make_voter_spec
 
 import incrowd as ic
 from incrowd.privacy.randomness import SeededRandomness
@@ -20,12 +20,12 @@ SLICES = "slices: [[zip, sex], [birth_year, race], [sex, birth_year]]"
 WAYS = {
     "sample": f"release: {{epsilon: 1, delta: 1.0e-6, draw: sample, {SLICES}}}",
     "counts": f"release: {{epsilon: 1, delta: 1.0e-6, draw: counts, {SLICES}}}",
-    "counted": f"release: {{epsilon: 1, delta: 1.0e-6, draw: counts, rows: weighted, {SLICES}}}",
+    "counted": f"release: {{epsilon: 1, delta: 1.0e-6, draw: counts, rows: counted, {SLICES}}}",
 }
 
 
 def published(table: pl.DataFrame, release: str, folder: Path) -> Release:
-    return ic.publish(table, spec(release), output=folder, bits=SeededRandomness(3))
+    return ic.publish(table, make_voter_spec(release), output=folder, bits=SeededRandomness(3))
 
 
 def same(one: Any, other: Any) -> bool:
@@ -38,7 +38,7 @@ def test_slices_are_measured_as_a_whole(way: str, voters: pl.DataFrame, tmp_path
     made = published(voters, WAYS[way], tmp_path / "out")
     known = made.evaluation
     for released in (made, tmp_path / "out", str(tmp_path / "out")):
-        found = ic.evaluate(voters, released, spec(WAYS[way]))
+        found = ic.evaluate(voters, released, make_voter_spec(WAYS[way]))
         assert found.columns == known.columns
         assert found.rows_original == known.rows_original == len(voters)
         assert found.rows_released == known.rows_released
@@ -57,12 +57,12 @@ def test_slices_are_measured_as_a_whole(way: str, voters: pl.DataFrame, tmp_path
 def test_the_command_takes_the_folder_of_a_release(voters: pl.DataFrame, tmp_path: Path) -> None:
     voters.write_parquet(tmp_path / "voters.parquet")
     for name, release in {"one": None, "many": WAYS["counts"]}.items():
-        file = spec() if release is None else spec(release)
+        file = make_voter_spec() if release is None else make_voter_spec(release)
         ic.publish(voters, file, output=tmp_path / name)
         (tmp_path / f"{name}.yaml").write_text(file.text(), encoding="utf-8")
 
     def asked(name: str, released: Path, *more: str) -> Any:
-        return command(
+        return run_command(
             "evaluate", "--original", str(tmp_path / "voters.parquet"),
             "--released", str(released), "--spec", str(tmp_path / f"{name}.yaml"), *more,
         )  # fmt: skip
@@ -74,24 +74,24 @@ def test_the_command_takes_the_folder_of_a_release(voters: pl.DataFrame, tmp_pat
     assert len(sliced["slices"]) == 3
     shown = asked("many", tmp_path / "many").stdout
     for number, names in enumerate(["zip, sex", "birth_year, race", "sex, birth_year"], 1):
-        assert f"Slice {number}: {names}" in shown
-    assert "associations" in shown
+        assert f"Table {number}: {names}" in shown
+    assert "Cramér's V" in shown
     one = asked("many", tmp_path / "many" / "data-2.parquet", "--json")
     assert json.loads(one.stdout)["rows_released"] == sliced["slices"][1]["rows_released"]
 
 
 def test_a_folder_of_one_table_can_be_attacked(voters: pl.DataFrame, tmp_path: Path) -> None:
     few = voters.head(3000)
-    made = ic.publish(few, spec(), output=tmp_path / "out")
-    known = ic.attack(few, made, spec(), only=["linkage"], tries=50, seed=1)
-    found = ic.attack(few, tmp_path / "out", spec(), only=["linkage"], tries=50, seed=1)
+    made = ic.publish(few, make_voter_spec(), output=tmp_path / "out")
+    known = ic.attack(few, made, make_voter_spec(), only=["linkage"], tries=50, seed=1)
+    found = ic.attack(few, tmp_path / "out", make_voter_spec(), only=["linkage"], tries=50, seed=1)
     assert found.estimates == known.estimates
 
 
 def test_what_is_asked_of_one_table_is_refused_of_slices(
     voters: pl.DataFrame, tmp_path: Path
 ) -> None:
-    file = spec(WAYS["counts"])
+    file = make_voter_spec(WAYS["counts"])
     made = published(voters.head(3000), WAYS["counts"], tmp_path / "out")
     with pytest.raises(ic.IncrowdError, match=r"several tables.*'data-1.parquet'"):
         ic.evaluate(voters, made, file, target="race")
@@ -100,11 +100,11 @@ def test_what_is_asked_of_one_table_is_refused_of_slices(
 
 
 def test_a_folder_without_a_certificate_is_refused(voters: pl.DataFrame, tmp_path: Path) -> None:
-    made = ic.publish(voters.head(3000), spec(), output=tmp_path / "out")
+    made = ic.publish(voters.head(3000), make_voter_spec(), output=tmp_path / "out")
     shutil.copytree(made.folder, tmp_path / "bare")
     (tmp_path / "bare" / "certificate.json").unlink()
-    with pytest.raises(ic.IncrowdError, match=r"bare' is a folder. Name the file"):
-        ic.evaluate(voters, tmp_path / "bare", spec())
+    with pytest.raises(ic.IncrowdError, match=r"bare' is a folder"):
+        ic.evaluate(voters, tmp_path / "bare", make_voter_spec())
     (tmp_path / "bare" / "certificate.json").write_text("{}")
     with pytest.raises(ic.IncrowdError, match=r"'.*bare'.*certificate.json"):
-        ic.evaluate(voters, tmp_path / "bare", spec())
+        ic.evaluate(voters, tmp_path / "bare", make_voter_spec())

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from incrowd.evaluation.report.figures import (
     Point,
     Series,
-    grouped_bars,
-    heat_map,
-    horizontal_bars,
-    scatter,
+    draw_grouped_bars,
+    draw_heat_map,
+    draw_horizontal_bars,
+    draw_scatter,
 )
 
 KNOWN = {"svg", "title", "desc", "rect", "line", "a", "circle", "text"}
@@ -35,23 +35,23 @@ HOSTILE = [
 
 def bars(name: str) -> str:
     several = [Series("before", "#b7c9dd", [1, 20]), Series(name, "#0b4f8a", [3])]
-    return grouped_bars([name, "b"], several, title=name, across="size", up="rows")
+    return draw_grouped_bars([name, "b"], several, title=name, across="size", up="rows")
 
 
 def columns(name: str) -> str:
-    return horizontal_bars(
+    return draw_horizontal_bars(
         {name: 0.25, f"{name}2": 1.0}, colour="#2a9d8f", title=name, across="detail"
     )
 
 
 def points(name: str) -> str:
     several = [Point(name, 0.0, 1.0), Point("b", 0.5, 0.25)]
-    return scatter(several, colour="#0b4f8a", title=name, across="before", up="after")
+    return draw_scatter(several, colour="#0b4f8a", title=name, across="before", up="after")
 
 
 def squares(name: str) -> str:
     values = {(0, 1): 0.0, (1, 0): 0.75}
-    return heat_map([name, f"{name}2"], values, title=name, scale="V")
+    return draw_heat_map([name, f"{name}2"], values, title=name, scale="V")
 
 
 CHARTS = [bars, columns, points, squares]
@@ -113,7 +113,9 @@ def test_a_chart_says_what_it_is_and_scales(chart: Callable[[str], str]) -> None
 
 def test_bars_stand_on_the_axis_and_are_as_high_as_their_counts() -> None:
     before, after = Series("before", "#aaaaaa", [0, 250, 1000]), Series("after", "#0b4f8a", [500])
-    drawn = grouped_bars(["1", "2-3", "4-7"], [before, after], title="", across="size", up="rows")
+    drawn = draw_grouped_bars(
+        ["1", "2-3", "4-7"], [before, after], title="", across="size", up="rows"
+    )
     old = marks(drawn, "rect", "#aaaaaa")[:3]  # the last is the legend's
     new = marks(drawn, "rect", "#0b4f8a")[:1]
     highest = old[2]["height"]
@@ -131,7 +133,7 @@ def test_bars_stand_on_the_axis_and_are_as_high_as_their_counts() -> None:
 @pytest.mark.parametrize("highest", [0, 1, 2, 5, 6, 7, 99, 101, 12_345, 10**9])
 def test_ticks_are_round_and_reach_the_highest(highest: int) -> None:
     series = [Series("", "#aaaaaa", [highest])]
-    texts = words(grouped_bars([""], series, title="", across="", up=""))
+    texts = words(draw_grouped_bars([""], series, title="", across="", up=""))
     ticks = [int(text.replace(",", "")) for text in texts if text]
     steps = {later - earlier for earlier, later in itertools.pairwise(ticks)}
     assert ticks[0] == 0
@@ -143,7 +145,7 @@ def test_ticks_are_round_and_reach_the_highest(highest: int) -> None:
 
 def test_many_groups_leave_room_between_their_labels() -> None:
     groups = [f"{2**place:,}-{2 ** (place + 1) - 1:,}" for place in range(34)]
-    drawn = grouped_bars(
+    drawn = draw_grouped_bars(
         groups, [Series("n", "#aaaaaa", [1] * 34)], title="", across="size", up="rows"
     )
     turned = [one for one in elements(drawn, "text") if "-45" in one.get("transform", "")]
@@ -153,7 +155,7 @@ def test_many_groups_leave_room_between_their_labels() -> None:
 
 
 def test_a_bar_of_a_column_is_as_long_as_its_share() -> None:
-    drawn = horizontal_bars(
+    drawn = draw_horizontal_bars(
         {"a": 1.0, "b": 0.25, "c": 0.0}, colour="#2a9d8f", title="", across="detail"
     )
     found = marks(drawn, "rect", "#2a9d8f")
@@ -171,7 +173,7 @@ def test_points_lie_where_their_numbers_are() -> None:
         Point("c", 0.5, 0.2),
         Point("d", float("nan"), 0),
     ]
-    drawn = scatter(several, colour="#0b4f8a", title="", across="before", up="after")
+    drawn = draw_scatter(several, colour="#0b4f8a", title="", across="before", up="after")
     low, high, other = marks(drawn, "circle", "#0b4f8a")
     side = high["cx"] - low["cx"]
     assert low["cy"] - high["cy"] == side > 0
@@ -181,7 +183,7 @@ def test_points_lie_where_their_numbers_are() -> None:
 
 def test_a_heat_map_writes_numbers_and_leaves_what_is_unknown_grey() -> None:
     values = {(0, 1): 0.0, (1, 0): 0.5, (2, 0): 1.0}
-    drawn = heat_map(["a", "b", "c"], values, title="in the table", scale="V")
+    drawn = draw_heat_map(["a", "b", "c"], values, title="in the table", scale="V")
     grey, *others = [one for one in elements(drawn, "rect") if one.get("fill") != "#ffffff"]
     assert grey.get("fill") == "#f0f0f0"
     # the ends and the middle of Blues, as Matplotlib has them
@@ -195,7 +197,7 @@ def test_a_heat_map_writes_numbers_and_leaves_what_is_unknown_grey() -> None:
     assert left < right
     assert words(drawn).count("c") == 2
     many = [f"c{number}" for number in range(21)]
-    assert ".50" not in words(heat_map(many, {(0, 1): 0.5}, title="", scale="V"))
+    assert ".50" not in words(draw_heat_map(many, {(0, 1): 0.5}, title="", scale="V"))
 
 
 def test_a_long_name_is_cut_and_told_in_full() -> None:
@@ -208,17 +210,17 @@ def test_a_long_name_is_cut_and_told_in_full() -> None:
 
 
 def test_nothing_to_show_is_still_a_chart() -> None:
-    parsed(grouped_bars([], [], title="", across="", up=""))
-    parsed(horizontal_bars({}, colour="#2a9d8f", title="", across=""))
-    parsed(scatter([], colour="#0b4f8a", title="", across="", up=""))
-    parsed(heat_map([], {}, title="", scale=""))
+    parsed(draw_grouped_bars([], [], title="", across="", up=""))
+    parsed(draw_horizontal_bars({}, colour="#2a9d8f", title="", across=""))
+    parsed(draw_scatter([], colour="#0b4f8a", title="", across="", up=""))
+    parsed(draw_heat_map([], {}, title="", scale=""))
 
 
 def test_a_scatter_with_its_own_ranges_has_links_and_no_diagonal() -> None:
     several = [
         Point("first", 0.1, 30.0, href="?k=5&epsilon=2"), Point("<last>", 0.03, 7.5, "#c2571a"),
     ]  # fmt: skip
-    drawn = scatter(
+    drawn = draw_scatter(
         several, colour="#0b4f8a", title="t", across="loss", up="risk", most=(0.1, 30.0)
     )
     root = parsed(drawn)
@@ -231,14 +233,14 @@ def test_a_scatter_with_its_own_ranges_has_links_and_no_diagonal() -> None:
     assert "#bbbbbb" not in drawn
     texts = [element.text for element in root.iter() if element.tag.endswith("text")]
     assert {"0.1", "30", "0"} <= set(texts)
-    assert 'role="img"' in scatter(several[1:], colour="#0b4f8a", title="", across="", up="")
+    assert 'role="img"' in draw_scatter(several[1:], colour="#0b4f8a", title="", across="", up="")
 
 
 @pytest.mark.parametrize("highest", [1e-9, 0.0301, 0.2, 1.0, 1.0001, 7.3, 99.0, 100.0, 12345.0])
 def test_ticks_of_any_range_are_few_and_round(highest: float) -> None:
     point = [Point("", highest, highest)]
     root = parsed(
-        scatter(point, colour="#0b4f8a", title="", across="", up="", most=(highest, highest))
+        draw_scatter(point, colour="#0b4f8a", title="", across="", up="", most=(highest, highest))
     )
     lines = [element for element in root.iter() if element.tag.endswith("line")]
     assert 4 <= len(lines) <= 14

@@ -20,14 +20,14 @@ from cryptography.hazmat.primitives.serialization import (
     NoEncryption,
     PrivateFormat,
 )
-from support.cli import command, wait_for
-from support.releases import COLUMNS, USUAL, released
+from support.cli import run_command, wait_for_step
+from support.releases import COLUMNS, USUAL, publish_voters
 
 import incrowd as ic
 from incrowd.errors import IncrowdError
 from incrowd.privacy.events import Event
 from incrowd.publication import publish
-from incrowd.release.folder import fill
+from incrowd.release.folder import fill_folder
 from incrowd.release.ledger import BudgetError, Ledger
 from incrowd.release.verify import verify
 
@@ -42,22 +42,22 @@ def test_a_ledger_lets_through_what_the_budget_allows(voters: pl.DataFrame, tmp_
     """What a release is certified with is what it takes; the sum is what the budget allows."""
     book = ledger(tmp_path / "table.ledger", epsilon=1.2, delta=2e-6)
     usual = USUAL.replace("}}", "}, draw: sample}")
-    one = released(voters, tmp_path / "one", usual, ledger=book)
+    one = publish_voters(voters, tmp_path / "one", usual, ledger=book)
     known = one.certificate.guarantee
     assert vars(book.total()) == {"epsilon": known.epsilon, "delta": known.delta}
     with pytest.raises(BudgetError, match=r"total would be .* = \(2, 2e-06\).*is \(1.2, 2e-06\)"):
-        released(voters, tmp_path / "two", usual, ledger=book)
+        publish_voters(voters, tmp_path / "two", usual, ledger=book)
     assert not (tmp_path / "two").exists()
     assert len(book.spends()) == 1
     small = "release: {k: 20, beta: 0.05, delta: 1.0e-6}"
-    other = released(voters, tmp_path / "small", small, ledger=book)
+    other = publish_voters(voters, tmp_path / "small", small, ledger=book)
     together = [ic.SafeRelease(14, 0.2537), ic.SafeRelease(20, 0.05)]
     assert [spend.event for spend in book.spends()] == together
     certified = [release.certificate.guarantee.epsilon or 0.0 for release in (one, other)]
     assert book.total().epsilon == pytest.approx(sum(certified), rel=1e-12)
     assert book.total().epsilon > ic.Accountant(together).epsilon(delta=2e-6)
-    with pytest.raises(BudgetError, match="does not allow it"):
-        released(voters, tmp_path / "three", small, ledger=book)
+    with pytest.raises(BudgetError, match="nothing was released"):
+        publish_voters(voters, tmp_path / "three", small, ledger=book)
 
 
 def test_releases_of_one_sample_are_amplified_together_not_each(tmp_path: Path) -> None:
@@ -68,16 +68,16 @@ def test_releases_of_one_sample_are_amplified_together_not_each(tmp_path: Path) 
         delta=1e-6
     )
     assert true > 0.04
-    assert book.total([book.charge_of([event])] * 4).epsilon >= true
+    assert book.total([book.compute_charge([event])] * 4).epsilon >= true
     with pytest.raises(BudgetError):
         book.book([event] * 4)
     mixed: list[Event] = [ic.SafeRelease(20, 0.1), ic.Sampled(ic.SafeRelease(20, 0.1), 0.5)]
     plain = ic.Accountant([ic.SafeRelease(20, 0.1)] * 2).epsilon(delta=1e-6)
-    assert book.total([book.charge_of([event]) for event in mixed]).epsilon >= plain
+    assert book.total([book.compute_charge([event]) for event in mixed]).epsilon >= plain
 
 
 def test_a_folder_that_appears_meanwhile_is_not_destroyed(tmp_path: Path) -> None:
-    filling = fill(tmp_path / "out[1]")
+    filling = fill_folder(tmp_path / "out[1]")
     draft = filling.__enter__()
     (draft / "x").write_text("new")
     (tmp_path / "out[1]").mkdir()
@@ -92,14 +92,14 @@ def test_a_folder_that_appears_meanwhile_is_not_destroyed(tmp_path: Path) -> Non
 
 def test_a_changed_table_is_noticed(voters: pl.DataFrame, tmp_path: Path) -> None:
     book = ledger(tmp_path / "table.ledger", epsilon=9, delta=1e-5)
-    assert released(voters, tmp_path / "one", ledger=book, by=publish).findings == ()
-    assert released(voters, tmp_path / "two", ledger=book, by=publish).findings == ()
-    changed = released(voters.head(19_999), tmp_path / "three", ledger=book, by=publish)
+    assert publish_voters(voters, tmp_path / "one", ledger=book, by=publish).findings == ()
+    assert publish_voters(voters, tmp_path / "two", ledger=book, by=publish).findings == ()
+    changed = publish_voters(voters.head(19_999), tmp_path / "three", ledger=book, by=publish)
     assert "The table has changed" in str(changed.findings[0])
 
 
 def test_what_is_no_ledger(tmp_path: Path) -> None:
-    with pytest.raises(IncrowdError, match="There is no ledger"):
+    with pytest.raises(IncrowdError, match="not found"):
         Ledger(tmp_path / "none").budget()
     (tmp_path / "odd").write_text("x" * 5000)
     with pytest.raises(IncrowdError, match="the ledger '.*odd': file is not a database"):
@@ -140,12 +140,12 @@ def test_a_kill_at_any_step_leaves_nothing_half_done(
         env=environment,
         text=True,
     ) as process:
-        wait_for(process, step)
+        wait_for_step(process, step)
         process.send_signal(signal.SIGKILL)
     assert not output.exists()
     spent = len(book.spends())
     assert spent == (0 if step in ("count", "book") else 1)  # booked before anything is drawn
-    done = command(*publishing(on_disk, output, *ledger_option))
+    done = run_command(*publishing(on_disk, output, *ledger_option))
     assert done.returncode == 0, done.stderr
     assert verify(output) == []
     assert len(book.spends()) == spent + 1
@@ -168,7 +168,7 @@ def test_a_full_disk_leaves_nothing(on_disk: Path, tmp_path: Path) -> None:
 
 
 def test_no_permission_to_write(on_disk: Path) -> None:
-    done = command(*publishing(on_disk, Path("/proc/out")))
+    done = run_command(*publishing(on_disk, Path("/proc/out")))
     assert done.returncode == 2
     assert "Cannot write to '/proc/out'" in done.stderr
 
@@ -228,12 +228,12 @@ def test_two_publishers_race_for_a_budget_that_fits_one_many_times(tmp_path: Pat
 
 def test_the_walk_at_the_command_line(on_disk: Path, tmp_path: Path) -> None:
     def run(*arguments: str, status: int = 0) -> str:
-        done = command(*arguments)
+        done = run_command(*arguments)
         assert done.returncode == status, done.stderr
         return done.stdout + done.stderr
 
     book, key = tmp_path / "table.ledger", tmp_path / "key.pem"
-    assert "epsilon = 1.05" in run(
+    assert "(ε, δ) = (1.05, 1e-6)" in run(
         "ledger", "budget", str(book), "--epsilon", "1.05", "--delta", "1e-6"
     )
     key.write_bytes(
@@ -244,18 +244,18 @@ def test_the_walk_at_the_command_line(on_disk: Path, tmp_path: Path) -> None:
     spec_file, out = str(on_disk / "spec.yaml"), tmp_path / "out"
     said = run("publish", spec_file, "-o", str(out), "--ledger", str(book), "--sign", str(key))
     assert "differential privacy" in said
-    assert "Signed by" in run("verify", str(out))
+    assert "Signature  by " in run("verify", str(out))
     checked = json.loads(run("verify", str(out), "--json"))
     assert (checked["ok"], checked["findings"], checked["randomness"]) == (True, [], "system")
     assert len(checked["signed_by"]) == 64
     refused = run("publish", spec_file, "-o", str(tmp_path / "b"), "--ledger", str(book), status=1)
-    assert "does not allow it" in refused
+    assert "nothing was released" in refused
     shown = run("ledger", "show", str(book))
-    assert "Booked  (ε, δ) = (1, 1e-06) by 1 entry, 1 release made" in shown
-    assert "does not fit" in shown
+    assert "(ε, δ) = (1, 1e-06) by 1 entry, 1 release made" in shown
+    assert "δ is used up" in shown
     figures = json.loads(run("ledger", "show", str(book), "--k", "50", "--beta", "0.01", "--json"))
-    assert figures["with_one_more"] is None  # no delta is left
-    assert math.isclose(figures["left"]["epsilon"], 1.05 - figures["booked"]["epsilon"])
+    assert figures["after_next_release"] is None  # no delta is left
+    assert math.isclose(figures["remaining"]["epsilon"], 1.05 - figures["booked"]["epsilon"])
     seeded = run("publish", spec_file, "-o", str(tmp_path / "s"), "--seed", "1")
     assert "NOT private" in seeded
     (out / "data.parquet").write_bytes(b"x")

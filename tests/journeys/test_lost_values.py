@@ -8,22 +8,22 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from support.cli import command
-from support.covid import COLUMNS, FIXED, covid_spec, covid_tests, fixed_levels
-from support.findings import codes
-from support.pages import outline
+from support.cli import run_command
+from support.covid import COLUMNS, FIXED, format_fixed_levels, make_covid_spec, make_covid_table
+from support.findings import list_codes
+from support.pages import read_outline
 
-from incrowd.cli.results import published
+from incrowd.cli.results import describe_release
 from incrowd.curate.check import check
 from incrowd.evaluation.measures import evaluate
-from incrowd.evaluation.report.summary import summary
+from incrowd.evaluation.report.summary import summarize_release
 from incrowd.measure.evaluation import Evaluation
 from incrowd.publication import Release, publish
-from incrowd.spec.file import parse
+from incrowd.spec.file import parse_spec
 
 pytestmark = pytest.mark.usefixtures("settled_once")
-SAFE = f"method: safe, epsilon: 1, delta: 1.0e-6, {fixed_levels()}"
-TABLE = covid_tests()
+SAFE = f"method: safe, epsilon: 1, delta: 1.0e-6, {format_fixed_levels()}"
+TABLE = make_covid_table()
 HIDDEN = ("zip", "day", "clinic", "group", "drive_through")
 
 
@@ -32,7 +32,7 @@ def counts(tmp_path_factory: pytest.TempPathFactory) -> Release:
     folder = tmp_path_factory.mktemp("counts")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
-        return publish(TABLE, covid_spec(SAFE), output=folder / "out")
+        return publish(TABLE, make_covid_spec(SAFE), output=folder / "out")
 
 
 def report_of(release: Release) -> str:
@@ -56,8 +56,9 @@ def test_values_pairs_and_columns_that_were_lost_are_named_everywhere(counts: Re
     assert positives(counts.evaluation) in lines[0]
     assert "with result = positive (all of " in lines[1]
     assert "zip, day, clinic, group" in lines[2]
-    terminal, card = published(counts), summary(counts.certificate, counts.evaluation).lost
-    page = outline(report_of(counts)).text
+    terminal = describe_release(counts)
+    card = summarize_release(counts.certificate, counts.evaluation).loss.sentences
+    page = read_outline(report_of(counts)).text
     for line in lines:
         assert line in terminal
         assert line in card
@@ -81,24 +82,24 @@ def test_columns_that_show_nothing_are_not_drawn_as_perfect(counts: Release) -> 
         assert not {*HIDDEN} & {pair.first, pair.second}
     for name in HIDDEN:
         row = re.findall(rf"<tr><td>{name}</td>(.*?)</tr>", page)[0]
-        assert "nothing shown" in row
+        assert row.count("<td>suppressed</td>") == 1
         (figure,) = re.findall(
             rf"<figure><figcaption>{name}</figcaption>(.*?)</figure>", page, re.S
         )
-        assert "nothing shown" in figure.lower()
+        assert "Suppressed." in figure
         assert "<svg" not in figure
     row = re.findall(r"<tr><td>insurer</td>(.*?)</tr>", page)[0]
-    assert "nothing shown" not in row
+    assert "suppressed" not in row
 
 
 def test_of_a_release_that_shows_nothing_no_figure_is_good(tmp_path: Path) -> None:
     levels = {**FIXED, "gender": 1, "age": 5, "insurer": 1, "class": 1, "result": 1}
     listed = ", ".join(f"{name}: {level}" for name, level in levels.items())
-    spec = covid_spec(f"method: safe, epsilon: 1, delta: 1.0e-6, levels: {{{listed}}}")
+    spec = make_covid_spec(f"method: safe, epsilon: 1, delta: 1.0e-6, levels: {{{listed}}}")
     release = publish(TABLE, spec, output=tmp_path / "out")
     assert {*release.evaluation.lost.nothing_shown} == {*levels}
     assert release.evaluation.utility is None
-    words = outline(report_of(release)).text
+    words = read_outline(report_of(release)).text
     assert "0.0 % (median" not in words
     assert "on other machines" not in words
     again = evaluate(TABLE, release, spec)
@@ -107,12 +108,12 @@ def test_of_a_release_that_shows_nothing_no_figure_is_good(tmp_path: Path) -> No
 
 def test_what_is_not_shown_cannot_be_inferred(tmp_path: Path) -> None:
     levels = ", ".join(f"{x}: {y}" for x, y in {**FIXED, "result": 1}.items())
-    spec = covid_spec(f"method: safe, epsilon: 1, delta: 1.0e-6, levels: {{{levels}}}")
+    spec = make_covid_spec(f"method: safe, epsilon: 1, delta: 1.0e-6, levels: {{{levels}}}")
     release = publish(TABLE, spec, output=tmp_path / "out")
     attacked = json.loads((release.curator / "attacks.json").read_text())
     assert attacked["attacks"]
     assert "inference" not in [one["attack"] for one in attacked["attacks"]]
-    assert any("Nothing is shown of 'result'" in note for note in attacked["notes"])
+    assert any("'result' was not run" in note for note in attacked["notes"])
 
 
 def test_a_full_mask_is_nothing(tmp_path: Path) -> None:
@@ -122,20 +123,20 @@ def test_a_full_mask_is_nothing(tmp_path: Path) -> None:
         "sex: {role: quasi, hierarchy: {flat: {values: [f, m]}}}}"
     )
     for method in ("k-anonymity, k: 5", "safe, epsilon: 2, delta: 1.0e-3"):
-        spec = parse(f"{columns}\nrelease: {{method: {method}, levels: {{zip: 5, sex: 0}}}}")
+        spec = parse_spec(f"{columns}\nrelease: {{method: {method}, levels: {{zip: 5, sex: 0}}}}")
         release = publish(table, spec, output=tmp_path / method[:4])
         assert release.data["zip"].unique().to_list() == ["*****"]
         assert release.evaluation.lost.nothing_shown == ("zip",)
         assert evaluate(table, release, spec).lost.nothing_shown == ("zip",)
         assert release.examples is not None
-        assert release.examples.levels["zip"] == "nothing"
+        assert release.examples.levels["zip"] == "suppressed"
 
 
 def test_values_of_columns_that_are_kept_are_looked_at_too(tmp_path: Path) -> None:
     table = pl.DataFrame(
         {"x": ["a"] * 500 + ["b"] * 4 + ["c"] * 4 + ["d"] * 40, "s": ["no"] * 500 + ["yes"] * 48}
     )
-    spec = parse(
+    spec = parse_spec(
         "columns: {x: {role: quasi, hierarchy: flat}, s: {role: sensitive}}\n"
         "release: {method: k-anonymity, k: 50, suppression: 0.2, levels: {x: 0}}"
     )
@@ -149,25 +150,23 @@ def test_the_terminal_says_it_when_publishing_and_evaluating(tmp_path: Path) -> 
     TABLE.write_parquet(tmp_path / "covid.parquet")
     spec = tmp_path / "spec.yaml"
     spec.write_text(f"table: covid.parquet\n{COLUMNS}\nrelease: {{{SAFE}}}\n")
-    said = command("publish", str(spec), "-o", str(tmp_path / "out")).stdout
+    said = run_command("publish", str(spec), "-o", str(tmp_path / "out")).stdout
     assert "result = positive (" in said
-    assert "nothing is published of zip, day, clinic, group" in said
+    assert "suppressed columns: zip, day, clinic, group" in said
     (data,) = (tmp_path / "out").glob("data.*")
-    again = command(
+    again = run_command(
         "evaluate", "--original", str(tmp_path / "covid.parquet"), "--released", str(data),
         "--spec", str(spec),
     ).stdout  # fmt: skip
     lines = [line for line in said.splitlines() if "that lost" in line]
     assert len(lines) == 2
     assert all(line in again for line in lines)
-    assert (
-        len(re.findall(r"(?m)^(?:zip|day|clinic|group|drive_through) .*nothing shown", again)) == 5
-    )
+    assert len(re.findall(r"(?m)^(?:zip|day|clinic|group|drive_through) .*suppressed", again)) == 5
 
 
 def test_the_pre_flight_says_in_private_what_would_be_lost() -> None:
     """Only the part that may read the table does, and it says that it is private."""
-    findings = check(TABLE, covid_spec(SAFE))
+    findings = check(TABLE, make_covid_spec(SAFE))
     (found,) = [one for one in findings if one.code == "VALUES_EXPECTED_LOST"]
     assert "For you only" in found.message
     assert found.severity == "warning"
@@ -179,4 +178,4 @@ def test_the_pre_flight_says_in_private_what_would_be_lost() -> None:
 
 @pytest.mark.parametrize("release", ["method: k-anonymity, k: 5", "method: safe, epsilon: 1"])
 def test_where_levels_are_open_the_pre_flight_says_nothing_of_values(release: str) -> None:
-    assert "VALUES_EXPECTED_LOST" not in codes(check(TABLE, covid_spec(release)))
+    assert "VALUES_EXPECTED_LOST" not in list_codes(check(TABLE, make_covid_spec(release)))

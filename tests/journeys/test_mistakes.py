@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from support.cli import command
+from support.cli import run_command
 
 import incrowd as ic
 
@@ -100,16 +100,15 @@ FRACTION = "must lie strictly between 0 and 1. Got"
         (
             lambda: ic.plan(epsilon=1, delta=1e-6, keep=0.5, beta=0.5),
             (
-                "The 'keep' parameter must stand without beta and k, which it decides. "
+                "The 'keep' parameter must not be given with beta or k, which it sets. "
                 "Got 0.5 instead."
             ),
         ),
         (
             lambda: ic.plan(k=2, beta=0.5, delta=1e-6),
             (
-                "No epsilon reaches delta = 1e-06 with k = 2, beta = 0.5 and 1 release: a cell of "
-                "exactly k rows is published whole with probability beta**k, so delta cannot fall "
-                "below about 0.25. Use a larger k, a smaller beta or a larger delta."
+                "No ε reaches δ = 1e-06 with k = 2, β = 0.5 and 1 release: δ cannot fall below "
+                "about 0.25. Use a larger k, a smaller β or a larger δ."
             ),
         ),
         (
@@ -178,20 +177,20 @@ def test_the_library_says_what_is_wrong(call: Callable[[], object], message: str
         ),
         (["plan", "--epsilon", "1"], "A plan needs epsilon and delta"),
         (["plan", "--epsilno", "1"], "No such option"),
-        (["plan", "--table", "k"], "A table needs delta"),
-        (["plan", "--table", "q", "--delta", "1e-6"], "must be 'k' or 'beta' or 'epsilon'"),
+        (["plan", "--grid", "k"], "A grid needs δ"),
+        (["plan", "--grid", "q", "--delta", "1e-6"], "must be 'k' or 'beta' or 'epsilon'"),
         (["publisch"], "No such command"),
         (["reproduce", "c", "-o", "x"], "'a' or 'b' or 'attacks' or 'all'. Got 'c' instead."),
         (["reproduce", "a", "-o", __file__], "is a file"),
         (
             ["reproduce", "a", "-o", str(Path(__file__).parent)],
-            "Name another folder; nothing was written.",
+            "so nothing was written. Name another folder.",
         ),
         (["reproduce", "a", "-o", "/proc/nowhere/x"], "Cannot write to"),
     ],
 )
 def test_the_command_says_it_in_one_line(arguments: list[str], part: str) -> None:
-    done = command(*arguments)
+    done = run_command(*arguments)
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1

@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 import polars as pl
-from support.cli import command
+from support.cli import run_command
 
 SPEC = """\
 table: t.csv
@@ -25,7 +25,7 @@ def release(folder: Path, levels: str) -> tuple[int, str, dict[str, object]]:
     sexes = [draw.choice(["f", "m"]) for _ in towns]
     pl.DataFrame({"town": towns, "sex": sexes}).write_csv(folder / "t.csv")
     (folder / "spec.yaml").write_text(SPEC.replace("{LEVELS}", levels), encoding="utf-8")
-    done = command("publish", str(folder / "spec.yaml"), "-o", str(folder / "out"), "--json")
+    done = run_command("publish", str(folder / "spec.yaml"), "-o", str(folder / "out"), "--json")
     return done.returncode, done.stderr, json.loads(done.stdout)
 
 

@@ -9,21 +9,22 @@ from typing import Any
 
 import polars as pl
 import pytest
-from support.covid import covid_spec, covid_tests, fixed_levels
-from support.pages import outline
+from support.covid import format_fixed_levels, make_covid_spec, make_covid_table
+from support.pages import read_outline
 
-from incrowd.cli.results import evaluation_lines, published
-from incrowd.curate.explore import explore
-from incrowd.curate.tradeoff import choices
+from incrowd.cli.evaluation_facts import evaluation_facts
+from incrowd.cli.results import describe_release
+from incrowd.curate.explore import explore_schemes
+from incrowd.curate.tradeoff import compute_tradeoff
 from incrowd.engine.source import open_table
 from incrowd.evaluation.measures import evaluate
-from incrowd.measure.evaluation import ByLabels
+from incrowd.measure.evaluation import LabelEvaluation
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.publication import Release, publish
-from incrowd.spec.file import parse
+from incrowd.spec.file import parse_spec
 
 UNITS = ("one row per person", "{id: subject}")
-SAFE = f"method: safe, epsilon: 1, delta: 1.0e-6, {fixed_levels()}"
+SAFE = f"method: safe, epsilon: 1, delta: 1.0e-6, {format_fixed_levels()}"
 WAYS = {
     "counts": SAFE,
     "counts, searched": "method: safe, epsilon: 1, delta: 1.0e-6",
@@ -35,15 +36,15 @@ WAYS = {
 }
 # What a release alone knows: what it was searched among, and what it was trained on.
 OWN = {"search", "accuracy"}
-PEOPLE = covid_tests(6000)
+PEOPLE = make_covid_table(6000)
 
 
 def made(folder: Path, way: str, unit: str) -> Release:
-    return publish(PEOPLE, covid_spec(WAYS[way], unit), output=folder / "out")
+    return publish(PEOPLE, make_covid_spec(WAYS[way], unit), output=folder / "out")
 
 
 def evaluated(release: Release, way: str, unit: str) -> Any:
-    found = evaluate(PEOPLE, release, covid_spec(WAYS[way], unit))
+    found = evaluate(PEOPLE, release, make_covid_spec(WAYS[way], unit))
     return json.loads(json.dumps(found.as_dict()))
 
 
@@ -76,7 +77,7 @@ def test_evaluating_a_release_again_gives_the_figures_of_its_publication(
     assert differences(stored, again) == []
     filled = {name for name, value in stored.items() if value not in (None, [], {}, 0)}
     assert filled - {name for name, value in again.items() if value is not None} <= OWN
-    words = outline((release.curator / "report.html").read_text()).text
+    words = read_outline((release.curator / "report.html").read_text()).text
     assert f"{100 * again['loss']:.1f} %" in words
     people = f"from one row of each of {again['rows_original']:,} people"
     assert (people in words) is (unit == UNITS[1])
@@ -88,11 +89,12 @@ def test_the_terminal_says_of_an_evaluation_what_it_says_of_the_publication(
     tmp_path: Path, unit: str
 ) -> None:
     release = made(tmp_path, "counts", unit)
-    found = evaluate(PEOPLE, release, covid_spec(SAFE, unit))
-    assert isinstance(found, ByLabels)
-    said, again = "\n".join(published(release)), "\n".join(evaluation_lines(found))
-    assert f"{release.evaluation.suppressed:,} rows are missing" in said
-    assert f"{release.evaluation.suppressed:,} are not" in again
+    found = evaluate(PEOPLE, release, make_covid_spec(SAFE, unit))
+    assert isinstance(found, LabelEvaluation)
+    said = "\n".join(describe_release(release))
+    assert f"Missing: {release.evaluation.suppressed:,} of " in said
+    missing = dict(evaluation_facts(found))["Missing"]
+    assert missing.startswith(f"{release.evaluation.suppressed:,} rows")
     for finding in release.evaluation.lost.findings():
         assert finding.message in said
         assert finding in found.findings()
@@ -100,8 +102,8 @@ def test_the_terminal_says_of_an_evaluation_what_it_says_of_the_publication(
 
 def test_explore_judges_the_rows_that_are_published(tmp_path: Path) -> None:
     for unit in UNITS:
-        file = covid_spec(WAYS["classes"], unit)
-        best = explore(file, open_table(PEOPLE)).best
+        file = make_covid_spec(WAYS["classes"], unit)
+        best = explore_schemes(file, open_table(PEOPLE)).best
         assert best is not None
         release = publish(PEOPLE, file, output=tmp_path / unit.strip("{}").replace(" ", "-"))
         scheme = release.certificate.table.scheme.values()
@@ -113,13 +115,13 @@ def test_explore_judges_the_rows_that_are_published(tmp_path: Path) -> None:
 
 def test_explore_says_that_one_row_of_each_person_is_judged() -> None:
     for unit, people in zip(UNITS, (False, True), strict=True):
-        found = explore(covid_spec(WAYS["classes"], unit), open_table(PEOPLE))
+        found = explore_schemes(make_covid_spec(WAYS["classes"], unit), open_table(PEOPLE))
         assert found.one_row_each is people
         assert found.rows == (PEOPLE["subject"].n_unique() if people else len(PEOPLE))
 
 
 def test_pairs_of_k_and_epsilon_are_judged_by_one_row_of_each_person() -> None:
-    file = parse(
+    file = parse_spec(
         """
 unit: {id: who}
 columns:
@@ -136,7 +138,9 @@ release: {method: k-epsilon, k: 5, epsilon: 2}
             "weight": [50 + at % 40 for at in range(200)],
         }
     )
-    found = choices(file, open_table(people), bits=SystemRandomness(), ks=(5,), epsilons=(2.0,))
+    found = compute_tradeoff(
+        file, open_table(people), bits=SystemRandomness(), ks=(5,), epsilons=(2.0,)
+    )
     assert found.rows == 100
 
 
@@ -164,7 +168,7 @@ def test_a_second_k_anonymous_release_shows_the_same_row_of_each_person(tmp_path
 
 def test_where_the_rows_of_a_release_are_not_known_that_is_said(tmp_path: Path) -> None:
     release = made(tmp_path, "counts", UNITS[1])
-    data, spec = release.folder / "data.parquet", covid_spec(SAFE, UNITS[1])
+    data, spec = release.folder / "data.parquet", make_covid_spec(SAFE, UNITS[1])
     if not data.exists():
         data = release.folder / "data.csv"
     assert evaluate(PEOPLE, data, spec).readings == ()
@@ -183,6 +187,6 @@ def test_where_the_rows_of_a_release_are_not_known_that_is_said(tmp_path: Path) 
 def test_no_loss_is_above_one_whatever_noise_adds(tmp_path: Path) -> None:
     release = made(tmp_path, "counts", UNITS[0])
     assert release.evaluation.surplus
-    for found in (release.evaluation, evaluate(PEOPLE, release, covid_spec(SAFE))):
+    for found in (release.evaluation, evaluate(PEOPLE, release, make_covid_spec(SAFE))):
         assert max(found.loss_by_column.values()) == 1.0
         assert 0 < found.loss < 1

@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 from pyspark.sql import SparkSession
-from support.cli import command
-from support.findings import verify
+from support.cli import run_command
+from support.findings import list_verify_messages
 
 from incrowd.curate.check import check
-from incrowd.engine.source import local_engine, open_for, open_table
+from incrowd.engine.source import local_engine, open_spec_table, open_table
 from incrowd.engine.spark.engine import SparkEngine
-from incrowd.engine.table import TooManyError
+from incrowd.engine.table import TooManyTuplesError
 from incrowd.errors import IncrowdError
 from incrowd.evaluation.attacks.attack import attack
 from incrowd.evaluation.measures import evaluate
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.publication import Release, publish
 from incrowd.release.ledger import Ledger
-from incrowd.spec.file import load
+from incrowd.spec.file import read_spec_file
 
 pytestmark = pytest.mark.spark
 
@@ -88,7 +88,7 @@ def test_a_seed_makes_the_same_files_here_and_on_spark(engine: SparkEngine, name
     assert files(here) == files(there)
     assert here.certificate.parameters == there.certificate.parameters
     assert here.evaluation == there.evaluation
-    assert verify(there.folder) == [
+    assert list_verify_messages(there.folder) == [
         "The random numbers came from a seed: this release is NOT private."
     ]
 
@@ -102,8 +102,8 @@ def test_a_search_on_the_cluster_chooses_what_one_here_does(
     asked = spec(RELEASES[name] | few)
     here = publish(local_engine().from_columns(PEOPLE), asked, bits=SeededRandomness(7))
     far = SparkEngine(most_tuples=2500)
-    with pytest.raises(TooManyError):
-        list(far.from_columns(PEOPLE).tallies(["zip", "sex", "age", "ill"]))
+    with pytest.raises(TooManyTuplesError):
+        list(far.from_columns(PEOPLE).iter_tallies(["zip", "sex", "age", "ill"]))
     there = publish(far.from_columns(PEOPLE), asked, bits=SeededRandomness(7))
     assert files(here) == files(there)
 
@@ -112,7 +112,7 @@ def test_cells_that_are_too_many_are_drawn_on_executors(spark_session: SparkSess
     for draw in ("sample", "counts"):
         asked = spec(SAFE | {"draw": draw, "levels": {"zip": 1, "sex": 1, "age": 1, "ill": 1}})
         there = publish(SparkEngine(most_tuples=40).from_columns(PEOPLE), asked)
-        assert verify(there.folder) == []
+        assert list_verify_messages(there.folder) == []
         here = publish(local_engine().from_columns(PEOPLE), asked)
         one, other = here.evaluation, there.evaluation
         assert other.rows_original == one.rows_original == ROWS
@@ -137,6 +137,7 @@ def test_rows_of_classes_are_joined_where_they_are_too_many(spark_session: Spark
     # Of columns that are kept, groups are counted only where all tuples are here.
     groups = [one for one in here.evaluation.subgroups if one.level is not None]
     # and no classifier is trained on them
+    assert here.evaluation.utility is not None
     utility = replace(here.evaluation.utility, accuracy=None)
     assert replace(here.evaluation, subgroups=groups, utility=utility) == there.evaluation
 
@@ -165,8 +166,8 @@ def test_noise_is_drawn_on_executors_by_its_law(engine: SparkEngine) -> None:
     people = PEOPLE | {"height": [100 if at < 4 else 0 for at in range(ROWS)]}
     table = engine.from_columns({**people, "sex": ["female"] * 3000 + ["male"] * 3000})
     release = publish(table, asked)
-    assert verify(release.folder) == []
-    found = open_table(release.folder / "data.parquet").frame()
+    assert list_verify_messages(release.folder) == []
+    found = open_table(release.folder / "data.parquet").to_frame()
     noise = found.filter(found["sex"] == "female")["height"].to_numpy().astype(float)
     # E|X| = 200 with a deviation of 200 / sqrt(3000) = 3.7; a scale off by a tenth is 5.4 off.
     assert abs(np.abs(noise).mean() - 200) < 17
@@ -211,12 +212,12 @@ def test_a_bad_value_is_told_by_the_driver(engine: SparkEngine) -> None:
 
 def test_each_person_is_one_row(engine: SparkEngine) -> None:
     release = publish(engine.from_columns(PEOPLE), spec(RELEASES["counts"], unit={"id": "person"}))
-    assert verify(release.folder) == []
+    assert list_verify_messages(release.folder) == []
     assert release.evaluation.rows_original == 5000
 
 
 def test_a_frame_of_spark_is_all_it_takes(spark_session: SparkSession, tmp_path: Path) -> None:
-    frame = SparkEngine().from_columns(PEOPLE).frame()
+    frame = SparkEngine().from_columns(PEOPLE).to_frame()
     asked = spec(RELEASES["counts"])
     release = publish(frame, asked, output=tmp_path / "out")
     assert type(release.data).__module__.startswith("pyspark")
@@ -262,14 +263,14 @@ def test_the_ledger_knows_the_table_in_any_order(
     spark_session: SparkSession, tmp_path: Path
 ) -> None:
     engine = SparkEngine()
-    frame = engine.from_columns(PEOPLE).frame()
+    frame = engine.from_columns(PEOPLE).to_frame()
     marks = {
-        engine.open(one).fingerprint(b"key")
+        engine.open(one).compute_fingerprint(b"key")
         for one in (frame, frame.repartition(5), frame.orderBy("age"), frame.select("*"))
     }
     assert len(marks) == 1
     others = {
-        engine.open(one).fingerprint(b"key")
+        engine.open(one).compute_fingerprint(b"key")
         for one in (
             frame.limit(ROWS - 1),
             frame.union(frame.limit(1)),
@@ -287,17 +288,21 @@ def test_a_spec_is_drafted_for_a_table_of_the_catalogue(
 ) -> None:
     """What is guessed is what a local file of the same rows gives; its name stays its name."""
     people = {name: PEOPLE[name] for name in ("person", "age")}
-    engine.from_columns(people).frame().createOrReplaceTempView("drafted_people")
-    local_engine().from_columns(people).write(tmp_path / "people.parquet")
+    engine.from_columns(people).to_frame().createOrReplaceTempView("drafted_people")
+    local_engine().from_columns(people).write(tmp_path / "people.write_parquet")
     there, here = tmp_path / "there.yaml", tmp_path / "here.yaml"
-    done = command("init", "drafted_people", "-o", str(there), "--engine", "spark")
+    done = run_command("init", "drafted_people", "-o", str(there), "--engine", "spark")
     assert (done.returncode, done.stderr) == (0, "")
-    assert command("init", str(tmp_path / "people.parquet"), "-o", str(here)).returncode == 0
+    assert (
+        run_command("init", str(tmp_path / "people.write_parquet"), "-o", str(here)).returncode == 0
+    )
     text = there.read_text(encoding="utf-8")
     assert "\ntable: drafted_people\n" in text
-    assert text == here.read_text(encoding="utf-8").replace("people.parquet", "drafted_people")
-    assert open_for(load(there), engine=engine).columns == tuple(people)
-    lost = command("init", "drafted_people", "-o", str(tmp_path / "lost.yaml"))
+    assert text == here.read_text(encoding="utf-8").replace(
+        "people.write_parquet", "drafted_people"
+    )
+    assert open_spec_table(read_spec_file(there), engine=engine).columns == tuple(people)
+    lost = run_command("init", "drafted_people", "-o", str(tmp_path / "lost.yaml"))
     assert lost.returncode == 2
     assert "no file 'drafted_people'" in lost.stderr
     assert "--engine spark" in lost.stderr

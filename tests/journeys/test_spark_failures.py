@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 import pytest
-from support.cli import Done, command
-from support.cluster import Cluster, cluster, mounted
+from support.cli import CommandResult, run_command
+from support.cluster import SparkCluster, make_mount_command, start_cluster
 from support.spark_runs import (
     WAIT,
-    Watched,
-    arguments,
-    begun,
-    budget,
-    run,
+    ExecutorLogs,
+    make_arguments,
+    make_ledger,
+    restore_workers,
+    run_incrowd,
+    start_release,
     wait_until,
-    whole_again,
 )  # fmt: skip
 
-from incrowd.engine.spark.session import reason
+from incrowd.engine.spark.session import describe_failure
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
 
@@ -66,11 +66,11 @@ def on_disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def book(tmp_path: Path) -> Ledger:
     """A ledger in the folder that gets the release."""
-    return budget(tmp_path / "ledger")
+    return make_ledger(tmp_path / "ledger")
 
 
 def refused(
-    done: Done | subprocess.CompletedProcess[str], book: Ledger, *, booked: bool = False
+    done: CommandResult | subprocess.CompletedProcess[str], book: Ledger, *, booked: bool = False
 ) -> str:
     """The one line that a command says that fails, after all that it must not have done."""
     assert done.returncode == 2, done.stdout + done.stderr
@@ -86,8 +86,8 @@ def refused(
 def published(on_disk: Path, book: Ledger, *more: str, **environment: str) -> str:
     """What a release says that fails."""
     out, spent = book.path.parent / "out", ("--ledger", str(book.path))
-    given = arguments(on_disk / "spec.yaml", out, *spent, *more, settings=IMPATIENT)
-    return refused(run(*given, environment=os.environ | environment), book)
+    given = make_arguments(on_disk / "spec.yaml", out, *spent, *more, settings=IMPATIENT)
+    return refused(run_incrowd(*given, environment=os.environ | environment), book)
 
 
 def ended(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
@@ -122,7 +122,9 @@ def test_without_pyspark(on_disk: Path, book: Ledger) -> None:
         "from incrowd.cli.main import main\n"
         "main()\n"
     )
-    given = arguments(on_disk / "spec.yaml", book.path.parent / "out", "--ledger", str(book.path))
+    given = make_arguments(
+        on_disk / "spec.yaml", book.path.parent / "out", "--ledger", str(book.path)
+    )
     done = subprocess.run(
         [sys.executable, "-c", hidden, *given], capture_output=True, text=True, timeout=WAIT
     )
@@ -136,51 +138,55 @@ def test_a_master_that_does_not_answer(on_disk: Path, book: Ledger) -> None:
 
 
 @pytest.fixture(scope="module")
-def lone_master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def lone_master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
     """A master without workers."""
-    with cluster(tmp_path_factory.mktemp("lone"), workers=0) as made:
+    with start_cluster(tmp_path_factory.mktemp("lone"), workers=0) as made:
         yield made
 
 
-def test_a_master_without_workers(on_disk: Path, book: Ledger, lone_master: Cluster) -> None:
-    said = published(on_disk, book, "--master", lone_master.master, **lone_master.environment())
+def test_a_master_without_workers(on_disk: Path, book: Ledger, lone_master: SparkCluster) -> None:
+    said = published(
+        on_disk, book, "--master", lone_master.master, **lone_master.make_environment()
+    )
     assert f"No worker of '{lone_master.master}' has given this application an executor" in said
     assert "within 2 seconds" in said
 
 
 @pytest.mark.parametrize("booked", [False, True])
 def test_all_workers_are_lost(
-    on_disk: Path, book: Ledger, spark_cluster: Cluster, booked: bool
+    on_disk: Path, book: Ledger, spark_cluster: SparkCluster, booked: bool
 ) -> None:
     """While rows are counted; and after the spend is booked, while one row each is counted."""
-    watched = Watched(spark_cluster)
+    watched = ExecutorLogs(spark_cluster)
     with (
-        whole_again(spark_cluster),
-        begun(
+        restore_workers(spark_cluster),
+        start_release(
             spark_cluster, on_disk / "by_person.yaml", book.path.parent / "out",
             "--ledger", str(book.path), settings=PATIENT,
         ) as process,
     ):  # fmt: skip
-        wait_until(lambda: bool(book.spends() if booked else watched.busy()), process)
-        for worker in spark_cluster.living():
+        wait_until(lambda: bool(book.spends() if booked else watched.list_busy_workers()), process)
+        for worker in spark_cluster.list_live_workers():
             spark_cluster.kill_worker(worker)
         said = refused(ended(process), book, booked=booked)
     assert "all executors were lost, and none came back. Are the workers running?" in said
 
 
 def can_mount(folder: Path) -> bool:
-    tried = subprocess.run([*mounted(folder, 1), "true"], capture_output=True)
+    tried = subprocess.run([*make_mount_command(folder, 1), "true"], capture_output=True)
     return tried.returncode == 0
 
 
-def test_a_full_disk_of_an_executor(on_disk: Path, book: Ledger, lone_master: Cluster) -> None:
+def test_a_full_disk_of_an_executor(on_disk: Path, book: Ledger, lone_master: SparkCluster) -> None:
     if not can_mount(on_disk):  # then it is as if the executor had failed so
-        assert reason(OSError("java.io.IOException: No space left on device")).startswith(FULL)
+        assert describe_failure(OSError("java.io.IOException: No space left on device")).startswith(
+            FULL
+        )
         return
     worker = lone_master.start_worker(scratch=1)
     try:
         lone_master.wait_for_workers(1)
-        with begun(
+        with start_release(
             lone_master, on_disk / "spec.yaml", book.path.parent / "out", "--ledger", str(book.path)
         ) as process:
             said = refused(ended(process), book)
@@ -209,10 +215,10 @@ def test_a_kind_of_column_that_only_spark_has(
     shown, dropped = folder.parent / f"{folder.name}-shown.yaml", folder / "dropped.yaml"
     shown.write_text(f"{columns}{{role: quasi, hierarchy: flat}}\n{release}")
     given = ("-o", str(folder / "out"), "--ledger", str(book.path), "--engine", "spark")
-    said = refused(command("publish", str(shown), *given), book)
+    said = refused(run_command("publish", str(shown), *given), book)
     assert f"The column 'odd' holds {kind}, not single values that a release can show." in said
     dropped.write_text(f"{columns}{{role: drop}}\n{release}")
-    done = command("publish", str(dropped), *given)
+    done = run_command("publish", str(dropped), *given)
     assert done.returncode == 0, done.stderr
     assert verify(folder / "out") == []
     assert len(book.spends()) == 1

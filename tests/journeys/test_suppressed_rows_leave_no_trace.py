@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from support.make import make
-from support.releases import files
+from support.make import publish_unjudged
+from support.releases import list_files
 
 from incrowd.anonymize import counts, safe
 from incrowd.anonymize import safe_search as search
@@ -43,8 +43,8 @@ METHODS = {
     f"bounds: declared, suppression: 0.1, {LEVELS}",
 }
 FORMS = (
-    "format: parquet, rows: expanded", "format: parquet, rows: weighted",
-    "format: csv, rows: expanded", "format: csv, rows: weighted", "format: csv, formulas: escape",
+    "format: parquet, rows: expanded", "format: parquet, rows: counted",
+    "format: csv, rows: expanded", "format: csv, rows: counted", "format: csv, formulas: escape",
 )  # fmt: skip
 COLUMNS = """
 columns:
@@ -70,13 +70,15 @@ def centred(monkeypatch: pytest.MonkeyPatch) -> None:
     def still(cells: int, _law: object, _r: int, _bits: object) -> Any:
         return np.zeros(cells, dtype=np.int64)
 
-    monkeypatch.setattr(safe, "thinned", thinned)
-    monkeypatch.setattr(drawing, "thinned", thinned)  # the coin between two bounds
+    monkeypatch.setattr(safe, "sample_binomial", thinned)
+    monkeypatch.setattr(drawing, "sample_binomial", thinned)  # the coin between two bounds
     for name in ("geometric_noise", "gaussian_noise"):
         monkeypatch.setattr(counts, name, still)
-    monkeypatch.setattr(search, "one_sided_noise", noiseless)
+    monkeypatch.setattr(search, "sample_one_sided_noise", noiseless)
     monkeypatch.setattr(
-        class_noise.Noise, "draw", lambda _self, members, _bits: np.zeros(len(members), np.int64)
+        class_noise.ClassNoise,
+        "draw",
+        lambda _self, members, _bits: np.zeros(len(members), np.int64),
     )
 
 
@@ -113,22 +115,22 @@ STRANGERS = [
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("method", METHODS)
 def test_one_suppressed_row_changes_no_byte(tmp_path: Path, method: str, form: str) -> None:
-    if "k-epsilon" in method and "weighted" in form:
-        form = form.replace("weighted", "expanded")  # rows with noise are all different
+    if "k-epsilon" in method and "counted" in form:
+        form = form.replace("counted", "expanded")  # rows with noise are all different
     columns = COLUMNS if "k-epsilon" in method else COLUMNS.replace(
         "{role: noisy, bounds: [0, 500]}", "{role: drop}"
     )  # fmt: skip
     spec = tmp_path / "spec.yaml"
     spec.write_text(f"unit: {{id: id}}\n{columns}\nrelease: {{{METHODS[method]}, {form}}}\n")
     base = people()
-    make(base, spec, output=tmp_path / "without")
+    publish_unjudged(base, spec, output=tmp_path / "without")
     assert verify(tmp_path / "without") == []
     for number, stranger in enumerate(STRANGERS):
         folder = tmp_path / f"with {number}"
         one = pl.DataFrame([stranger], schema=base.schema)
-        release = make(pl.concat([base, one]), spec, output=folder)
+        release = publish_unjudged(pl.concat([base, one]), spec, output=folder)
         assert release.evaluation.rows_original == len(base) + 1
         assert release.certificate.tables[0].release.rows > 100
-        assert files(folder) == files(tmp_path / "without")
-        for name in files(folder):
+        assert list_files(folder) == list_files(tmp_path / "without")
+        for name in list_files(folder):
             assert (folder / name).read_bytes() == (tmp_path / "without" / name).read_bytes(), name

@@ -18,16 +18,16 @@ from incrowd.arrays import Floats
 from incrowd.measure.expected import (
     ASSUMPTIONS,
     Assumption,
-    Groups,
-    Outlook,
-    Seen,
-    groups,
-    masked,
-    weights,
+    GroupShares,
+    PublishedShare,
+    TableForecast,
+    build_group_shares,
+    build_mask_shares,
+    compute_shares,
 )
-from incrowd.privacy.counts import law_of
+from incrowd.privacy.counts import build_event_law
 from incrowd.privacy.events import GeometricCounts
-from incrowd.spec.build import build
+from incrowd.spec.build import build_hierarchy
 from incrowd.spec.hierarchies import Mask
 from incrowd.spec.model import Column
 
@@ -59,9 +59,11 @@ LIKELY: dict[str, Likely] = {
 }
 
 
-def outlook(shares: list[Floats], likely: Likely) -> Outlook:
+def outlook(shares: list[Floats], likely: Likely) -> TableForecast:
     """Columns of one level, with groups of these shares."""
-    return Outlook({str(at): {0: Groups.of(one)} for at, one in enumerate(shares)}, likely)
+    return TableForecast(
+        {str(at): {0: GroupShares.from_shares(one)} for at, one in enumerate(shares)}, likely
+    )
 
 
 def cells_of(shares: list[Floats]) -> Floats:
@@ -104,8 +106,10 @@ def test_the_rows_that_are_shown_are_those_of_poisson_cells(
     scheme: list[tuple[int, Assumption]], size: int, name: str
 ) -> None:
     """The grid has a point for every five per cent, so sizes are right to half of that."""
-    shares = [weights(*one) for one in scheme]
-    found = outlook(shares, LIKELY[name]).seen({str(at): 0 for at in range(len(shares))}, size)
+    shares = [compute_shares(*one) for one in scheme]
+    found = outlook(shares, LIKELY[name]).predict_share(
+        {str(at): 0 for at in range(len(shares))}, size
+    )
     less, more = (poisson_rows(shares, LIKELY[name], round(size * x)) for x in (0.93, 1.07))
     assert less - 0.01 <= found.rows <= more + 0.01
 
@@ -117,13 +121,13 @@ def test_what_is_seen_is_what_tables_show(
     values: tuple[int, ...], size: int, name: str, assumption: Assumption
 ) -> None:
     """Within five standard errors of the mean of the tables drawn, and what the grid may add."""
-    shares = [weights(one, assumption) for one in values]
+    shares = [compute_shares(one, assumption) for one in values]
     levels = {str(at): 0 for at in range(len(values))}
-    found = outlook(shares, LIKELY[name]).seen(levels, size)
+    found = outlook(shares, LIKELY[name]).predict_share(levels, size)
     rows, empty = simulated(shares, LIKELY[name], size, seed=len(values) + size)
     assert abs(found.rows - rows.mean()) < 5 * rows.std() / RUNS**0.5 + 0.04
     assert abs(found.empty - empty) < 5 * (0.25 / RUNS) ** 0.5
-    twice = outlook(shares, LIKELY[name]).seen(levels, 2 * size)
+    twice = outlook(shares, LIKELY[name]).predict_share(levels, 2 * size)
     if 0.1 < rows.mean() < 0.8:  # so that a wrong size would be seen
         assert abs(twice.rows - rows.mean()) > 0.05
 
@@ -134,31 +138,33 @@ def test_what_is_seen_is_what_tables_show(
 )
 def test_how_likely_nothing_is_shown(name: str, values: int, assumption: Assumption) -> None:
     """At sizes where it is neither certain nor excluded."""
-    shares = [weights(values, assumption)]
+    shares = [compute_shares(values, assumption)]
     told = 0
     for size in (20, 40, 60, 80, 120, 160, 200, 240):
         _, empty = simulated(shares, LIKELY[name], size, seed=size)
         if 0.1 < empty < 0.9:
             told += 1
-            found = outlook(shares, LIKELY[name]).seen({"0": 0}, size).empty
+            found = outlook(shares, LIKELY[name]).predict_share({"0": 0}, size).empty
             assert abs(found - empty) < 5 * (0.25 / RUNS) ** 0.5 + 0.03
     assert told >= 1
 
 
 def test_the_law_of_counts_is_that_of_the_release() -> None:
     plain = np.exp(-1.0 * np.arange(13))
-    law = law_of(GeometricCounts(r=12, epsilon=1.0))
+    law = build_event_law(GeometricCounts(r=12, epsilon=1.0))
     assert law.tail == pytest.approx(plain / (2 * plain.sum() - 1), rel=1e-9)
 
 
 # Levels ----------------------------------------------------------------------------------------
 
 
-def column(**hierarchy: Any) -> dict[str, dict[int, Groups]]:
+def column(**hierarchy: Any) -> dict[str, dict[int, GroupShares]]:
     declared = Column.model_validate({"role": "quasi", "hierarchy": hierarchy})
-    made = build(declared, folder=Path())
+    made = build_hierarchy(declared, folder=Path())
     return {
-        assumption: {level: groups(made, level, assumption) for level in range(made.height)}
+        assumption: {
+            level: build_group_shares(made, level, assumption) for level in range(made.height)
+        }
         for assumption in ASSUMPTIONS
     }
 
@@ -179,27 +185,28 @@ def test_shares_of_groups_add_up_over_their_values(assumption: Assumption) -> No
     assert np.exp(found.logs) == pytest.approx(found.mass)
     for level, one in PLACE[assumption].items():
         assert one.mass.sum() == pytest.approx(1)
-        assert one.single == (level == 2)
+        assert one.is_single == (level == 2)
 
 
 @pytest.mark.parametrize("name", sorted(LIKELY))
 @pytest.mark.parametrize("assumption", ASSUMPTIONS)
 def test_more_people_never_make_levels_coarser(name: str, assumption: Assumption) -> None:
-    one = Outlook(
+    one = TableForecast(
         {"age": AGE[assumption], "sex": SEX[assumption], "place": PLACE[assumption]}, LIKELY[name]
     )
     fineness, shown = [], []
     for size in np.geomspace(3, 3_000_000, 25):
-        levels = one.finest(size, 0.9)
+        levels = one.find_finest_levels(size, 0.9)
         fineness.append(-sum(levels.values()))
-        seen = one.seen(levels, size)
+        seen = one.predict_share(levels, size)
         shown.append(seen.rows)
-        assert seen.rows >= 0.9 or levels == one.coarsest
+        assert seen.rows >= 0.9 or levels == one.coarsest_levels
     assert fineness == sorted(fineness)
-    assert fineness[0] == -sum(one.coarsest.values())
+    assert fineness[0] == -sum(one.coarsest_levels.values())
     assert fineness[-1] == 0
     rows = [
-        one.seen({"age": 1, "sex": 0, "place": 1}, size).rows for size in (10, 100, 1e3, 1e4, 1e5)
+        one.predict_share({"age": 1, "sex": 0, "place": 1}, size).rows
+        for size in (10, 100, 1e3, 1e4, 1e5)
     ]
     assert rows == sorted(rows)
 
@@ -209,23 +216,26 @@ def test_more_people_never_make_levels_coarser(name: str, assumption: Assumption
 def test_the_size_that_it_takes_is_the_smallest_that_shows_enough(
     name: str, assumption: Assumption
 ) -> None:
-    one = Outlook({"age": AGE[assumption], "sex": SEX[assumption]}, LIKELY[name])
+    one = TableForecast({"age": AGE[assumption], "sex": SEX[assumption]}, LIKELY[name])
     sizes = []
     for share in (0.3, 0.6, 0.9, 0.99):
-        size = one.size({"age": 2, "sex": 0}, share)
-        assert one.seen({"age": 2, "sex": 0}, size * 1.01).rows >= share
-        assert one.seen({"age": 2, "sex": 0}, size / 1.08).rows < share
+        size = one.find_table_size({"age": 2, "sex": 0}, share)
+        assert one.predict_share({"age": 2, "sex": 0}, size * 1.01).rows >= share
+        assert one.predict_share({"age": 2, "sex": 0}, size / 1.08).rows < share
         sizes.append(size)
     assert sizes == sorted(sizes)
-    at_levels = [one.size({"age": level, "sex": 0}, 0.9) for level in (3, 2, 1, 0)]
+    at_levels = [one.find_table_size({"age": level, "sex": 0}, 0.9) for level in (3, 2, 1, 0)]
     assert at_levels == sorted(at_levels)
 
 
 def test_what_shows_nothing_takes_more_people_than_there_are() -> None:
-    one = Outlook({str(at): {0: Groups.of(weights(10, "even"))} for at in range(60)}, threshold(5))
+    one = TableForecast(
+        {str(at): {0: GroupShares.from_shares(compute_shares(10, "even"))} for at in range(60)},
+        threshold(5),
+    )
     levels = {str(at): 0 for at in range(60)}
-    assert one.size(levels, 0.9) == math.inf
-    assert one.seen(levels, 1e9) == Seen(rows=0.0, empty=1.0)
+    assert one.find_table_size(levels, 0.9) == math.inf
+    assert one.predict_share(levels, 1e9) == PublishedShare(rows=0.0, empty=1.0)
 
 
 # Masks -----------------------------------------------------------------------------------------
@@ -236,18 +246,18 @@ def test_what_shows_nothing_takes_more_people_than_there_are() -> None:
 def test_each_character_of_a_mask_is_a_column_of_its_own(
     hidden: int, assumption: Assumption
 ) -> None:
-    found = masked(Mask(length=3, alphabet="abca"), hidden, assumption)  # a stands twice
-    every = cells_of([weights(3, assumption)] * (3 - hidden))
+    found = build_mask_shares(Mask(length=3, alphabet="abca"), hidden, assumption)  # a stands twice
+    every = cells_of([compute_shares(3, assumption)] * (3 - hidden))
     assert found.mass.sum() == pytest.approx(1)
     kinds, at = np.unique(np.round(np.log(every), 6), return_inverse=True)
     assert found.logs == pytest.approx(kinds, abs=1e-5)
     assert found.mass == pytest.approx(np.bincount(at, weights=every), rel=1e-5)
-    assert found.single == (hidden == 3)
+    assert found.is_single == (hidden == 3)
 
 
 def test_a_long_mask_has_few_kinds_of_groups() -> None:
-    assert len(masked(Mask(length=24), 0, "even").logs) < 1000
-    found = masked(Mask(length=6), 2, "even")
+    assert len(build_mask_shares(Mask(length=24), 0, "even").logs) < 1000
+    found = build_mask_shares(Mask(length=6), 2, "even")
     assert np.exp(found.logs) == pytest.approx([1e-4], rel=1e-4)
 
 
@@ -261,25 +271,25 @@ def test_many_columns_are_no_matter(assumption: Assumption) -> None:
                for kind, one in (("age", AGE), ("sex", SEX), ("place", PLACE))}  # fmt: skip
     del columns["place28"]
     start = time.process_time()
-    one = Outlook(columns, threshold(5))
-    levels = one.finest(1000, 0.9)
+    one = TableForecast(columns, threshold(5))
+    levels = one.find_finest_levels(1000, 0.9)
     assert time.process_time() - start < 20  # it takes one; every cell would take for ever
     assert len(levels) == 86
-    assert one.seen(levels, 1000).rows >= 0.9
-    assert 0 < len(one.told(levels)) < 86
-    assert one.seen(dict.fromkeys(columns, 0), 1000).rows < 1e-3
-    assert one.seen(one.telling(), 1000).rows < 0.9
-    assert set(one.told(one.telling())) == set(columns)
+    assert one.predict_share(levels, 1000).rows >= 0.9
+    assert 0 < len(one.list_informative_columns(levels)) < 86
+    assert one.predict_share(dict.fromkeys(columns, 0), 1000).rows < 1e-3
+    assert one.predict_share(one.find_informative_levels(), 1000).rows < 0.9
+    assert set(one.list_informative_columns(one.find_informative_levels())) == set(columns)
 
 
 def test_a_long_mask_of_many_letters_is_expected_soon() -> None:
     """Its groups are too many to be told apart; those of near sizes are taken together."""
     from string import ascii_letters
 
-    found = masked(Mask(length=20, alphabet=ascii_letters), 0, "skewed")
+    found = build_mask_shares(Mask(length=20, alphabet=ascii_letters), 0, "skewed")
     assert len(found.logs) <= 4001
     assert found.mass.sum() == pytest.approx(1.0)
     # The mean of the logarithm of a text's share is that of its characters, added up.
-    one = weights(len(ascii_letters), "skewed")
+    one = compute_shares(len(ascii_letters), "skewed")
     entropy = 20 * float((one * np.log(one)).sum())
     assert float((found.mass * found.logs).sum()) == pytest.approx(entropy, rel=1e-3)

@@ -10,19 +10,19 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 import pytest
-from support.cli import command
+from support.cli import run_command
 
 from incrowd.curate.check import check
-from incrowd.curate.promise import promised
+from incrowd.curate.promise import plan_guarantee
 from incrowd.engine.source import open_table
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding
-from incrowd.methods.expect import Expectation, expect, expect_by
-from incrowd.methods.registry import method_of
+from incrowd.methods.expect import Expectation, expect, expect_with_draw
+from incrowd.methods.registry import make_method
 from incrowd.privacy.plan import plan
-from incrowd.release.crowd import crowd_of
-from incrowd.spec.file import SpecFile, parse
+from incrowd.release.crowd import make_crowd
+from incrowd.spec.file import SpecFile, parse_spec
 
 pytestmark = pytest.mark.usefixtures("settled_once")
 
@@ -52,7 +52,7 @@ def spec(
     release: str = SAFE, size: object = None, more: str = "", columns: str = COLUMNS
 ) -> SpecFile:
     stated = "" if size is None else f"size: {size}"
-    return parse(f"{stated}\n{more}\n{columns}\nrelease: {{{release}}}\n")
+    return parse_spec(f"{stated}\n{more}\n{columns}\nrelease: {{{release}}}\n")
 
 
 def words(expectation: Expectation) -> str:
@@ -73,9 +73,9 @@ def test_without_a_size_it_says_how_many_people_it_takes() -> None:
     for one, number in zip(found.each, (uniform, skewed), strict=True):
         assert isinstance(number, int)
         assert one.whole <= number <= 1.1 * one.whole + 1
-    assert (crowd.code, crowd.values) == ("CROWD_SIZE", {"crowd": found.people})
+    assert (crowd.code, crowd.values) == ("CROWD_SIZE", {"crowd": found.crowd_size})
     assert "`size: NUMBER`" in crowd.remedy
-    assert not found.doubtful
+    assert not found.is_doubtful
     assert all(one.rows is None and one.empty is None for one in found.each)
     assert found.each[0].told.keys() == {"sex", "age", "zip", "job"}
 
@@ -88,19 +88,21 @@ def test_a_crowd_is_the_number_of_people_that_plan_says(
     """Of a scheme that is fixed, since plan knows no search; where a coin decides, both sides."""
     levels = "levels: {sex: 0, age: 1, zip: 4, job: 1}"
     asked = f"epsilon: {epsilon}, delta: {delta:.1e}, draw: {draw}, {levels}"
-    number = expect(untouchable(), spec(asked)).people
+    number = expect(untouchable(), spec(asked)).crowd_size
     planned = plan(epsilon=epsilon, delta=delta, draw=draw)
-    assert re.search(rf"[Aa] crowd of {number} people ", planned.words())
-    assert crowd_of(promised(spec(asked)).crowd).people == number
+    assert re.search(rf"Groups of {number} or more people ", planned.words())
+    assert make_crowd(plan_guarantee(spec(asked)).crowd).people == number
 
 
 def test_the_crowd_is_of_the_larger_noise_and_rounded_up() -> None:
     levels = "levels: {sex: 0, age: 1, zip: 4, job: 1}"
     for draw, said in (("sample", 56), ("counts", 19)):
         file = spec(f"{SAFE}, draw: {draw}, {levels}")
-        assert expect(None, file).people == said
-        assert method_of(file).settled.likely(np.array([float(said)]))[0] > 0.5
-    assert expect(None, spec(f"{SAFE}, {levels}, already_sampled: 0.1, draw: sample")).people == 36
+        assert expect(None, file).crowd_size == said
+        assert make_method(file).planned_release.likely(np.array([float(said)]))[0] > 0.5
+    assert (
+        expect(None, spec(f"{SAFE}, {levels}, already_sampled: 0.1, draw: sample")).crowd_size == 36
+    )
 
 
 @pytest.mark.parametrize("release", [SAFE, f"{SAFE}, draw: sample", "method: k-anonymity, k: 5"])
@@ -133,24 +135,24 @@ def test_more_columns_than_can_be_named_are_counted() -> None:
         f"  c{at}: {{role: quasi, hierarchy: {{flat: {{values: [a, b]}}}}}}\n" for at in range(9)
     )
     found = expect(None, spec("method: k-anonymity, k: 5", size=10**6, columns=columns))
-    assert "9 of 9 columns informative: c0 (as it is)" in words(found)
-    assert "c5 (as it is) and 3 more." in words(found)
+    assert "9 of 9 columns informative: c0 (unchanged)" in words(found)
+    assert "c5 (unchanged) and 3 more." in words(found)
     assert "c6" not in words(found)
 
 
 def test_few_people_are_told_that_nothing_would_be_shown() -> None:
     for release in (SAFE, f"{SAFE}, draw: sample", "method: k-anonymity, k: 50"):
         found = expect(None, spec(release, size=10))
-        assert found.doubtful
+        assert found.is_doubtful
         assert all(one.empty is not None and one.empty > 0.5 for one in found.each)
         assert [one.code for one in found.warnings()] == ["RELEASE_LIKELY_EMPTY"] * 2
-        assert {one.values["crowd"] for one in found.warnings()} == {found.people}
+        assert {one.values["crowd"] for one in found.warnings()} == {found.crowd_size}
         assert "fewer columns" in words(found)
 
 
 def test_many_people_leave_no_doubt() -> None:
     found = expect(None, spec(size=10**7))
-    assert not found.doubtful
+    assert not found.is_doubtful
     assert found.warnings() == []
     assert "4 of 4 columns informative" in words(found)
 
@@ -164,10 +166,10 @@ def test_an_empty_release_that_is_merely_possible_is_doubtful_and_said() -> None
             assert one.empty is not None
             if 0.05 < one.empty < 0.5:
                 met.append(size)
-                assert one.doubtful
-                assert found.doubtful
+                assert one.is_doubtful
+                assert found.is_doubtful
                 assert f"and nothing with probability {one.empty:.2g}." in words(found)
-            assert one.doubtful == (one.empty > 0.05)
+            assert one.is_doubtful == (one.empty > 0.05)
     assert met
 
 
@@ -177,7 +179,7 @@ def test_a_release_that_tells_of_no_column_is_doubtful() -> None:
     found = expect(None, spec("method: k-anonymity, k: 60", size=100, columns=columns))
     silent = [one for one in found.each if not one.told]
     assert silent
-    assert all(one.doubtful and one.empty is not None and one.empty < 0.05 for one in silent)
+    assert all(one.is_doubtful and one.empty is not None and one.empty < 0.05 for one in silent)
     assert "RELEASE_UNINFORMATIVE" in [one.code for one in found.warnings()]
     assert "100 % of rows are published, with no informative column of 1." in words(found)
 
@@ -233,13 +235,13 @@ def test_a_public_size_counts_rows_or_people() -> None:
     assert {one.size for one in expect(table, spec(size="public")).each} == {60}
     unit = "unit: {id: id, without_id: drop}"
     assert {one.size for one in expect(table, spec(size="public", more=unit)).each} == {29}
-    with pytest.raises(IncrowdError, match="names no table"):
+    with pytest.raises(IncrowdError, match="no table is named"):
         expect(None, spec(size="public"))
 
 
 def test_a_spec_that_is_refused_has_no_expectation() -> None:
     with pytest.raises(IncrowdError):
-        expect(None, parse("columns: {x: {role: quasi, hierarchy: flat}}"))
+        expect(None, parse_spec("columns: {x: {role: quasi, hierarchy: flat}}"))
 
 
 def test_a_draft_is_told_what_to_expect() -> None:
@@ -287,25 +289,24 @@ def written(folder: Path, release: str, size: object) -> Path:
 @pytest.mark.parametrize("size", [None, 600, "public"])
 def test_the_commands_say_it(tmp_path: Path, size: object) -> None:
     path = written(tmp_path, "method: k-anonymity, k: 5", size)
-    found = expect(open_table(people(600)), parse(path.read_text(), path=path))
-    checked = command("check", str(path), columns=1000)
-    done = command("publish", str(path), "-o", str(tmp_path / "out"), columns=1000)
+    found = expect(open_table(people(600)), parse_spec(path.read_text(), path=path))
+    checked = run_command("check", str(path), columns=1000)
+    done = run_command("publish", str(path), "-o", str(tmp_path / "out"), columns=1000)
     assert done.returncode == 0, done.stderr
     for finding in found.findings():
         assert f"{finding} [{finding.code}]" in checked.stdout
     first, second = done.stdout.splitlines()[:2]
-    assert first == f"{found.summary()} (More: incrowd check {path})"
+    assert first == f"{found.summarize()} Details: incrowd check {path}"
     assert second.startswith("Published ")
     assert ("600 people" in done.stdout) == (size is not None)
 
 
 def test_the_summary_is_one_sentence_of_both_assumptions() -> None:
     levels = "levels: {sex: 0, age: 2, zip: 4, job: 1}"
-    assert expect(None, spec()).summary() == ("Expected: groups of about 19 or more rows.")
+    assert expect(None, spec()).summarize() == "Forecast: crowd size 19 rows."
     none = expect(None, spec(size=10))
-    assert none.summary() == (
-        "Expected of 10 people: an empty release, since rows are shown in crowds of about "
-        f"{none.people} or more."
+    assert none.summarize() == (
+        f"Forecast for 10 people: an empty release, because groups need about {none.crowd_size} people."
     )
     few, many = expect(None, spec(size=5000)), expect(None, spec(size=10**7))
     even, skewed = few.each
@@ -313,21 +314,21 @@ def test_the_summary_is_one_sentence_of_both_assumptions() -> None:
     assert even.rows is not None
     assert skewed.rows is not None
     assert skewed.rows < even.rows
-    assert few.summary() == (
-        "Expected of 5,000 people: something of 3 of 4 columns, in "
-        f"{skewed.rows:.0%} to {even.rows:.0%} of the rows."
+    assert few.summarize() == (
+        f"Forecast for 5,000 people: {100 * skewed.rows:.0f} to {100 * even.rows:.0f} % of rows "
+        "published, 3 of 4 columns informative."
     )
-    assert "something of 4 of 4 columns" in many.summary()
-    fixed = expect(None, spec(f"{SAFE}, {levels}", size=1000)).summary()
-    assert fixed.startswith("Expected of 1,000 people: the levels of the spec, in ")
+    assert "4 of 4 columns informative" in many.summarize()
+    fixed = expect(None, spec(f"{SAFE}, {levels}", size=1000)).summarize()
+    assert fixed.startswith("Forecast for 1,000 people: ")
 
 
 def test_json_is_left_alone(tmp_path: Path) -> None:
     path = written(tmp_path, "method: k-anonymity, k: 5", 600)
-    done = command("publish", str(path), "-o", str(tmp_path / "out"), "--json")
+    done = run_command("publish", str(path), "-o", str(tmp_path / "out"), "--json")
     assert done.returncode == 0
     assert json.loads(done.stdout)["method"] == "k-anonymity"
-    found = json.loads(command("check", str(path), "--json").stdout)["findings"]
+    found = json.loads(run_command("check", str(path), "--json").stdout)["findings"]
     (one, _) = [one for one in found if one["code"] == "RELEASE_FORECAST"]
     assert set(one) == {"code", "severity", "column", "values", "message", "remedy"}
     assert one["values"]["size"] == 600
@@ -335,13 +336,13 @@ def test_json_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_sample_and_counts_are_expected_side_by_side() -> None:
     file = spec(size=5000)
-    sample, counts = (expect_by(draw, untouchable(), file) for draw in ("sample", "counts"))
+    sample, counts = (expect_with_draw(draw, untouchable(), file) for draw in ("sample", "counts"))
     assert sample.crowd > counts.crowd
     assert words(counts) == words(expect(untouchable(), spec(f"{SAFE}, draw: counts", size=5000)))
 
 
 def test_a_draw_that_does_not_go_says_why() -> None:
     file = spec(f"{SAFE}, beta: 0.5")
-    assert expect_by("sample", untouchable(), file).crowd > 1
+    assert expect_with_draw("sample", untouchable(), file).crowd > 1
     with pytest.raises(IncrowdError, match="is for 'draw: sample'"):
-        expect_by("counts", untouchable(), file)
+        expect_with_draw("counts", untouchable(), file)

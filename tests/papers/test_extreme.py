@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.victims import bits
+from support.victims import make_bits
 
 from incrowd.arrays import Codes
-from incrowd.codes.axis import Boxes
-from incrowd.papers.baselines import clustered
-from incrowd.papers.extreme import AREAS, KNOWN, TOP, VALUES, WORTH, axes, extreme, town
-from incrowd.papers.safe_steps import SafeSteps, most
+from incrowd.codes.axis import ClassBounds
+from incrowd.papers.baselines import recode_clusters
+from incrowd.papers.extreme import (
+    AREAS,
+    KNOWN,
+    TOP,
+    VALUES,
+    WORTH,
+    attack_extreme_value,
+    draw_town,
+    make_town_axes,
+)
+from incrowd.papers.safe_steps import SteppedRelease, bound_attack_success
 from incrowd.privacy.events import SafeRelease
 
 
 def test_one_person_of_a_town_is_rich() -> None:
-    worth = town(500, np.random.default_rng(0))[:, WORTH]
+    worth = draw_town(500, np.random.default_rng(0))[:, WORTH]
     assert (worth > KNOWN).sum() == 1
     assert worth.argmax() == 499
     assert worth.max() <= TOP
@@ -24,8 +33,8 @@ def test_one_person_of_a_town_is_rich() -> None:
 @pytest.mark.parametrize("by", ["cluster", "mondrian"])
 def test_ends_from_the_data_are_somebodys_for_certain(by: str) -> None:
     """It is right of every town, whatever the seed: the proof leaves nothing to chance."""
-    found = extreme(
-        lambda points, _: clustered(axes(), points, k=10, by=by).boxes,
+    found = attack_extreme_value(
+        lambda points, _: recode_clusters(make_town_axes(), points, k=10, by=by).boxes,
         name=by,
         rng=np.random.default_rng(1),
         towns=40,
@@ -40,12 +49,14 @@ def test_ends_from_the_data_are_somebodys_for_certain(by: str) -> None:
 
 
 def test_public_ends_tell_nothing() -> None:
-    scheme = SafeSteps((AREAS, 125), SafeRelease(k=20, beta=0.3))
-    shown = scheme.publish(town(200, np.random.default_rng(2)), bits(np.random.default_rng(2)))
+    scheme = SteppedRelease((AREAS, 125), SafeRelease(k=20, beta=0.3))
+    shown = scheme.publish(
+        draw_town(200, np.random.default_rng(2)), make_bits(np.random.default_rng(2))
+    )
     assert shown.high[:, WORTH].max() > KNOWN  # so the attacker reads it, and is misled
-    bound = most([scheme], 1 / VALUES)
-    found = extreme(
-        lambda points, rng: scheme.publish(points, bits(rng)),
+    bound = bound_attack_success([scheme], 1 / VALUES)
+    found = attack_extreme_value(
+        lambda points, rng: scheme.publish(points, make_bits(rng)),
         name="safe",
         rng=np.random.default_rng(3),
         towns=300,
@@ -60,8 +71,10 @@ def test_public_ends_tell_nothing() -> None:
 
 
 def test_a_ladder_whose_last_end_is_from_the_data_is_caught() -> None:
-    def topped(points: Codes, _: np.random.Generator) -> Boxes:
-        return Boxes(np.zeros((1, 2), np.int32), points.max(axis=0)[None], np.array([len(points)]))
+    def topped(points: Codes, _: np.random.Generator) -> ClassBounds:
+        return ClassBounds(
+            np.zeros((1, 2), np.int32), points.max(axis=0)[None], np.array([len(points)])
+        )
 
-    found = extreme(topped, name="topped", rng=np.random.default_rng(4), towns=50)
+    found = attack_extreme_value(topped, name="topped", rng=np.random.default_rng(4), towns=50)
     assert found.success.value == 1

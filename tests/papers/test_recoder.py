@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from incrowd.arrays import Codes
-from incrowd.codes.hierarchy import Hierarchy, from_rows
+from incrowd.codes.hierarchy import Hierarchy, build_from_rows
 from incrowd.errors import ParameterError
-from incrowd.papers.recoder import Recoding, recoded
+from incrowd.papers.recoder import Recoding, recode_minimally
 
-TREE = from_rows([(f"{a}{b}", a, "*") for a in "xyz" for b in "12"])
-FLAT = from_rows([(a, "*") for a in "pqr"])
+TREE = build_from_rows([(f"{a}{b}", a, "*") for a in "xyz" for b in "12"])
+FLAT = build_from_rows([(a, "*") for a in "pqr"])
 
 
 def label(tree: Hierarchy, level: int, code: int) -> tuple[int, int]:
@@ -56,7 +56,7 @@ def test_no_step_leaves_it_k_anonymous(k: int) -> None:
         drawn = np.column_stack([rng.integers(0, len(tree.values), number) for tree in trees])
         drawn[:, 1:] //= rng.integers(1, 4)  # some tables have people who are alike
         codes = drawn.astype(np.int32)
-        found = recoded(trees, codes, k=k)
+        found = recode_minimally(trees, codes, k=k)
         shown = labels(found)
         assert found.classes.counts.tolist() == np.bincount(found.members).tolist()
         for row, own in enumerate(shown):  # true of the record
@@ -72,13 +72,13 @@ def test_no_step_leaves_it_k_anonymous(k: int) -> None:
 def test_records_are_not_all_generalised_alike() -> None:
     """Local: of three at x1, two at x2 and one at y1, some show a value and some do not."""
     codes = np.array([[0], [0], [0], [1], [1], [2]], dtype=np.int32)
-    shown = labels(recoded([TREE], codes, k=2))
+    shown = labels(recode_minimally([TREE], codes, k=2))
     assert Counter(level for ((level, _),) in shown) == {0: 2, 1: 2, 2: 2}
 
 
 def test_what_cannot_be_recoded_is_refused() -> None:
     codes = np.zeros((2, 1), dtype=np.int32)
     with pytest.raises(ParameterError, match="at most the number of rows"):
-        recoded([TREE], codes, k=3)
+        recode_minimally([TREE], codes, k=3)
     with pytest.raises(ParameterError, match="single root"):
-        recoded([from_rows([("a", "x"), ("b", "y")])], codes, k=2)
+        recode_minimally([build_from_rows([("a", "x"), ("b", "y")])], codes, k=2)

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import numpy as np
-from support.victims import bits, uniform
+from support.victims import draw_people, make_bits
 
-from incrowd.codes.axis import Boxes
-from incrowd.measure.estimate import interval
-from incrowd.papers.baselines import delta_sample
-from incrowd.papers.safe_steps import SafeSteps
-from incrowd.papers.whole import whole
+from incrowd.codes.axis import ClassBounds
+from incrowd.measure.estimate import compute_interval
+from incrowd.papers.baselines import draw_delta_sample
+from incrowd.papers.safe_steps import SteppedRelease
+from incrowd.papers.whole import attack_full_disclosure
 from incrowd.privacy.events import SafeRelease
 from incrowd.privacy.smooth import delta_sampling
 
 
 def test_delta_sampling_shows_people_whole() -> None:
     rng = np.random.default_rng(1)
-    members, others = uniform(20_000, rng), uniform(20_000, rng)
-    shown = delta_sample(members, delta=0.01, bits=bits(rng))
+    members, others = draw_people(20_000, rng), draw_people(20_000, rng)
+    shown = draw_delta_sample(members, delta=0.01, bits=make_bits(rng))
     bound = float(delta_sampling(delta=0.01, epsilon=0.0).delta_at(0.0))
-    found = whole(shown, members, others, name="0.01", rng=rng, bound=bound)
-    low, high = interval(found.success.hits, 20_000, 1 - 1e-6)  # fails with probability 1e-6
+    found = attack_full_disclosure(shown, members, others, name="0.01", rng=rng, bound=bound)
+    low, high = compute_interval(
+        found.success.hits, 20_000, 1 - 1e-6
+    )  # fails with probability 1e-6
     assert low < bound < high < 2 * bound
     assert low > bound / 2
     assert found.succeeds
@@ -31,18 +33,22 @@ def test_delta_sampling_shows_people_whole() -> None:
 
 def test_a_safe_release_shows_nobody_whole() -> None:
     rng = np.random.default_rng(2)
-    members, others = uniform(5000, rng), uniform(5000, rng)
-    shown = SafeSteps((20, 40, 50, 20, 10), SafeRelease(k=20, beta=0.3)).publish(members, bits(rng))
+    members, others = draw_people(5000, rng), draw_people(5000, rng)
+    shown = SteppedRelease((20, 40, 50, 20, 10), SafeRelease(k=20, beta=0.3)).publish(
+        members, make_bits(rng)
+    )
     assert len(shown.sizes) > 10
-    found = whole(shown, members, others, name="safe", rng=rng)
+    found = attack_full_disclosure(shown, members, others, name="safe", rng=rng)
     assert found.success.hits == 0
     assert not found.succeeds
 
 
 def test_a_row_that_shows_all_columns_but_one_is_not_whole() -> None:
     rng = np.random.default_rng(3)
-    members, others = uniform(20, rng), uniform(20, rng) + 100
+    members, others = draw_people(20, rng), draw_people(20, rng) + 100
     high = members.copy()
     high[5:, 4] += 1
-    found = whole(Boxes(members, high, np.ones(20, np.int64)), members, others, name="", rng=rng)
+    found = attack_full_disclosure(
+        ClassBounds(members, high, np.ones(20, np.int64)), members, others, name="", rng=rng
+    )
     assert found.success.hits == 5

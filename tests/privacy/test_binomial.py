@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.exact import mp_directions, mp_tail, neighbours
+from support.exact import compute_mp_divergences, compute_mp_tail, make_neighbors
 
-from incrowd.papers.paper_a import table_1
-from incrowd.privacy.binomial import delta, log_absent, log_present
+from incrowd.papers.paper_a import compute_table_1
+from incrowd.privacy.binomial import delta, log_absent_divergence, log_present_divergence
 
 SMALL = [
     (k, Fraction(beta), Fraction(t))
@@ -33,13 +33,17 @@ def worst_cell_sizes(k: int, beta: Fraction, t: Fraction) -> range:
 def test_both_directions_equal_brute_force_over_all_cells(
     k: int, beta: Fraction, t: Fraction
 ) -> None:
-    pairs = [neighbours(n, k, beta) for n in worst_cell_sizes(k, beta, t)]
-    present = max(pair.hockey_stick(t) for pair in pairs)
-    absent = max(pair.reversed().hockey_stick(t) for pair in pairs)
+    pairs = [make_neighbors(n, k, beta) for n in worst_cell_sizes(k, beta, t)]
+    present = max(pair.compute_divergence(t) for pair in pairs)
+    absent = max(pair.swap_sides().compute_divergence(t) for pair in pairs)
     arguments = (np.array([float(k)]), np.array([float(beta)]), np.array([math.log(t)]))
-    assert math.exp(log_present(*arguments)[0]) == pytest.approx(float(present), rel=1e-10)
+    assert math.exp(log_present_divergence(*arguments)[0]) == pytest.approx(
+        float(present), rel=1e-10
+    )
     # At the border, where it comes to 0, it is rounded up by some units in the last place of 1.
-    assert math.exp(log_absent(*arguments)[0]) == pytest.approx(float(absent), rel=1e-9, abs=1e-14)
+    assert math.exp(log_absent_divergence(*arguments)[0]) == pytest.approx(
+        float(absent), rel=1e-9, abs=1e-14
+    )
     reported = delta(k=k, beta=float(beta), epsilon=math.log(t))
     assert float(max(present, absent)) * (1 - 1e-12) <= reported
 
@@ -47,9 +51,9 @@ def test_both_directions_equal_brute_force_over_all_cells(
 def test_the_direction_of_the_absent_can_be_the_larger() -> None:
     k, beta, t = 21, Fraction(19, 20), Fraction(21, 20)
     arguments = (np.array([21.0]), np.array([0.95]), np.array([math.log(t)]))
-    assert log_absent(*arguments)[0] > log_present(*arguments)[0] + 1e-3
+    assert log_absent_divergence(*arguments)[0] > log_present_divergence(*arguments)[0] + 1e-3
     sizes = worst_cell_sizes(k, beta, t)
-    worst = max(neighbours(n, k, beta).reversed().hockey_stick(t) for n in sizes)
+    worst = max(make_neighbors(n, k, beta).swap_sides().compute_divergence(t) for n in sizes)
     assert delta(k=21, beta=0.95, epsilon=math.log(t)) == pytest.approx(float(worst), rel=1e-9)
 
 
@@ -59,9 +63,9 @@ def test_the_direction_of_the_absent_can_be_the_larger() -> None:
 def test_the_papers_delta_equals_brute_force_over_all_cells(
     k: int, beta: Fraction, t: Fraction
 ) -> None:
-    pairs = [neighbours(n, k, beta) for n in range(1, int(6 * k / beta) + 12)]
-    strict = max(pair.bad_outcomes(t, ties=False) for pair in pairs)
-    weak = max(pair.bad_outcomes(t, ties=True) for pair in pairs)
+    pairs = [make_neighbors(n, k, beta) for n in range(1, int(6 * k / beta) + 12)]
+    strict = max(pair.compute_bad_mass(t, ties=False) for pair in pairs)
+    weak = max(pair.compute_bad_mass(t, ties=True) for pair in pairs)
     epsilon = math.nextafter(math.log(t), math.inf)
     got = delta(k=k, beta=float(beta), epsilon=epsilon, definition="paper")
     assert float(strict) <= got <= float(weak) * (1 + 1e-10)
@@ -71,8 +75,8 @@ def test_the_papers_delta_equals_brute_force_over_all_cells(
 @pytest.mark.parametrize("k", [3, 6, 9, 15])
 def test_a_tie_of_the_papers_delta_is_decided_upwards(k: int, beta: float, t: int) -> None:
     """Here g n is whole for some n, and rounding must not push the outcome j = g n out."""
-    pairs = [neighbours(n, k, Fraction(beta)) for n in range(1, int(4 * k / beta))]
-    weak = max(pair.bad_outcomes(Fraction(t), ties=True) for pair in pairs)
+    pairs = [make_neighbors(n, k, Fraction(beta)) for n in range(1, int(4 * k / beta))]
+    weak = max(pair.compute_bad_mass(Fraction(t), ties=True) for pair in pairs)
     for epsilon in (math.log(t), math.nextafter(math.log(t), 9)):
         assert delta(k=k, beta=beta, epsilon=epsilon, definition="paper") >= float(weak)
 
@@ -88,7 +92,7 @@ def test_fifty_digits_over_the_whole_range(k: int, beta: float) -> None:
             direction
             for n in sizes
             if max(n, 1) * beta < 1e6
-            for direction in mp_directions(max(n, 1), k, beta, epsilon)
+            for direction in compute_mp_divergences(max(n, 1), k, beta, epsilon)
         ]
         with mpmath.workdps(50):
             exact = max(values)
@@ -105,7 +109,7 @@ def test_no_other_cell_size_is_worse(k: int, beta: float, epsilon: float) -> Non
     best = math.ceil((k - 1) / (1 - (1 - beta) * math.exp(-epsilon)))
     got = delta(k=k, beta=beta, epsilon=epsilon)
     for n in (k, int(best * 0.9), best - 2, best - 1, best, best + 1, best + 2, int(best * 1.1)):
-        assert max(mp_directions(n, k, beta, epsilon)) <= got
+        assert max(compute_mp_divergences(n, k, beta, epsilon)) <= got
 
 
 @pytest.mark.parametrize(
@@ -113,14 +117,14 @@ def test_no_other_cell_size_is_worse(k: int, beta: float, epsilon: float) -> Non
 )
 def test_the_papers_delta_to_fifty_digits(k: int, beta: float, epsilon: float) -> None:
     g = 1 - (1 - beta) * math.exp(-epsilon)
-    exact = max(mp_tail(j, math.ceil(j / g) - 1, beta) for j in range(k, k + 40))
+    exact = max(compute_mp_tail(j, math.ceil(j / g) - 1, beta) for j in range(k, k + 40))
     got = delta(k=k, beta=beta, epsilon=epsilon, definition="paper")
     assert exact <= got <= exact * (1 + mpmath.mpf("1e-8"))
 
 
 def test_table_1_of_the_paper() -> None:
     """Each printed value is ours rounded or cut to three digits."""
-    cells = table_1()
+    cells = compute_table_1()
     assert len(cells) == 18
     for cell in cells:
         unit = 10.0 ** (math.floor(math.log10(cell.printed)) - 2)
@@ -159,7 +163,7 @@ def test_far_outside_the_usual_range_nothing_breaks() -> None:
     assert delta(k=5, beta=0.1, epsilon=5000.0) == floor == pytest.approx(1e-5)
     assert delta(k=10_000, beta=1e-40, epsilon=0.0) > 0
     both = [np.array([1000.0]), np.array([1e-13]), np.array([0.0])]
-    assert log_absent(*both) == pytest.approx(log_present(*both), rel=1e-9)
+    assert log_absent_divergence(*both) == pytest.approx(log_present_divergence(*both), rel=1e-9)
     for beta in (0.1, 0.2, 0.3):  # the paper's own limit, however it is rounded
         delta(k=5, beta=beta, epsilon=-math.log(1 - beta), definition="paper")
 

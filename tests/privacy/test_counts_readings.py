@@ -26,8 +26,8 @@ from incrowd.privacy.events import (
     Mechanism,
     Selection,
 )
-from incrowd.privacy.rounded import as_written
-from incrowd.privacy.split_counts import counted
+from incrowd.privacy.rounded import read_as_decimal
+from incrowd.privacy.split import split_for_counts
 
 mp = mpmath.mpf
 EPSILONS = [*(i / 100 for i in range(1, 200, 3)), 0.7, 2.3, 3.98, 7.1, 12.34, 0.000007, 0.123457]
@@ -55,10 +55,10 @@ def near(epsilon: float) -> list[float]:
 def law(event: GeometricCounts | GaussianCounts) -> dict[int, Any]:
     """What is drawn, by the decimal."""
     if isinstance(event, GeometricCounts):
-        rate = exact(as_written(event.epsilon))
+        rate = exact(read_as_decimal(event.epsilon))
         weights = {x: mpmath.exp(-rate * abs(x)) for x in range(-event.r, event.r + 1)}
     else:
-        spread = 2 * exact(as_written(event.variance))
+        spread = 2 * exact(read_as_decimal(event.variance))
         weights = {x: mpmath.exp(-mp(x * x) / spread) for x in range(-event.r, event.r + 1)}
     total = mpmath.fsum(weights.values())
     return {x: weight / total for x, weight in weights.items()}
@@ -79,7 +79,7 @@ def cell(event: GeometricCounts | GaussianCounts, n: int, k: int) -> dict[int, A
 
 
 def readings(x: float) -> tuple[Any, Any]:
-    return exact(Fraction(x)), exact(as_written(x))
+    return exact(Fraction(x)), exact(read_as_decimal(x))
 
 
 @pytest.mark.parametrize("r", [1, 2, 7, 15, 60])
@@ -93,7 +93,7 @@ def test_no_cell_is_reported_below_the_truth_at_its_own_epsilon(r: int) -> None:
         for x in near(epsilon):
             found = accountant.delta(epsilon=x)
             for reading in readings(x):
-                gap = max(-mpmath.expm1(reading - exact(as_written(epsilon))), mp(0))
+                gap = max(-mpmath.expm1(reading - exact(read_as_decimal(epsilon))), mp(0))
                 assert p[r] + gap * inside <= found, (epsilon, x)
             assert found <= (p[r] + mp("4e-15") * max(epsilon, 1)) * (1 + mp("1e-11"))
 
@@ -137,11 +137,11 @@ def test_choices_and_counts_at_the_sum_of_their_epsilons(
     p: dict[Any, Any] = dict(law(event))
     q: dict[Any, Any] = {x + 1: chance for x, chance in p.items()}
     for one in chosen:
-        yes = 1 / (1 + mpmath.exp(-exact(as_written(one))))
+        yes = 1 / (1 + mpmath.exp(-exact(read_as_decimal(one))))
         p = {(x, sign): c * (yes if sign else 1 - yes) for x, c in p.items() for sign in (0, 1)}
         q = {(x, sign): c * (1 - yes if sign else yes) for x, c in q.items() for sign in (0, 1)}
     accountant = Accountant([*map(Selection, chosen), event])
-    total = float(sum(map(as_written, (*chosen, epsilon))))
+    total = float(sum(map(read_as_decimal, (*chosen, epsilon))))
     for x in near(total):
         found = accountant.delta(epsilon=x)
         for reading in readings(x):
@@ -190,8 +190,8 @@ def test_epsilon_and_delta_agree_to_the_last_digit() -> None:
 @pytest.mark.parametrize("epsilon", [0.7, 1.2, 2.3, 3.98])
 def test_what_is_settled_holds_by_either_reading(epsilon: float, delta: float) -> None:
     """Of these the binary number is the smaller one."""
-    assert Fraction(epsilon) < as_written(epsilon)
-    split = counted(epsilon=epsilon, delta=delta)
+    assert Fraction(epsilon) < read_as_decimal(epsilon)
+    split = split_for_counts(epsilon=epsilon, delta=delta)
     found = mp(0)
     sides = [(1.0, split.draws[0])]
     if isinstance(split.event, Coin):

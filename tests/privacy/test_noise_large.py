@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import stats
-from support.noise_law import fits, gaussian_law
+from support.noise_law import compute_gaussian_law, is_drawn_from
 
 from incrowd.errors import ParameterError
-from incrowd.privacy.noise import flip_exp, gaussian_of
+from incrowd.privacy.noise import flip_exp, sample_rational_gaussian
 from incrowd.privacy.randomness import SeededRandomness
 
 FALSE_ALARM = 1e-6
@@ -19,17 +19,19 @@ FALSE_ALARM = 1e-6
 
 @pytest.mark.parametrize("variance", [4, 40, 2_000])
 def test_small_variances_have_their_law_and_no_other(variance: int) -> None:
-    drawn = gaussian_of(Fraction(variance), 150_000, SeededRandomness(variance))
+    drawn = sample_rational_gaussian(Fraction(variance), 150_000, SeededRandomness(variance))
     sigma = math.sqrt(variance)
     reach = int(8 * sigma) + 2
-    assert fits(drawn, gaussian_law(sigma, reach))
-    assert not fits(drawn, gaussian_law(sigma * 1.03, reach))
-    assert not fits(drawn, gaussian_law(sigma / 1.03, reach))
+    assert is_drawn_from(drawn, compute_gaussian_law(sigma, reach))
+    assert not is_drawn_from(drawn, compute_gaussian_law(sigma * 1.03, reach))
+    assert not is_drawn_from(drawn, compute_gaussian_law(sigma / 1.03, reach))
 
 
 @pytest.mark.parametrize("variance", [2**27 + 1, 2**40 + 7, 2**70 + 3])
 def test_large_variances_are_normal_to_the_eye_of_a_test(variance: int) -> None:
-    drawn = gaussian_of(Fraction(variance), 60_000, SeededRandomness(3)) / math.sqrt(variance)
+    drawn = sample_rational_gaussian(Fraction(variance), 60_000, SeededRandomness(3)) / math.sqrt(
+        variance
+    )
     groups = np.linspace(0, 1, 41)[1:-1]
 
     def chance(scale: float) -> float:
@@ -67,4 +69,4 @@ def test_coins_three_percent_off_are_told_apart() -> None:
 
 def test_a_variance_of_nothing_is_refused() -> None:
     with pytest.raises(ParameterError, match="variance"):
-        gaussian_of(Fraction(0), 1, SeededRandomness(1))
+        sample_rational_gaussian(Fraction(0), 1, SeededRandomness(1))

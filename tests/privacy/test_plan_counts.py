@@ -9,7 +9,7 @@ import pytest
 import incrowd as ic
 from incrowd.errors import IncrowdError, ParameterError, UnsolvableError
 from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.counts import geometric_law
+from incrowd.privacy.counts import build_geometric_law
 from incrowd.privacy.plan_counts import CountsPlan, plan_counts
 
 
@@ -19,10 +19,10 @@ from incrowd.privacy.plan_counts import CountsPlan, plan_counts
 )
 def test_the_crowd_of_a_budget(epsilon: float, k: int, crowd: int, always: int) -> None:
     found = plan_counts(epsilon=epsilon, delta=1e-6, k=k)
-    assert (found.crowd, found.always, found.r) == (crowd, always, crowd - k)
-    assert found.law.at_least(found.r + k - crowd) > 0.5
-    assert found.law.at_least(found.r + k - always) == 1.0
-    assert 0.95 <= found.law.within(0.95) <= found.r
+    assert (found.crowd, found.certain_crowd, found.r) == (crowd, always, crowd - k)
+    assert found.law.compute_tail(found.r + k - crowd) > 0.5
+    assert found.law.compute_tail(found.r + k - always) == 1.0
+    assert 0.95 <= found.law.find_error_bound(0.95) <= found.r
 
 
 def test_k_is_five_where_nobody_says_it() -> None:
@@ -31,9 +31,9 @@ def test_k_is_five_where_nobody_says_it() -> None:
 
 def test_the_error_of_a_count_holds_for_95_of_100_cells() -> None:
     found = plan_counts(epsilon=1, delta=1e-6)
-    law = geometric_law(1.0, 14)
-    inside = law.at_least(-found.error) - law.at_least(found.error + 1)
-    less = law.at_least(1 - found.error) - law.at_least(found.error)
+    law = build_geometric_law(1.0, 14)
+    inside = law.compute_tail(-found.error) - law.compute_tail(found.error + 1)
+    less = law.compute_tail(1 - found.error) - law.compute_tail(found.error)
     assert inside >= 0.95 > less
 
 
@@ -43,8 +43,8 @@ def test_the_budget_of_a_crowd() -> None:
     assert by_epsilon.epsilon == pytest.approx(0.927026, abs=2e-6)
     assert plan_counts(epsilon=by_epsilon.epsilon - 1e-4, delta=1e-6).crowd == 20
     by_delta = plan_counts(crowd=19, epsilon=1.0)
-    assert by_delta.delta == pytest.approx(geometric_law(1.0, 14).beyond, rel=1e-5)
-    assert by_delta.delta >= geometric_law(1.0, 14).beyond
+    assert by_delta.delta == pytest.approx(build_geometric_law(1.0, 14).min_delta, rel=1e-5)
+    assert by_delta.delta >= build_geometric_law(1.0, 14).min_delta
     assert Accountant(by_delta.noise).delta(epsilon=1.0) <= by_delta.delta
 
 
@@ -66,8 +66,10 @@ def test_a_plan_asks_for_counts() -> None:
         "k", "r", "crowd", "always", "error", "epsilon", "delta", "noise", "noise_epsilon",
         "chance", "releases",
     }  # fmt: skip
-    assert "A crowd of 19 people is shown more often than not, one of 33 always." in found.words()
-    assert "13 in place of 14, 93.3%" in str(found)
+    assert (
+        "Groups of 19 or more people are published with probability above 1/2" in found.describe()
+    )
+    assert "groups of 33 or more always" in str(found)
     assert "noise_variance" in ic.plan(draw="counts", epsilon=1, delta=1e-6, releases=4).as_dict()
     assert "<th>crowd</th><td>19</td>" in found._repr_html_()
 
@@ -93,5 +95,5 @@ def test_what_a_plan_for_counts_refuses(
 
 
 def test_a_crowd_is_for_counts_alone() -> None:
-    with pytest.raises(ParameterError, match="go with draw='counts'"):
+    with pytest.raises(ParameterError, match="be given with draw='counts' only"):
         ic.plan(epsilon=1, delta=1e-6, crowd=20)  # type: ignore[call-overload]

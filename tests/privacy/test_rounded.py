@@ -15,19 +15,19 @@ from scipy.stats import binom
 
 from incrowd.privacy import pld
 from incrowd.privacy.accountant import Accountant, BasicAccountant
-from incrowd.privacy.amplification import allowed, amplified
-from incrowd.privacy.binomial import delta, log_absent, round_up
+from incrowd.privacy.amplification import amplify_guarantee, invert_amplification
+from incrowd.privacy.binomial import delta, log_absent_divergence, round_up_exp
 from incrowd.privacy.events import (
     Composition,
     Event,
     Mechanism,
     OneOf,
     SafeRelease,
-    Sampled,
+    SampledEvent,
     Selection,
 )
-from incrowd.privacy.profile import of_guarantee, of_safe_release, sampled
-from incrowd.privacy.rounded import people_alike
+from incrowd.privacy.profile import amplify_profile, build_guarantee_profile, build_release_profile
+from incrowd.privacy.rounded import round_crowd_size
 
 mp = mpmath.mpf
 
@@ -46,7 +46,7 @@ def test_far_out_delta_is_that_of_a_cell_of_k_rows(k: int, beta: float) -> None:
     for epsilon in (50.0, 299.0, 301.0, 590.0, 650.0, 694.7, 707.6, 755.0, 5000.0, 1e300):
         for found in (
             delta(k=k, beta=beta, epsilon=epsilon),
-            float(of_safe_release(k, beta).present(np.array([epsilon]))[0]),
+            float(build_release_profile(k, beta).present(np.array([epsilon]))[0]),
         ):
             assert exact <= Fraction(found) <= exact * (1 + Fraction(1, 10**9)), epsilon
 
@@ -59,7 +59,7 @@ def test_the_absent_near_the_border_of_what_they_see() -> None:
         epsilon = -math.log1p(-beta) * (1 - 10 ** draw.uniform(-16, -1))
         h = 1 - (1 - mp(beta)) * mpmath.exp(mp(epsilon))
         ones = [np.array([x]) for x in (1.0, beta, epsilon)]
-        found = float(round_up(log_absent(*ones))[0])
+        found = float(round_up_exp(log_absent_divergence(*ones))[0])
         assert h <= found <= h * (1 + mp("1e-11")) + mp("2e-15") * (epsilon + 1), (beta, epsilon)
 
 
@@ -74,7 +74,7 @@ def test_a_guarantee_costs_no_less_than_randomised_response() -> None:
     for _ in range(500):
         epsilon, own = 10 ** draw.uniform(-6, 2.9), draw.choice([0.0, 1e-300, 1e-9, 0.3])
         x = draw.choice([0.0, epsilon * draw.random(), epsilon * (1 - 10 ** draw.uniform(-16, -1))])
-        found = of_guarantee(epsilon, own).present(np.array([x]))[0]
+        found = build_guarantee_profile(epsilon, own).present(np.array([x]))[0]
         exact = max(  # as the float, and as the decimal that it is written as
             randomised_response(mp(x), reading, own) for reading in (epsilon, mp(repr(epsilon)))
         )
@@ -86,7 +86,7 @@ def test_a_sampled_guarantee_costs_no_less_than_its_mixture() -> None:
     for _ in range(1500):
         epsilon, own = 10 ** draw.uniform(-4, 2.9), draw.choice([0.0, 1e-12, 1e-3])
         rate = draw.choice([10 ** draw.uniform(-6, -0.001), 1 - 10 ** draw.uniform(-9, -1)])
-        b, profile = mp(rate), sampled(of_guarantee(epsilon, own), rate)
+        b, profile = mp(rate), amplify_profile(build_guarantee_profile(epsilon, own), rate)
         near = 1 - 10 ** draw.uniform(-16, -1)
         ends = [  # where present and absent come to an end, and where absent is 0 for certain
             float(mpmath.log(1 + b * (mpmath.exp(mp(epsilon)) - 1))),
@@ -110,11 +110,11 @@ def test_a_sampled_mechanism_keeps_all_of_its_delta() -> None:
     draw = random.Random(8)
     for _ in range(300):
         rate, own = draw.uniform(0.001, 0.999), 10 ** draw.uniform(-12, -1)
-        one: Event = Sampled(Mechanism(0.1, own), rate)
+        one: Event = SampledEvent(Mechanism(0.1, own), rate)
         exact = Fraction(rate) * Fraction(own)
         found = Accountant(one).delta(epsilon=5.0)
         assert exact <= Fraction(found) <= exact * (1 + Fraction(1, 2**51))
-        both = Sampled(Composition([Mechanism(0.1, own), Mechanism(0.2, own / 3)]), rate)
+        both = SampledEvent(Composition([Mechanism(0.1, own), Mechanism(0.2, own / 3)]), rate)
         exact = Fraction(rate) * (Fraction(own) + Fraction(own / 3))
         assert exact <= Fraction(Accountant(both).delta(epsilon=5.0))
         # What is needed is also enough, to the last digit.
@@ -129,11 +129,11 @@ def test_amplified_and_allowed_are_rounded_against_us() -> None:
         epsilon, own = 10 ** draw.uniform(-8, 3.2), 10 ** draw.uniform(-300, -1)
         rate = draw.choice([10 ** draw.uniform(-12, -0.001), 1 - 10 ** draw.uniform(-15, -1)])
         e, b = mpmath.exp(mp(epsilon)), mp(rate)
-        more = amplified(epsilon=epsilon, delta=own, rate=rate)
+        more = amplify_guarantee(epsilon=epsilon, delta=own, rate=rate)
         exact = mpmath.log(1 + b * (e - 1))
         assert exact <= more.epsilon <= exact * (1 + mp("1e-14")), (epsilon, rate)
         assert b * own <= more.delta <= b * own * (1 + mp("1e-14")) + mp("1e-323")
-        inside = allowed(epsilon=epsilon, delta=own, rate=rate)
+        inside = invert_amplification(epsilon=epsilon, delta=own, rate=rate)
         exact = mpmath.log(1 + (e - 1) / b)
         assert exact * (1 - mp("1e-14")) <= inside.epsilon <= exact, (epsilon, rate)
         assert inside.delta <= min(own / b, 1)
@@ -142,8 +142,8 @@ def test_amplified_and_allowed_are_rounded_against_us() -> None:
 @pytest.mark.parametrize("epsilon", [30.0, 300.0, 690.0, 720.0, 900.0, 5000.0, 1e7])
 def test_large_epsilons_have_an_answer_and_no_warning(epsilon: float) -> None:
     """In a sample too, and in a composition, whose grid is coarse then."""
-    pure = Sampled(Selection(epsilon), 0.1)
-    more = amplified(epsilon=epsilon, rate=0.1).epsilon
+    pure = SampledEvent(Selection(epsilon), 0.1)
+    more = amplify_guarantee(epsilon=epsilon, rate=0.1).epsilon
     assert Accountant(pure).epsilon(delta=1e-20) == pytest.approx(more, rel=1e-9)
     assert Accountant(pure).epsilon(delta=0.0) == more
     half = Accountant(pure).delta(epsilon=epsilon / 2)
@@ -160,8 +160,8 @@ def test_large_epsilons_have_an_answer_and_no_warning(epsilon: float) -> None:
 def test_a_grid_of_large_losses_covers_the_profile() -> None:
     """Also where e^-epsilon is no longer a float."""
     for epsilon in (5.0, 60.0, 760.0, 2000.0):
-        profile = of_guarantee(epsilon, 1e-9)
-        grid = pld.discretise(profile, epsilon / 300, 1e-20)
+        profile = build_guarantee_profile(epsilon, 1e-9)
+        grid = pld.discretize_losses(profile, epsilon / 300, 1e-20)
         at = np.linspace(0, epsilon * 1.1, 40)
         assert np.all(grid.delta(at) >= np.minimum(profile.present(at), 1.0))
 
@@ -169,7 +169,7 @@ def test_a_grid_of_large_losses_covers_the_profile() -> None:
 def test_a_delta_is_at_most_one() -> None:
     for event in (Selection(50.0), Mechanism(60.0, 0.5), SafeRelease(1, 1 - 2**-53)):
         assert Accountant(event).delta(epsilon=0.0) <= 1.0
-        assert Accountant(Sampled(event, 0.999)).delta(epsilon=0.0) <= 1.0
+        assert Accountant(SampledEvent(event, 0.999)).delta(epsilon=0.0) <= 1.0
 
 
 def test_a_crowd_in_people_is_shown_at_least_as_often_as_not() -> None:
@@ -177,9 +177,9 @@ def test_a_crowd_in_people_is_shown_at_least_as_often_as_not() -> None:
     less = []
     for k in (1, 2, 5, 17, 60, 300):
         for beta in (0.01, 0.1, 0.2537, 0.3, 0.5, 0.7, 0.9, 0.99):
-            crowd = people_alike(k / beta)
+            crowd = round_crowd_size(k / beta)
             assert binom.sf(k - 1, crowd, beta) >= 0.5
             if binom.sf(k - 1, crowd - 1, beta) < 0.5:
                 less.append((k, beta))
     assert (17, 0.9) in less
-    assert people_alike(3 / 0.1) == 30
+    assert round_crowd_size(3 / 0.1) == 30

@@ -18,7 +18,7 @@ from incrowd.arrays import Counts
 from incrowd.errors import ParameterError
 from incrowd.privacy import selection
 from incrowd.privacy.randomness import Randomness, SeededRandomness
-from incrowd.privacy.selection import one_sided_noise, select
+from incrowd.privacy.selection import sample_one_sided_noise, select_candidate
 
 FALSE_ALARM = 1e-6
 HALF = Fraction(1, 2)
@@ -45,7 +45,7 @@ def fits(drawn: Counts, rate: float) -> bool:
 )
 def test_noise_has_its_law_and_no_other(sensitivity: int, epsilon: str) -> None:
     exact = Fraction(epsilon)
-    drawn = one_sided_noise(
+    drawn = sample_one_sided_noise(
         200_000, sensitivity=sensitivity, epsilon=exact, bits=SeededRandomness(sensitivity)
     )
     rate = float(exact) / sensitivity
@@ -56,7 +56,7 @@ def test_noise_has_its_law_and_no_other(sensitivity: int, epsilon: str) -> None:
 
 
 def test_draws_are_independent_of_each_other() -> None:
-    drawn = one_sided_noise(
+    drawn = sample_one_sided_noise(
         200_000, sensitivity=10, epsilon=Fraction(1), bits=SeededRandomness(1)
     ).astype(float)
     for lag in (1, 2, 7):
@@ -102,7 +102,9 @@ BITS = SeededRandomness(0)
 
 
 def chosen(scores: Sequence[int]) -> int:
-    return select(np.array(scores, dtype=np.int64), sensitivity=1, epsilon=HALF, bits=BITS)
+    return select_candidate(
+        np.array(scores, dtype=np.int64), sensitivity=1, epsilon=HALF, bits=BITS
+    )
 
 
 @pytest.mark.parametrize("scores", [(0, 0), (3, 1), (0, 4), (2, 2, 2), (1, 3, 0), (0, 0, 2)])
@@ -113,7 +115,7 @@ def test_enumeration_of_the_noise_gives_the_same_probabilities(
     reach = 15
     enumerated = [Fraction(0)] * len(scores)
     for noise in itertools.product(range(reach), repeat=len(scores)):
-        monkeypatch.setattr(selection, "one_sided_noise", Fixed(noise))
+        monkeypatch.setattr(selection, "sample_one_sided_noise", Fixed(noise))
         enumerated[chosen(scores)] += HALF ** (sum(noise) + len(scores))
     missing = 1 - sum(enumerated)
     assert missing <= len(scores) * HALF**reach
@@ -130,7 +132,7 @@ def test_the_first_of_the_largest_sums_is_named(pairs: list[tuple[int, int]]) ->
     scores, noise = zip(*pairs, strict=True)
     sums = [score + more for score, more in pairs]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selection, "one_sided_noise", Fixed(noise))
+        patch.setattr(selection, "sample_one_sided_noise", Fixed(noise))
         assert chosen(scores) == sums.index(max(sums))
 
 
@@ -144,7 +146,11 @@ def test_choices_have_the_exact_probabilities_and_no_others() -> None:
     bits = SeededRandomness(4)
     seen = np.zeros(4, dtype=np.int64)
     for _ in range(draws):
-        seen[select(np.array(scores), sensitivity=sensitivity, epsilon=Fraction(1), bits=bits)] += 1
+        seen[
+            select_candidate(
+                np.array(scores), sensitivity=sensitivity, epsilon=Fraction(1), bits=bits
+            )
+        ] += 1
     q = Fraction(math.exp(-1 / 3))
     assert chi_square(seen, law(scores, q), draws) > FALSE_ALARM
     assert chi_square(seen, law(scores, q * q), draws) < FALSE_ALARM  # half the noise
@@ -267,10 +273,10 @@ def test_thresholds_below_zero_are_met_by_any_noise() -> None:
 @pytest.mark.parametrize("sensitivity", [0, -1])
 def test_a_sensitivity_below_one_is_refused(sensitivity: int) -> None:
     with pytest.raises(ParameterError, match="'sensitivity'"):
-        one_sided_noise(3, sensitivity=sensitivity, epsilon=HALF, bits=BITS)
+        sample_one_sided_noise(3, sensitivity=sensitivity, epsilon=HALF, bits=BITS)
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(-1, 2)])
 def test_an_epsilon_of_zero_is_refused(epsilon: Fraction) -> None:
     with pytest.raises(ParameterError, match="'epsilon' parameter must be above 0"):
-        one_sided_noise(3, sensitivity=1, epsilon=epsilon, bits=BITS)
+        sample_one_sided_noise(3, sensitivity=1, epsilon=epsilon, bits=BITS)

@@ -40,7 +40,7 @@ def test_f_starts_at_one_and_falls() -> None:
 def test_composition_adds_and_takes_the_larger_f() -> None:
     one = smooth_bound(k=20, beta=0.1, epsilon=0.5)
     two = smooth_bound(k=30, beta=0.2, epsilon=0.4)
-    both = one.composed(two)
+    both = one.compose(two)
     assert both.epsilon == pytest.approx(0.9)
     assert both.delta == pytest.approx(one.delta + two.delta)
     for x in (1.0, 1.5, 4.0):

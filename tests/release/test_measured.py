@@ -9,7 +9,7 @@ import pytest
 
 from incrowd.anonymize.synthetic.domain import Columns, Levels, TableCounter
 from incrowd.anonymize.synthetic.measurement import centered_axes, make_query
-from incrowd.codes.hierarchy import Hierarchy, from_rows
+from incrowd.codes.hierarchy import Hierarchy, build_from_rows
 from incrowd.methods.synthetic.columns import SyntheticColumns
 from incrowd.privacy import noise
 from incrowd.privacy.randomness import Randomness, SeededRandomness
@@ -22,7 +22,7 @@ RELEASES = 500
 
 def _nested(values: int, *groups: int) -> Hierarchy:
     rows = [(f"v{at}", *(f"{size}: {at // size}" for size in groups), "*") for at in range(values)]
-    return from_rows(rows)
+    return build_from_rows(rows)
 
 
 HIERARCHIES = {"a": _nested(2), "b": _nested(11, 3), "c": _nested(23, 5), "d": _nested(4)}
@@ -65,7 +65,7 @@ def _measure(
     query, length = make_query(table)
     variances = tuple(900 * length * (number + 1) for number in range(times))
     drawn = tuple(
-        query + noise.gaussian_of(Fraction(one), query.size, bits).reshape(query.shape)
+        query + noise.sample_rational_gaussian(Fraction(one), query.size, bits).reshape(query.shape)
         for one in variances
     )
     return MeasuredNumbers(

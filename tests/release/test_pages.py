@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.findings import verify
-from support.pages import Outline, outline, outside
+from support.findings import list_verify_messages
+from support.pages import Outline, list_external_loads, read_outline
 
-from incrowd.privacy.counts import law_of
+from incrowd.privacy.counts import build_event_law
 from incrowd.privacy.protection import FALSE_POSITIVE_RATES, max_true_positive_rate
 from incrowd.release.certificate import PAGE, README, Certificate
 from incrowd.release.pages import make_pages
-from incrowd.release.parameters import noise_event
+from incrowd.release.parameters import make_noise_event
 from incrowd.release.verify import read_certificate
 
 FORMATS = Path(__file__).parents[1] / "formats"
@@ -37,8 +37,8 @@ def test_the_page_says_what_the_certificate_says(folder: Path) -> None:
     certificate = read_certificate(folder)
     page = (folder / PAGE).read_bytes().decode()
     assert certificate_page(certificate) == page
-    found = outline(page)
-    assert outside(page) == []
+    found = read_outline(page)
+    assert list_external_loads(page) == []
     known = certificate.guarantee
     for sentence in known.statement:
         assert f"<li>{html.escape(sentence.text)}</li>" in page.replace("&#39;", "&#x27;")
@@ -77,7 +77,7 @@ def folder(tmp_path: Path) -> Path:
 def test_any_other_page_is_refused(folder: Path) -> None:
     path = folder / PAGE
     page = path.read_bytes()
-    assert verify(folder) == []
+    assert list_verify_messages(folder) == []
     others = [
         page[:-1], b"", page + b" ", page.replace(b"\n", b"\r\n"), b"\xef\xbb\xbf" + page,
         page.replace(b"5-anonymous", b"6-anonymous", 1), bytes([page[0] ^ 1]) + page[1:],
@@ -86,17 +86,17 @@ def test_any_other_page_is_refused(folder: Path) -> None:
     for other in others:
         assert other != page
         path.write_bytes(other)
-        assert verify(folder) == [CHANGED]
+        assert list_verify_messages(folder) == [CHANGED]
 
 
 def test_a_missing_page_and_one_that_is_no_file_are_refused(folder: Path, tmp_path: Path) -> None:
     (folder / PAGE).rename(tmp_path / "elsewhere.html")
-    assert verify(folder) == ["The file 'certificate.html' is missing."]
+    assert list_verify_messages(folder) == ["The file 'certificate.html' is missing."]
     (folder / PAGE).symlink_to(tmp_path / "elsewhere.html")
-    assert "The file 'certificate.html' is missing." in verify(folder)
+    assert "The file 'certificate.html' is missing." in list_verify_messages(folder)
     (folder / PAGE).unlink()
     os.mkfifo(folder / PAGE)
-    assert "The file 'certificate.html' is missing." in verify(folder)
+    assert "The file 'certificate.html' is missing." in list_verify_messages(folder)
 
 
 # Names that come from anywhere ----------------------------------------------------------------
@@ -105,7 +105,7 @@ def test_a_missing_page_and_one_that_is_no_file_are_refused(folder: Path, tmp_pa
 def made_up(name: str, **more: Any) -> Certificate:
     column = {"level": 0, "labels": "text", "rule": {"flat": {}}, "other": name}
     release = {
-        "file": "data.csv", "form": "weighted", "sha256": "0" * 64,
+        "file": "data.csv", "form": "counted", "sha256": "0" * 64,
         "rows": 9, "classes": 1, "smallest_class": 9,
     }  # fmt: skip
     noisy = {f"{name}!": {"kind": "number", "step": "0.1", "bounds": ("0", "9")}}
@@ -131,26 +131,26 @@ HOSTILE = [
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_name_stays_a_name(name: str) -> None:
     page = certificate_page(made_up(name))
-    found, usual = outline(page), outline(certificate_page(made_up("x")))
+    found, usual = read_outline(page), read_outline(certificate_page(made_up("x")))
     assert found.tags == usual.tags  # nothing became markup
     assert found.attributes == usual.attributes
-    assert outside(page) == []
+    assert list_external_loads(page) == []
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", page)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12))
 def test_any_name_keeps_to_its_place(name: str) -> None:
     page = certificate_page(made_up(name))
-    found, usual = outline(page), outline(certificate_page(made_up("x")))
+    found, usual = read_outline(page), read_outline(certificate_page(made_up("x")))
     assert (found.tags, found.attributes) == (usual.tags, usual.attributes)
 
 
 def test_the_parser_of_these_tests_sees_markup() -> None:
-    assert outline("<p>a<script>b</script></p>") == Outline(
+    assert read_outline("<p>a<script>b</script></p>") == Outline(
         ["p", "script"], [], "a b", [], ["script"]
     )
-    assert outside('<img src="http://x">') == ["img src=http://x"]
-    assert outside("<style>a{background:url(x)}</style>") != []
+    assert list_external_loads('<img src="http://x">') == ["img src=http://x"]
+    assert list_external_loads("<style>a{background:url(x)}</style>") != []
 
 
 def test_a_release_has_two_pages() -> None:
@@ -176,8 +176,8 @@ def test_of_a_table_that_is_a_sample_the_promise_is_to_the_population() -> None:
     assert known.epsilon is not None
     assert known.delta is not None
     # What is shown of a large cell, with somebody in the table, and without
-    law, r = law_of(noise_event(parameters)), int(parameters["r"])
-    chances = [law.at_least(x) - law.at_least(x + 1) for x in range(-r, r + 1)]
+    law, r = build_event_law(make_noise_event(parameters)), int(parameters["r"])
+    chances = [law.compute_tail(x) - law.compute_tail(x + 1) for x in range(-r, r + 1)]
     table, none = [0.0, *chances], [*chances, 0.0]
     rate = float(parameters["already_sampled"])
     population = [rate * p + (1 - rate) * q for p, q in zip(table, none, strict=True)]
@@ -185,15 +185,15 @@ def test_of_a_table_that_is_a_sample_the_promise_is_to_the_population() -> None:
         most = max_true_positive_rate(wrongly, known.epsilon, known.delta)
         assert best_test(wrongly, population, none) <= most + 1e-12
         assert best_test(wrongly, table, none) > most  # so it must not be said of the table
-    text = outline(certificate_page(certificate)).text
+    text = read_outline(certificate_page(certificate)).text
     keys = [sentence.key for sentence in known.statement]
     assert {"population", "assumption_sample"} <= set(keys)
-    assert "people who are in the table" not in text
-    assert "people who are in the population from which the table was sampled" in text
+    assert "people who have one row in the table" not in text
+    assert "people who have one row in the population from which the table was sampled" in text
 
 
 def test_of_any_other_table_the_promise_is_to_its_rows() -> None:
     certificate = read_certificate(FORMATS / "1" / "counts-fixed")
-    text = outline(certificate_page(certificate)).text
+    text = read_outline(certificate_page(certificate)).text
     assert "population" not in text
-    assert "people who are in the table with one row" in text
+    assert "people who have one row in the table" in text

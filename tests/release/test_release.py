@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.sliced import DECLARED, LEVELS, made_people, released
+from support.sliced import DECLARED, LEVELS, make_sliced_people, publish_slices
 
 from incrowd.publication import publish
 from incrowd.release.release import find_emptiness
@@ -17,7 +17,9 @@ def test_slices_that_keep_few_pairs_are_nearly_empty(
     tmp_path: Path, shown: int, said: bool
 ) -> None:
     """The bound is 5 % of the pairs of columns: two of forty are enough."""
-    release = released(made_people(), tmp_path / "out", f"{DECLARED}, {LEVELS}", by=publish)
+    release = publish_slices(
+        make_sliced_people(), tmp_path / "out", f"{DECLARED}, {LEVELS}", by=publish
+    )
     one = release.evaluation.associations[0]
     pairs = [replace(one, slice=0 if at < shown else None) for at in range(40)]
     found = replace(release.evaluation, associations=tuple(pairs))

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from incrowd.codes.hierarchy import Hierarchy, HierarchyError
-from incrowd.spec.build import build
+from incrowd.spec.build import build_hierarchy
 from incrowd.spec.model import Column
 
 
 def hierarchy(declared: Any, values: list[object] = [], **more: Any) -> Hierarchy:  # noqa: B006
     column = Column.model_validate({"role": "quasi", "hierarchy": declared, **more})
-    return build(column, folder=Path(), values=values)
+    return build_hierarchy(column, folder=Path(), values=values)
 
 
 def path(built: Hierarchy, value: object) -> list[str | None]:
@@ -142,28 +142,31 @@ def test_dates_are_understood_in_every_iso_form() -> None:
     [
         (
             {"intervals": {"from": 0, "to": 9, "widths": [2, 3]}},
-            "The levels do not nest: '2' and '3' are both '2-3' at level 1, but '0-2' and '3-5' at "
-            "level 2.",
+            "Levels do not nest: '2' and '3' are both '2-3' at level 1, "
+            "but '0-2' and '3-5' at level 2.",
         ),
         (
             {"flat": {"values": ["a", "b", "a"]}},
-            "The value 'a' is in the hierarchy twice, in rows 1 and 3.",
+            "Rows 1 and 3 both list the value 'a'.",
         ),
         (
             {"flat": {"values": ["39", 39.0]}},
-            "The value '39' is in the hierarchy twice, in rows 1 and 2.",
+            "Rows 1 and 2 both list the value '39'.",
         ),
         (
             {"groups": {"A": ["x"], "B": {"C": ["y"]}}},
-            "Row 2 of the hierarchy ('y') has 4 levels, but row 1 ('x') has 3.",
+            "Row 2 ('y') has 4 levels, row 1 ('x') has 3.",
         ),
-        ({"groups": {"A": [["x", "y"]]}}, "The group 'A' holds ['x', 'y'], which is no value."),
-        ({"groups": {"A": [None]}}, "The group 'A' holds None, which is no value."),
-        ({"groups": {"A": "x"}}, "The group 'A' must hold a list of values or further groups."),
-        ({"intervals": {"from": 0, "to": 9, "cuts": [[5, 3]]}}, "The cuts 5, 3 must rise."),
+        ({"groups": {"A": [["x", "y"]]}}, "Group 'A': ['x', 'y'] is not a value. Correct it."),
+        ({"groups": {"A": [None]}}, "Group 'A': None is not a value. Correct it."),
+        ({"groups": {"A": "x"}}, "Group 'A': expected a list of values or groups. Correct it."),
+        (
+            {"intervals": {"from": 0, "to": 9, "cuts": [[5, 3]]}},
+            "The cuts 5, 3 must increase. Sort them.",
+        ),
         (
             {"csv": "nowhere.csv"},
-            "Cannot read the hierarchy 'nowhere.csv': No such file or directory.",
+            "Hierarchy 'nowhere.csv': cannot be read (No such file or directory).",
         ),
     ],
 )
@@ -175,6 +178,6 @@ def test_what_cannot_be_a_hierarchy_names_the_values(declared: Any, message: str
 
 def test_leaves_count_what_a_node_covers() -> None:
     built = hierarchy({"intervals": {"from": 0, "to": 9, "widths": [4]}})
-    named = dict(zip(built.labels[1], built.leaves(1).tolist(), strict=True))
+    named = dict(zip(built.labels[1], built.count_leaves(1).tolist(), strict=True))
     assert (named["0-3"], named["4-7"], named["8-9"]) == (4, 4, 2)
-    assert built.leaves(2).tolist() == [10]
+    assert built.count_leaves(2).tolist() == [10]

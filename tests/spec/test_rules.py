@@ -8,8 +8,8 @@ from itertools import product
 import pytest
 
 from incrowd.errors import IncrowdError
-from incrowd.spec.build import build
-from incrowd.spec.file import parse
+from incrowd.spec.build import build_hierarchy
+from incrowd.spec.file import parse_spec
 from incrowd.spec.leaves import make_leaves
 from incrowd.spec.rules import Rule, RuleError, allow_cells, expand_orders
 
@@ -24,9 +24,9 @@ columns:
   first: {role: quasi, hierarchy: {dates: {from: 2020-01-01, to: 2020-04-30, levels: [month]}}}
   last: {role: quasi, hierarchy: {dates: {from: 2020-01-01, to: 2020-06-30, levels: [quarter]}}}
 """
-FILE = parse(COLUMNS)
+FILE = parse_spec(COLUMNS)
 HIERARCHIES = {
-    name: build(column, folder=FILE.folder) for name, column in FILE.spec.columns.items()
+    name: build_hierarchy(column, folder=FILE.folder) for name, column in FILE.spec.columns.items()
 }
 LEAVES = {
     name: make_leaves(name, column, HIERARCHIES[name]) for name, column in FILE.spec.columns.items()
@@ -90,20 +90,20 @@ def test_half_a_rule_is_refused(rule: dict[str, object]) -> None:
 
 
 def test_points_of_leaves() -> None:
-    spec = parse(
+    spec = parse_spec(
         "columns:\n  x: {role: quasi, precision: 0.5, hierarchy: {intervals: "
         "{from: 0, to: 10, step: 2.5, open: upper}}}\nrelease: {method: synthetic, epsilon: 1, "
         "delta: 1.0e-6}"
     )
     column = spec.spec.columns["x"]
-    leaves = make_leaves("x", column, build(column, folder=spec.folder))
+    leaves = make_leaves("x", column, build_hierarchy(column, folder=spec.folder))
     spans = [(low, high) for low, high in zip(leaves.lows, leaves.highs, strict=True)]
     assert spans == [(0, 4), (5, 9), (10, 14), (15, 19), (20, 20), (21, None)]
     assert [leaves.text(point) for point in (0, 3)] == ["0", "1.5"]
     assert (leaves.point("1.5"), leaves.point("1.2"), leaves.point("x")) == (3, None, None)
     odd = column.model_copy(update={"precision": Decimal(2)})
     with pytest.raises(IncrowdError, match="does not divide"):
-        make_leaves("x", odd, build(column, folder=spec.folder))
+        make_leaves("x", odd, build_hierarchy(column, folder=spec.folder))
     day = LEAVES["first"]
     assert (day.text(day.lows[1] or 0), day.text(day.highs[1] or 0)) == ("2020-02-01", "2020-02-29")
 

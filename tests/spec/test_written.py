@@ -12,17 +12,17 @@ import polars as pl
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from support.cli import command
-from support.make import make
-from support.patients import read as read_release
-from support.patients import released
+from support.cli import run_command
+from support.make import publish_unjudged
+from support.patients import publish_patients
+from support.patients import read_released_rows as read_release
 
-from incrowd.codes.values import canonical, number
+from incrowd.codes.values import canonicalize_value, parse_number
 from incrowd.curate.check import check
-from incrowd.engine.source import open_for
+from incrowd.engine.source import open_spec_table
 from incrowd.evaluation.measures import evaluate
-from incrowd.spec.file import SpecError, SpecFile, parse
-from incrowd.spec.written import Order, Written
+from incrowd.spec.file import SpecError, SpecFile, parse_spec
+from incrowd.spec.written import Order, ValueFormat
 
 ORDERS: tuple[Order, ...] = ("day-month-year", "month-day-year", "year-month-day")
 MONTHS = (
@@ -32,15 +32,15 @@ MONTHS = (
 SPACES = (" ", "\u00a0", "\u202f", "\u2009")
 
 
-def written(**known: Any) -> Written:
-    return Written.model_validate(known)
+def written(**known: Any) -> ValueFormat:
+    return ValueFormat.model_validate(known)
 
 
 # One value ---------------------------------------------------------------------------------------
 
 
 @st.composite
-def numerals(draw: st.DrawFn) -> tuple[Written, str, str]:
+def numerals(draw: st.DrawFn) -> tuple[ValueFormat, str, str]:
     """How numbers are written, a number in that way, and the same in the usual way."""
     decimal = draw(st.sampled_from([None, ".", ","]))
     apart = [mark for mark in (None, ",", ".", " ", "'", "_") if mark != (decimal or ".")]
@@ -65,21 +65,21 @@ def numerals(draw: st.DrawFn) -> tuple[Written, str, str]:
 
 @given(numerals())
 def test_a_number_means_the_same_in_whatever_way_it_is_written(
-    case: tuple[Written, str, str],
+    case: tuple[ValueFormat, str, str],
 ) -> None:
     known, text, usual = case
-    found = known.reader()(text)
-    assert canonical(found) == canonical(usual)
-    assert number(canonical(found)) is not None
+    found = known.make_reader()(text)
+    assert canonicalize_value(found) == canonicalize_value(usual)
+    assert parse_number(canonicalize_value(found)) is not None
 
 
 @given(numerals(), st.text("0123456789.,' €%$-+eNA", max_size=12))
-def test_no_digit_is_lost_or_made_up(case: tuple[Written, str, str], text: str) -> None:
+def test_no_digit_is_lost_or_made_up(case: tuple[ValueFormat, str, str], text: str) -> None:
     """What does not fit stays; what fits keeps its digits, but for zeros at the ends."""
-    found = case[0].reader()(text)
+    found = case[0].make_reader()(text)
     if found is not text:
         assert isinstance(found, str)
-        assert number(found) is not None
+        assert parse_number(found) is not None
         digits = ["".join(re.findall(r"\d", one)).strip("0") for one in (text, found)]
         assert digits[0] == digits[1]
 
@@ -101,7 +101,7 @@ def test_no_digit_is_lost_or_made_up(case: tuple[Written, str, str], text: str) 
     ],
 )
 def test_numbers(known: dict[str, str], text: str, meant: str) -> None:
-    assert written(**known).reader()(text) == meant
+    assert written(**known).make_reader()(text) == meant
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_numbers(known: dict[str, str], text: str, meant: str) -> None:
     ],
 )
 def test_what_does_not_fit_stays_as_it_is(known: dict[str, Any], text: str) -> None:
-    assert written(**known).reader()(text) == text
+    assert written(**known).make_reader()(text) == text
 
 
 @pytest.mark.parametrize(
@@ -157,15 +157,15 @@ def test_what_does_not_fit_stays_as_it_is(known: dict[str, Any], text: str) -> N
     ],
 )
 def test_a_null_is_one_however_it_is_written(marker: object, value: object) -> None:
-    read = written(nulls=[marker]).reader()
+    read = written(nulls=[marker]).make_reader()
     assert read(value) is None
     assert [read(other) for other in (9, "9", "N", False, "x")] == [9, "9", "N", False, "x"]
 
 
 def test_nulls_come_before_numbers_and_dates() -> None:
-    numerals = written(nulls=["-9", "-"], decimal=",").reader()
+    numerals = written(nulls=["-9", "-"], decimal=",").make_reader()
     assert [numerals(text) for text in ("-9", "-9,0", "-", "-9,5")] == [None, "-9", None, "-9.5"]
-    dates = written(nulls=["1/1/1900"], dates="day-month-year").reader()
+    dates = written(nulls=["1/1/1900"], dates="day-month-year").make_reader()
     assert [dates(text) for text in ("1/1/1900", "2/1/1900")] == [None, "1900-01-02"]
 
 
@@ -195,7 +195,7 @@ def dates(draw: st.DrawFn) -> tuple[Order, str, str]:
 @given(dates())
 def test_a_day_means_the_same_in_whatever_way_it_is_written(case: tuple[Order, str, str]) -> None:
     order, text, meant = case
-    assert written(dates=order).reader()(text) == meant
+    assert written(dates=order).make_reader()(text) == meant
 
 
 @pytest.mark.parametrize(
@@ -209,11 +209,11 @@ def test_a_day_means_the_same_in_whatever_way_it_is_written(case: tuple[Order, s
     ],
 )
 def test_dates_as_people_write_them(order: Order, text: str) -> None:
-    assert written(dates=order).reader()(text) == "2020-04-03"
+    assert written(dates=order).make_reader()(text) == "2020-04-03"
 
 
 def test_other_values_are_not_texts_to_be_read() -> None:
-    read = written(decimal=",").reader()
+    read = written(decimal=",").make_reader()
     for value in (1.5, 7, None, True, dt.date(2020, 4, 3)):
         assert read(value) is value
 
@@ -241,14 +241,14 @@ def test_other_values_are_not_texts_to_be_read() -> None:
 )
 def test_contradictions_are_refused_where_they_stand(text: str, said: str) -> None:
     with pytest.raises(SpecError, match=said) as refused:
-        parse(f"columns:\n  x: {{role: sensitive}}\n  y: {{role: drop, written: {text}}}\n")
+        parse_spec(f"columns:\n  x: {{role: sensitive}}\n  y: {{role: drop, written: {text}}}\n")
     (problem,) = refused.value.problems
     assert problem.line == 3
     assert problem.place.startswith("columns.y.written")
 
 
 def test_it_survives_the_way_through_a_spec() -> None:
-    file = parse(
+    file = parse_spec(
         "columns: {x: {role: drop, written: {nulls: [NA, -9, 'no'], thousands: ' ', decimal: ',', "
         "sign: €}}}"
     )
@@ -264,14 +264,16 @@ MEANT = ["1234.5", None, None, None, "7", "no money", "0.5"]
 
 
 def about(known: str, name: str = "x") -> SpecFile:
-    return parse(f"columns: {{'{name}': {{role: sensitive, written: {known}}}, y: {{role: drop}}}}")
+    return parse_spec(
+        f"columns: {{'{name}': {{role: sensitive, written: {known}}}, y: {{role: drop}}}}"
+    )
 
 
 def read_by(file: SpecFile, table: Any, name: str = "x") -> list[str | None]:
-    frame = open_for(file, table).frame()
+    frame = open_spec_table(file, table).to_frame()
     assert list(frame.columns) == [name, "y"]
     assert [int(at) for at in frame["y"]] == list(range(len(frame)))  # no row has moved
-    return [canonical(value) for value in frame[name].to_list()]
+    return [canonicalize_value(value) for value in frame[name].to_list()]
 
 
 @pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum([x for x in TEXTS if x])])
@@ -328,13 +330,15 @@ def test_markers_among_booleans_and_days() -> None:
 
 
 def test_a_column_that_the_table_lacks_is_no_reason_to_fail() -> None:
-    assert open_for(about(MONEY), pl.DataFrame({"z": ["NA"]})).frame()["z"].to_list() == ["NA"]
+    assert open_spec_table(about(MONEY), pl.DataFrame({"z": ["NA"]})).to_frame()["z"].to_list() == [
+        "NA"
+    ]
 
 
 def test_what_was_read_once_is_not_read_again() -> None:
     """1,234 is 1.234; read again in the same way it would be 1234."""
     file = about("{thousands: ., decimal: ','}")
-    once = open_for(file, pl.DataFrame({"x": ["1,234", "1.234"], "y": [0, 1]}))
+    once = open_spec_table(file, pl.DataFrame({"x": ["1,234", "1.234"], "y": [0, 1]}))
     assert read_by(file, once) == ["1.234", "1234"]
 
 
@@ -378,8 +382,8 @@ def people() -> tuple[pl.DataFrame, pl.DataFrame]:
 
 def test_k_anonymity_shows_nothing_where_nothing_stands(tmp_path: Path) -> None:
     raw, usual = people()
-    released(raw, tmp_path / "raw", columns=READ)
-    released(usual, tmp_path / "usual", columns=PLAIN)
+    publish_patients(raw, tmp_path / "raw", columns=READ)
+    publish_patients(usual, tmp_path / "usual", columns=PLAIN)
     shown, other = read_release(tmp_path / "raw"), read_release(tmp_path / "usual")
     assert shown["ill"].null_count() == ROWS // 4
     assert set(shown["ill"].drop_nulls()) == {"flu"}
@@ -388,7 +392,7 @@ def test_k_anonymity_shows_nothing_where_nothing_stands(tmp_path: Path) -> None:
 
 def test_counts_are_of_what_is_meant(tmp_path: Path, settled_once: None) -> None:
     levels = SAFE.replace("epsilon", "levels: {wage: 1, born: 3, ill: 0}, epsilon")
-    make(people()[0], parse(READ + levels), output=tmp_path / "out")
+    publish_unjudged(people()[0], parse_spec(READ + levels), output=tmp_path / "out")
     shown = read_release(tmp_path / "out")
     assert set(shown["wage"]) == {None, "500-999", "1000-1499", "3000-3499"}
     assert {int(year) for year in shown["born"]} == {1991, 1995, 1999}
@@ -401,24 +405,24 @@ def test_counts_are_of_what_is_meant(tmp_path: Path, settled_once: None) -> None
 
 def test_check_says_of_both_the_same() -> None:
     raw, usual = people()
-    found = [str(one) for one in check(raw, parse(READ + SAFE))]
-    assert found == [str(one) for one in check(usual, parse(PLAIN + SAFE))]
+    found = [str(one) for one in check(raw, parse_spec(READ + SAFE))]
+    assert found == [str(one) for one in check(usual, parse_spec(PLAIN + SAFE))]
     nulls = {
         one.column: one.values["rows"]
-        for one in check(raw, parse(READ + SAFE))
+        for one in check(raw, parse_spec(READ + SAFE))
         if one.code == "VALUES_NULL"
     }
     assert nulls["ill"] == ROWS // 4
     # without being told, it says what it cannot read
-    lost = [one for one in check(raw, parse(PLAIN)) if "OUTSIDE_DOMAIN" in one.code]
+    lost = [one for one in check(raw, parse_spec(PLAIN)) if "OUTSIDE_DOMAIN" in one.code]
     assert [one.column for one in lost] == ["wage", "born", "ill"]
 
 
 def test_evaluate_measures_both_the_same() -> None:
     raw, usual = people()
-    release = released(raw, None, columns=READ)
-    first = evaluate(raw, release, parse(READ))
-    second = evaluate(usual, release, parse(PLAIN))
+    release = publish_patients(raw, None, columns=READ)
+    first = evaluate(raw, release, parse_spec(READ))
+    second = evaluate(usual, release, parse_spec(PLAIN))
     assert (first.loss_by_column, first.losses) == (second.loss_by_column, second.losses)
     assert (first.rows_original, first.suppressed) == (second.rows_original, second.suppressed)
     assert first.utility is not None
@@ -428,9 +432,9 @@ def test_evaluate_measures_both_the_same() -> None:
 def test_evaluate_reads_what_was_held_out_in_the_same_way() -> None:
     """Wages tell the illness here; read as other texts, they would tell nothing."""
     raw, usual = people()
-    release = released(raw, None, "k: 5", columns=READ)
-    read = evaluate(raw, release, parse(READ), target="ill", holdout=raw).utility
-    plain = evaluate(usual, release, parse(PLAIN), target="ill", holdout=usual).utility
+    release = publish_patients(raw, None, "k: 5", columns=READ)
+    read = evaluate(raw, release, parse_spec(READ), target="ill", holdout=raw).utility
+    plain = evaluate(usual, release, parse_spec(PLAIN), target="ill", holdout=usual).utility
     assert read is not None
     assert plain is not None
     first, second = read.accuracy, plain.accuracy
@@ -449,7 +453,7 @@ def test_publish_reads_once_whoever_knows_the_size(
         f"table: t.csv\nsize: {size}\ncolumns:\n  w: {{role: quasi, {values}, "
         f"written: {{thousands: ., decimal: ','}}}}\n{SAFE}"
     )
-    done = command("publish", str(tmp_path / "spec.yaml"), "-o", str(tmp_path / "out"))
+    done = run_command("publish", str(tmp_path / "spec.yaml"), "-o", str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
     assert {float(value) for value in read_release(tmp_path / "out")["w"]} == {1.234}
 
@@ -462,6 +466,6 @@ def test_a_table_is_recognised_in_whatever_way_it_is_read(
     frame.write_parquet(tmp_path / "t.parquet")
     for table in (frame, tmp_path / "t.parquet"):
         for known, before in (("", 0), ("written: {nulls: [NA]}, ", 1)):
-            spec = parse(f"columns: {{x: {{role: quasi, {known}{values}}}}}\n{SAFE}")
-            said = make(table, spec).findings
+            spec = parse_spec(f"columns: {{x: {{role: quasi, {known}{values}}}}}\n{SAFE}")
+            said = publish_unjudged(table, spec).findings
             assert len([one for one in said if "released before" in str(one)]) == before

@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 
 from incrowd.errors import IncrowdError
-from incrowd.studio.answers import Answers, Refused
-from incrowd.studio.hands import Hands
+from incrowd.studio.answers import AnswerCache, RefusedAnswer
+from incrowd.studio.hands import WorkerPool
 
 
 class Slow:
@@ -18,17 +18,17 @@ class Slow:
     def __init__(self) -> None:
         self.asked: list[Future[Any]] = []
 
-    def ask(self, _task: Any, *_given: Any) -> Future[Any]:
+    def submit_task(self, _task: Any, *_given: Any) -> Future[Any]:
         self.asked.append(Future())
         return self.asked[-1]
 
 
-def ask(answers: Answers, hands: Slow, key: object, name: str = "x") -> Any:
-    return answers.ask(cast("Hands", hands), name, key, lambda: None, moment=0.001)
+def ask(answers: AnswerCache, hands: Slow, key: object, name: str = "x") -> Any:
+    return answers.get_answer(cast("WorkerPool", hands), name, key, lambda: None, moment=0.001)
 
 
 def test_a_question_is_asked_once_and_its_answer_kept() -> None:
-    answers, hands = Answers(), Slow()
+    answers, hands = AnswerCache(), Slow()
     assert ask(answers, hands, 1) is None
     assert ask(answers, hands, 1) is None
     hands.asked[0].set_result("one")
@@ -40,7 +40,7 @@ def test_a_question_is_asked_once_and_its_answer_kept() -> None:
 
 
 def test_a_question_that_is_out_of_date_is_not_waited_for() -> None:
-    answers, hands = Answers(), Slow()
+    answers, hands = AnswerCache(), Slow()
     ask(answers, hands, 1)
     ask(answers, hands, 1, name="other")
     ask(answers, hands, 2)
@@ -50,7 +50,7 @@ def test_a_question_that_is_out_of_date_is_not_waited_for() -> None:
 
 
 def test_while_a_process_is_at_work_on_an_old_question_the_next_one_waits() -> None:
-    answers, hands = Answers(), Slow()
+    answers, hands = AnswerCache(), Slow()
     ask(answers, hands, 1)
     hands.asked[0].set_running_or_notify_cancel()
     assert ask(answers, hands, 2) is None
@@ -65,20 +65,20 @@ def test_while_a_process_is_at_work_on_an_old_question_the_next_one_waits() -> N
 
 
 def test_a_refusal_is_an_answer_and_a_crash_is_asked_again() -> None:
-    answers, hands = Answers(), Slow()
+    answers, hands = AnswerCache(), Slow()
     ask(answers, hands, 1)
     hands.asked[0].set_exception(IncrowdError("no"))
-    assert ask(answers, hands, 1) == Refused("no")
+    assert ask(answers, hands, 1) == RefusedAnswer("no")
     ask(answers, hands, 2)
     hands.asked[1].set_exception(RuntimeError("lost"))
-    with pytest.raises(IncrowdError, match="process was lost"):
+    with pytest.raises(IncrowdError, match="ended unexpectedly"):
         ask(answers, hands, 2)
     assert ask(answers, hands, 2) is None
     assert len(hands.asked) == 3
 
 
 def test_old_answers_go() -> None:
-    answers, hands = Answers(), Slow()
+    answers, hands = AnswerCache(), Slow()
     for key in range(100):
         ask(answers, hands, key)
         hands.asked[-1].set_result(key)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.codes.hierarchy import from_rows
+from incrowd.codes.hierarchy import build_from_rows
 from incrowd.errors import IncrowdError
 from incrowd.spec.arx import ArxRows
 from incrowd.studio import groups
@@ -22,49 +22,49 @@ ROWS: ArxRows = [
 
 
 def test_values_move_to_a_group_that_is_there_and_belong_where_it_does() -> None:
-    got = groups.put(ROWS, 1, {"Oslo", "Ulm"}, "Peru")
+    got = groups.move_to_group(ROWS, 1, {"Oslo", "Ulm"}, "Peru")
     assert got[0] == ("Oslo", "Peru", "America", "*")
     assert got[2] == ("Ulm", "Peru", "America", "*")
     assert got[1] == ROWS[1]
 
 
 def test_a_new_group_belongs_to_what_its_first_member_did() -> None:
-    got = groups.put(ROWS, 1, {"Lima", "Ulm"}, " Mine ")
+    got = groups.move_to_group(ROWS, 1, {"Lima", "Ulm"}, " Mine ")
     assert got[2] == ("Ulm", "Mine", "Europe", "*")
     assert got[3] == ("Lima", "Mine", "Europe", "*")
-    from_rows(got)
+    build_from_rows(got)
 
 
 def test_groups_of_groups() -> None:
-    more = groups.with_level(ROWS)
+    more = groups.add_level(ROWS)
     assert more[0] == ("Oslo", "Norway", "Europe", "Europe", "*")
-    both = groups.put(more, 3, {"Europe", "America"}, "World")
+    both = groups.move_to_group(more, 3, {"Europe", "America"}, "World")
     assert {row[3] for row in both} == {"World"}
-    assert groups.without_level(more, 3) == ROWS
-    assert groups.levels(more) == range(1, 4)
+    assert groups.remove_level(more, 3) == ROWS
+    assert groups.list_levels(more) == range(1, 4)
 
 
 def test_what_is_taken_out_is_a_group_of_its_own() -> None:
-    got = groups.apart(ROWS, 1, {"Ulm"})
+    got = groups.remove_from_groups(ROWS, 1, {"Ulm"})
     assert got[2] == ("Ulm", "Ulm", "Europe", "*")
-    last = groups.at_level(got, 1)[-1]
-    assert last.own
+    last = groups.list_groups(got, 1)[-1]
+    assert last.is_single
     assert last.name == "Ulm"
-    assert groups.renamed(ROWS, 1, "Germany", "Peru")[1] == ("Bonn", "Peru", "America", "*")
+    assert groups.rename_group(ROWS, 1, "Germany", "Peru")[1] == ("Bonn", "Peru", "America", "*")
 
 
 def test_values_come_and_go() -> None:
-    got = groups.with_values(ROWS, ["Rome", "Ulm", "Rome", " "], "Germany")
+    got = groups.add_values(ROWS, ["Rome", "Ulm", "Rome", " "], "Germany")
     assert got[4:] == [("Rome", "Germany", "Europe", "*")]
-    assert groups.with_values(ROWS, ["Rome"], "")[4] == ("Rome", "Rome", "Rome", "*")
-    assert groups.without_values(got, {"Rome"}) == ROWS
+    assert groups.add_values(ROWS, ["Rome"], "")[4] == ("Rome", "Rome", "Rome", "*")
+    assert groups.remove_values(got, {"Rome"}) == ROWS
     wrong: list[Callable[[], ArxRows]] = [
-        lambda: groups.with_values(ROWS, ["Ulm"], ""),
-        lambda: groups.without_values(ROWS, {row[0] for row in ROWS}),
-        lambda: groups.put(ROWS, 1, set(), "x"),
-        lambda: groups.put(ROWS, 1, {"Ulm"}, " "),
-        lambda: groups.put(ROWS, 1, {"Paris"}, "x"),
-        lambda: groups.apart(ROWS, 1, set()),
+        lambda: groups.add_values(ROWS, ["Ulm"], ""),
+        lambda: groups.remove_values(ROWS, {row[0] for row in ROWS}),
+        lambda: groups.move_to_group(ROWS, 1, set(), "x"),
+        lambda: groups.move_to_group(ROWS, 1, {"Ulm"}, " "),
+        lambda: groups.move_to_group(ROWS, 1, {"Paris"}, "x"),
+        lambda: groups.remove_from_groups(ROWS, 1, set()),
     ]
     for one in wrong:
         with pytest.raises(IncrowdError):
@@ -73,12 +73,12 @@ def test_values_come_and_go() -> None:
 
 def test_a_page_lists_some_members_and_says_how_many_there_are() -> None:
     rows: ArxRows = [(f"v{i}", f"g{i % 2}", "*") for i in range(1000)]
-    shown = groups.at_level(rows, 1)
+    shown = groups.list_groups(rows, 1)
     assert sum(len(one.members) for one in shown) == groups.MOST_SHOWN
     assert sum(len(one.members) + one.hidden for one in shown) == 1000
-    found = groups.at_level(rows, 1, "V99")
+    found = groups.list_groups(rows, 1, "V99")
     assert sum(len(one.members) for one in found) == 11
-    assert groups.with_root([("a", "x"), ("b", "y")]) == [("a", "x", "*"), ("b", "y", "*")]
+    assert groups.add_root([("a", "x"), ("b", "y")]) == [("a", "x", "*"), ("b", "y", "*")]
 
 
 @given(st.lists(st.tuples(st.integers(1, 2), st.sets(st.integers(0, 3)), st.integers(0, 5))))
@@ -87,6 +87,6 @@ def test_levels_nest_whatever_is_put_where(clicks: list[tuple[int, set[int], int
     for level, chosen, name in clicks:
         members = {rows[at][level - 1] for at in chosen}
         if members:
-            rows = groups.put(rows, level, members, f"group {name}")
-        from_rows(rows)
+            rows = groups.move_to_group(rows, level, members, f"group {name}")
+        build_from_rows(rows)
     assert [row[0] for row in rows] == [row[0] for row in ROWS]

@@ -11,12 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.fatal import die, die_once
+from support.fatal import kill_process, kill_process_once
 from support.studio import RunningStudio
 
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
-from incrowd.studio.hands import CRASHED, Hands, Job, Subject
+from incrowd.studio.hands import CRASHED, PublishJob, SpecSnapshot, WorkerPool
 
 SPEC = """
 table: table.csv
@@ -29,11 +29,11 @@ WAIT = 60.0
 
 
 @pytest.fixture
-def subject(tmp_path: Path) -> Subject:
+def subject(tmp_path: Path) -> SpecSnapshot:
     """A table and its spec."""
     rows = "".join(f"{at % 90},{'fm'[at % 2]}\n" for at in range(900))
     (tmp_path / "table.csv").write_text(f"age,sex\n{rows}")
-    return Subject(str(tmp_path / "table.csv"), SPEC, str(tmp_path / "spec.yaml"), None, None)
+    return SpecSnapshot(str(tmp_path / "table.csv"), SPEC, str(tmp_path / "spec.yaml"), None, None)
 
 
 @pytest.fixture
@@ -51,26 +51,28 @@ def until(ready: Callable[[], bool]) -> None:
     assert ready()
 
 
-def begun(subject: Subject, book: Ledger | None, at: str | None, patch: pytest.MonkeyPatch) -> Job:
+def begun(
+    subject: SpecSnapshot, book: Ledger | None, at: str | None, patch: pytest.MonkeyPatch
+) -> PublishJob:
     """A release that waits at a step."""
     if at is not None:
         patch.setenv("INCROWD_PAUSE_AT", at)
-    job = Job(Path(subject.path).parent / "out")
+    job = PublishJob(Path(subject.path).parent / "out")
     if book is not None:
         subject = replace(subject, text=f"ledger: {book.path.name}\n{subject.text}")
-    job.begin(subject, str(job.output))
+    job.start(subject, str(job.output))
     until(lambda: job.ended if at is None else job.step == at)
     return job
 
 
-def left(subject: Subject) -> set[str]:
+def left(subject: SpecSnapshot) -> set[str]:
     """What lies beside the table."""
     beside = {path.name for path in Path(subject.path).parent.iterdir()}
     return beside - {"table.csv", "state", "book.ledger"}
 
 
 def test_a_release_is_made_and_told(
-    subject: Subject, book: Ledger, monkeypatch: pytest.MonkeyPatch
+    subject: SpecSnapshot, book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = begun(subject, book, None, monkeypatch)
     assert job.problem is None
@@ -82,7 +84,7 @@ def test_a_release_is_made_and_told(
 
 
 def test_a_release_that_is_refused_says_why(
-    subject: Subject, monkeypatch: pytest.MonkeyPatch
+    subject: SpecSnapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Path(subject.place).write_text("age\n1\n")
     job = begun(subject, None, None, monkeypatch)
@@ -90,18 +92,18 @@ def test_a_release_that_is_refused_says_why(
 
 
 def test_cancelled_before_it_is_booked(
-    subject: Subject, book: Ledger, monkeypatch: pytest.MonkeyPatch
+    subject: SpecSnapshot, book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = begun(subject, book, "count", monkeypatch)
     job.cancel()
     until(lambda: job.ended)
-    assert job.problem == "It was cancelled, and nothing was released."
+    assert job.problem == "The release was canceled. Nothing was published."
     assert book.spends() == []
     assert left(subject) == set()
 
 
 def test_cancelled_after_it_is_booked_it_says_so(
-    subject: Subject, book: Ledger, monkeypatch: pytest.MonkeyPatch
+    subject: SpecSnapshot, book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = begun(subject, book, "draw", monkeypatch)
     job.cancel()
@@ -112,36 +114,38 @@ def test_cancelled_after_it_is_booked_it_says_so(
     assert left(subject) == set()
 
 
-def test_a_release_whose_process_dies(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_release_whose_process_dies(
+    subject: SpecSnapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     job = begun(subject, None, "count", monkeypatch)
-    os.kill(job.process, signal.SIGKILL)
+    os.kill(job.process_id, signal.SIGKILL)
     until(lambda: job.ended)
     assert job.problem == CRASHED
     assert not job.output.exists()
 
 
 @pytest.fixture
-def hands() -> Iterator[Hands]:
+def hands() -> Iterator[WorkerPool]:
     """Hands that go at the end."""
-    made = Hands(1)
+    made = WorkerPool(1)
     yield made
     made.close()
 
 
-def test_hands_that_die_are_replaced(hands: Hands) -> None:
+def test_hands_that_die_are_replaced(hands: WorkerPool) -> None:
     with pytest.raises(BrokenProcessPool):
-        hands.ask(die).result(WAIT)
-    assert hands.ask(len, "abc").result(WAIT) == 3
+        hands.submit_task(kill_process).result(WAIT)
+    assert hands.submit_task(len, "abc").result(WAIT) == 3
 
 
-def test_what_is_lost_is_asked_once_more(hands: Hands, tmp_path: Path) -> None:
-    assert hands.ask(die_once, tmp_path / "mark").result(WAIT) == "alive"
+def test_what_is_lost_is_asked_once_more(hands: WorkerPool, tmp_path: Path) -> None:
+    assert hands.submit_task(kill_process_once, tmp_path / "mark").result(WAIT) == "alive"
 
 
-def test_what_has_not_begun_can_be_cancelled(hands: Hands) -> None:
-    first, second = hands.ask(time.sleep, 1.0), hands.ask(len, "abc")
+def test_what_has_not_begun_can_be_cancelled(hands: WorkerPool) -> None:
+    first, second = hands.submit_task(time.sleep, 1.0), hands.submit_task(len, "abc")
     until(lambda: first.inner.running())  # type: ignore[attr-defined]
-    third = hands.ask(len, "abcd")
+    third = hands.submit_task(len, "abcd")
     assert not first.cancel()
     assert third.cancel()
     assert third.cancelled()
@@ -155,7 +159,7 @@ def test_a_terminal_that_is_closed_removes_what_was_uploaded(
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
     running = RunningStudio(tmp_path, tmp_path / "state")
-    answer = running.browser().ask("PUT", "/upload?name=x.csv", b"age\n1\n2\n")
+    answer = running.open_browser().send_request("PUT", "/upload?name=x.csv", b"age\n1\n2\n")
     assert answer.status == 200
     assert list(temporary.rglob("x.csv"))
     running.process.send_signal(signal.SIGHUP)

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.spec.build import build
-from incrowd.spec.hierarchies import Hierarchies, Intervals
+from incrowd.spec.build import build_hierarchy
+from incrowd.spec.hierarchies import HierarchyChoice, Intervals
 from incrowd.spec.model import Column
 from incrowd.studio import ladder
-from incrowd.studio.ruler import EDGE, WIDE, ruler
+from incrowd.studio.lattice import EDGE, WIDE, draw_ruler
 from incrowd.studio.server import Form
 
 DECLARED: list[dict[str, Any]] = [
@@ -52,43 +52,45 @@ def sent(fields: dict[str, Any]) -> Form:
 
 @pytest.mark.parametrize("declared", DECLARED, ids=str)
 def test_a_form_that_is_sent_as_it_was_changes_nothing(declared: dict[str, Any]) -> None:
-    before = Hierarchies.model_validate(declared)
+    before = HierarchyChoice.model_validate(declared)
     (kind,) = declared
-    assert ladder.kind_of(before) == kind
-    form = sent(ladder.fields(before.declared))
-    assert Hierarchies.model_validate(ladder.declared_from(kind, form)) == before
+    assert ladder.get_kind(before) == kind
+    form = sent(ladder.make_form_fields(before.declaration))
+    assert HierarchyChoice.model_validate(ladder.read_declaration(kind, form)) == before
 
 
 def test_every_kind_of_the_spec_has_words() -> None:
-    assert set(ladder.KINDS) == set(ladder.ABOUT) == set(Hierarchies.model_fields)
+    assert set(ladder.KINDS) == set(ladder.ABOUT) == set(HierarchyChoice.model_fields)
 
 
 def test_what_is_no_number_is_left_to_the_spec_to_refuse() -> None:
     form = Form([("from", "abc"), ("to", ""), ("step", "1"), ("width", "5 "), ("width", "")])
-    assert ladder.declared_from("intervals", form) == {"intervals": {"from": "abc", "widths": [5]}}
+    assert ladder.read_declaration("intervals", form) == {
+        "intervals": {"from": "abc", "widths": [5]}
+    }
 
 
-def cuts(*levels: tuple[int, ...], high: int = 100) -> ladder.Cuts:
+def cuts(*levels: tuple[int, ...], high: int = 100) -> ladder.IntervalCuts:
     made = tuple(tuple(map(Decimal, level)) for level in levels)
-    return ladder.Cuts(Decimal(0), Decimal(high), Decimal(1), made)
+    return ladder.IntervalCuts(Decimal(0), Decimal(high), Decimal(1), made)
 
 
 def test_a_cut_moves_in_all_its_levels() -> None:
-    got = cuts((18, 40, 65), (18, 65), (65,)).moved(Decimal(65), Decimal(67))
+    got = cuts((18, 40, 65), (18, 65), (65,)).move_cut(Decimal(65), Decimal(67))
     assert got == cuts((18, 40, 67), (18, 67), (67,))
-    assert got.moved(Decimal(40), Decimal(18)) == cuts((18, 67), (18, 67), (67,))
-    assert got.moved(Decimal(67), Decimal(900)) == cuts((18, 40, 100), (18, 100), (100,))
+    assert got.move_cut(Decimal(40), Decimal(18)) == cuts((18, 67), (18, 67), (67,))
+    assert got.move_cut(Decimal(67), Decimal(900)) == cuts((18, 40, 100), (18, 100), (100,))
 
 
 def test_cuts_and_levels_come_and_go() -> None:
     got = cuts((20, 40, 60, 80), (40,))
-    assert got.with_cut(1) == cuts((20, 40, 60, 80), (40, 80))  # one that the finer level has
-    assert got.with_cut(0) == cuts((20, 40, 60, 80, 90), (40,))
-    assert cuts((40,), (40,)).with_cut(1) == cuts((40, 70), (40, 70))
-    assert got.without_cut(0, Decimal(40)) == cuts((20, 60, 80))
-    assert got.with_level() == got  # one cut has no second
-    assert got.without_level(1).with_level() == cuts((20, 40, 60, 80), (40, 80))
-    assert cuts().with_level() == cuts((50,))
+    assert got.add_cut(1) == cuts((20, 40, 60, 80), (40, 80))  # one that the finer level has
+    assert got.add_cut(0) == cuts((20, 40, 60, 80, 90), (40,))
+    assert cuts((40,), (40,)).add_cut(1) == cuts((40, 70), (40, 70))
+    assert got.remove_cut(0, Decimal(40)) == cuts((20, 60, 80))
+    assert got.add_level() == got  # one cut has no second
+    assert got.remove_level(1).add_level() == cuts((20, 40, 60, 80), (40, 80))
+    assert cuts().add_level() == cuts((50,))
 
 
 STEPS = st.integers(1, 30)
@@ -101,47 +103,47 @@ CLICKS = st.sampled_from(["move", "cut", "less", "level", "no level"])
 )  # fmt: skip
 def test_whatever_is_clicked_can_be_built(steps: int, step: str, clicks: list[Any]) -> None:
     unit = Decimal(step)
-    now = ladder.Cuts(Decimal(-3), Decimal(-3) + unit * steps, unit, ())
+    now = ladder.IntervalCuts(Decimal(-3), Decimal(-3) + unit * steps, unit, ())
     for what, a, b in clicks:
         at = a % len(now.levels) if now.levels else 0
         match what:
             case "move":
-                now = now.moved(now.low + a * unit, now.low + b * unit)
+                now = now.move_cut(now.low + a * unit, now.low + b * unit)
             case "cut" if now.levels:
-                now = now.with_cut(at)
+                now = now.add_cut(at)
             case "less" if now.levels:
-                now = now.without_cut(at, now.levels[at][b % len(now.levels[at])])
+                now = now.remove_cut(at, now.levels[at][b % len(now.levels[at])])
             case "level":
-                now = now.with_level()
+                now = now.add_level()
             case "no level":
-                now = now.without_level(at)
+                now = now.remove_level(at)
     base = Intervals.model_validate({"from": now.low, "to": now.high, "step": now.step})
-    said = ladder.with_cuts(base, now)
-    build(Column.model_validate({"role": "quasi", "hierarchy": said}), folder=Path())
+    said = ladder.declare_cuts(base, now)
+    build_hierarchy(Column.model_validate({"role": "quasi", "hierarchy": said}), folder=Path())
 
 
 def test_widths_become_cuts_and_back() -> None:
     by = Intervals.model_validate({"from": 0, "to": 89, "widths": [1, 10, 30], "open": "upper"})
-    cut = Intervals.model_validate(ladder.with_cuts(by, ladder.cuts_of(by))["intervals"])
+    cut = Intervals.model_validate(ladder.declare_cuts(by, ladder.compute_cuts(by))["intervals"])
     assert cut.cuts == (tuple(map(Decimal, range(10, 90, 10))), (Decimal(30), Decimal(60)))
     assert cut.open == "upper"
-    back = ladder.with_widths(cut, ladder.widths_of(cut))
+    back = ladder.declare_widths(cut, ladder.compute_widths(cut))
     assert back == {"intervals": {"from": 0, "to": 89, "open": "upper", "widths": [10, 30]}}
-    assert ladder.wider(by) == 60
+    assert ladder.compute_next_width(by) == 60
 
 
 def test_the_ruler_has_every_bound_in_its_place() -> None:
-    made = ruler(Intervals.model_validate({"from": 0, "to": 99, "widths": [1, 10, 50]}))
+    made = draw_ruler(Intervals.model_validate({"from": 0, "to": 99, "widths": [1, 10, 50]}))
     fine, tens, halves = made.tracks
     assert halves.y < tens.y < fine.y
     assert len(fine.bounds) == 99
     assert len(tens.bounds) == 9
     assert halves.bounds == (EDGE + WIDE / 2,)
     assert [one.value for one in tens.handles] == ["10"]
-    by = ruler(Intervals.model_validate({"from": 0, "to": 99, "cuts": [[0, 18, 65], [65]]}))
+    by = draw_ruler(Intervals.model_validate({"from": 0, "to": 99, "cuts": [[0, 18, 65], [65]]}))
     assert [one.value for one in by.tracks[0].handles] == ["18", "65"]
     assert by.tracks[0].handles[1].x == by.tracks[1].handles[0].x
-    dense = ruler(Intervals.model_validate({"from": 0, "to": 9999, "widths": [10]})).tracks[0]
+    dense = draw_ruler(Intervals.model_validate({"from": 0, "to": 9999, "widths": [10]})).tracks[0]
     assert dense.dense
     assert not dense.bounds
-    assert len(ruler(Intervals.model_validate({"from": 5, "to": 5})).ticks) == 1
+    assert len(draw_ruler(Intervals.model_validate({"from": 5, "to": 5})).ticks) == 1

@@ -4,35 +4,41 @@ from __future__ import annotations
 
 import itertools
 
-from incrowd.curate.explore import Column, Explored, Scheme
-from incrowd.studio.lattice import MOST, fitting, levels_of, name_of, picture
+from incrowd.curate.explore import Exploration, ExploredColumn, SchemeFigures
+from incrowd.studio.lattice import MOST, draw_lattice, format_levels, parse_levels, select_schemes
 
 
-def explored(*heights: int, bad: int = 0) -> Explored:
+def explored(*heights: int, bad: int = 0) -> Exploration:
     """All schemes of so many levels, of which those that climb less than ``bad`` do not hold."""
     schemes = [
-        Scheme(
+        SchemeFigures(
             levels, sum(levels) / sum(heights), 9 if sum(levels) < bad else 0, 3, 5, 0.2, 0.1,
             sum(levels) >= bad,
         )
         for levels in itertools.product(*(range(height) for height in heights))
     ]  # fmt: skip
     columns = tuple(
-        Column(f"c{at}", 0, height - 1, tuple(map(str, range(height))))
+        ExploredColumn(f"c{at}", 0, height - 1, tuple(map(str, range(height))))
         for at, height in enumerate(heights)
     )
     ordered = tuple(sorted(schemes, key=lambda one: (not one.holds, one.loss, one.levels)))
-    return Explored(columns, ordered, len(schemes), 100, 5, 5, "normalised", None)
+    return Exploration(columns, ordered, len(schemes), 100, 5, 5, "normalised", None)
 
 
 def test_levels_go_into_addresses_and_back() -> None:
-    assert levels_of(name_of((0, 12, 3))) == (0, 12, 3)
-    assert levels_of("") == levels_of("1.x") == levels_of("1..2") == levels_of("-1.2") == ()
+    assert parse_levels(format_levels((0, 12, 3))) == (0, 12, 3)
+    assert (
+        parse_levels("")
+        == parse_levels("1.x")
+        == parse_levels("1..2")
+        == parse_levels("-1.2")
+        == ()
+    )
 
 
 def test_coarser_schemes_stand_higher_and_none_on_another() -> None:
     found = explored(4, 3)
-    drawn = picture(found, found.schemes, (0, 0))
+    drawn = draw_lattice(found, found.schemes, (0, 0))
     assert len(drawn.dots) == 12
     assert len({(dot.x, dot.y) for dot in drawn.dots}) == 12
     by_height = {sum(dot.scheme.levels): dot.y for dot in drawn.dots}
@@ -45,19 +51,19 @@ def test_coarser_schemes_stand_higher_and_none_on_another() -> None:
 
 def test_lines_join_schemes_one_level_apart() -> None:
     found = explored(4, 3)
-    assert len(picture(found, found.schemes, (0, 0)).lines) == 3 * 3 + 4 * 2
+    assert len(draw_lattice(found, found.schemes, (0, 0)).lines) == 3 * 3 + 4 * 2
     many = explored(6, 6, 6)
-    drawn = picture(many, many.schemes, (1, 1, 1))
+    drawn = draw_lattice(many, many.schemes, (1, 1, 1))
     assert len(many.schemes) == 216
     assert len(drawn.lines) == 3 * 36 * 5  # few enough for all of them
     more = explored(7, 7, 7)
-    assert len(picture(more, more.schemes, (1, 1, 1)).lines) == 6
+    assert len(draw_lattice(more, more.schemes, (1, 1, 1)).lines) == 6
 
 
 def test_of_very_many_schemes_the_best_are_drawn_and_the_one_looked_at() -> None:
     found = explored(10, 10, 10, bad=12)
     last = found.schemes[-1].levels
-    drawn = picture(found, found.schemes, last)
+    drawn = draw_lattice(found, found.schemes, last)
     assert MOST <= len(drawn.dots) <= MOST + 1
     assert drawn.fitting == 1000
     names = {dot.scheme.levels for dot in drawn.dots}
@@ -68,7 +74,7 @@ def test_of_very_many_schemes_the_best_are_drawn_and_the_one_looked_at() -> None
 
 def test_shades_tell_how_little_is_lost() -> None:
     found = explored(5, 5, bad=3)
-    shades = {dot.scheme.levels: dot.shade for dot in picture(found, found.schemes, ()).dots}
+    shades = {dot.scheme.levels: dot.shade for dot in draw_lattice(found, found.schemes, ()).dots}
     assert found.best is not None
     assert shades[found.best.levels] == 0
     assert shades[4, 4] == 4
@@ -76,6 +82,8 @@ def test_shades_tell_how_little_is_lost() -> None:
 
 def test_filters_leave_the_schemes_with_these_levels() -> None:
     found = explored(4, 3, 2)
-    assert {one.levels for one in fitting(found, {0: 2, 2: 1})} == {(2, x, 1) for x in range(3)}
-    assert len(fitting(found, {})) == 24
-    assert not picture(found, fitting(found, {0: 9}), ()).dots
+    assert {one.levels for one in select_schemes(found, {0: 2, 2: 1})} == {
+        (2, x, 1) for x in range(3)
+    }
+    assert len(select_schemes(found, {})) == 24
+    assert not draw_lattice(found, select_schemes(found, {0: 9}), ()).dots

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from support.rooms import Browser, served, studio
+from support.rooms import FormBrowser, open_studio, serve_studio
 from support.studio import RunningStudio
 
 from incrowd.studio import limits, safety
@@ -27,7 +27,7 @@ def few_files(tmp_path: Path) -> Iterator[RunningStudio]:
 
 def test_idle_connections_do_not_stall_the_studio(few_files: RunningStudio) -> None:
     host, port = few_files.host.split(":")
-    browser = few_files.browser()
+    browser = few_files.open_browser()
     with ExitStack() as held:
         for at in range(300):
             one = held.enter_context(socket.create_connection((host, int(port)), timeout=10))
@@ -58,7 +58,7 @@ def test_a_request_that_does_not_come_is_not_waited_for(
 ) -> None:
     """Nor one that comes byte by byte, before or after an answer."""
     monkeypatch.setattr(limits, "HEADER_SECONDS", 0.3)
-    with served(tmp_path) as (port, _):
+    with serve_studio(tmp_path) as (port, _):
         with socket.create_connection(("127.0.0.1", port)) as idle:
             assert closes(idle)
         for before in (b"", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"):
@@ -74,7 +74,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(safety, "BODY_SECONDS", 0.3)
-    with studio(tmp_path) as browser:
+    with open_studio(tmp_path) as browser:
         host, port = browser.host.split(":")
         with socket.create_connection((host, int(port)), timeout=20) as one:
             one.sendall(
@@ -90,8 +90,8 @@ def test_a_request_that_is_answered_is_not_closed_for_others(
 ) -> None:
     """Only connections without a request make room."""
     monkeypatch.setattr(limits, "MOST_CONNECTIONS", 8)
-    with served(tmp_path) as (port, sessions), ExitStack() as held:
-        browser = Browser(port, sessions.token)
+    with serve_studio(tmp_path) as (port, sessions), ExitStack() as held:
+        browser = FormBrowser(port, sessions.token)
         busy = held.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
         busy.sendall(
             f"POST /open HTTP/1.1\r\nHost: {browser.host}\r\nCookie: {browser.cookie}\r\n"

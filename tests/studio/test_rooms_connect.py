@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from support import studio as asks
-from support.rooms import Browser, served, studio
+from support.rooms import FormBrowser, open_studio, serve_studio
 
 from incrowd.engine.address import find_target
 
@@ -58,12 +58,12 @@ def test_a_dropped_spec_contacts_nobody_until_that_is_confirmed(
 ) -> None:
     monkeypatch.setenv("PGPASSWORD", "open sesame")
     (tmp_path / "home").mkdir()
-    with served(tmp_path / "home") as (port, sessions):
-        browser = asks.Browser(f"127.0.0.1:{port}")
-        answer = browser.ask("GET", f"/?token={sessions.token}", headers={"Origin": ""})
+    with serve_studio(tmp_path / "home") as (port, sessions):
+        browser = asks.StudioBrowser(f"127.0.0.1:{port}")
+        answer = browser.send_request("GET", f"/?token={sessions.token}", headers={"Origin": ""})
         browser.cookie = answer.headers["set-cookie"].partition(";")[0]
         spec = SPEC.format(port=server.port).encode()
-        answer = browser.ask("PUT", "/upload?name=theirs.yaml", spec)
+        answer = browser.send_request("PUT", "/upload?name=theirs.yaml", spec)
         assert answer.status == 200, answer.text
         place = answer.text.split('"')[3]
         page = browser.get(place).text
@@ -89,7 +89,7 @@ def test_every_way_to_a_database_asks(tmp_path: Path, server: Server, way: str) 
     address = f"postgresql://curator:sesame@127.0.0.1:{server.port}/records#patients"
     (tmp_path / "theirs.yaml").write_text(SPEC.format(port=server.port))
     begin = {"table": address} if way == "begun with" else {}
-    with studio(tmp_path, **begin) as browser:
+    with open_studio(tmp_path, **begin) as browser:
         page = browser.get(browser.address)
         if way != "begun with":
             page = browser.post("/open", place=address if way == "typed" else "theirs.yaml")
@@ -103,7 +103,7 @@ def test_a_spec_that_comes_to_name_a_database_asks(tmp_path: Path, server: Serve
     (tmp_path / "t.csv").write_text("age\n" + "30\n" * 40)
     spec = tmp_path / "t.yaml"
     spec.write_text("table: t.csv\ncolumns: {age: {role: drop}}\n")
-    with studio(tmp_path, table="t.yaml") as browser:
+    with open_studio(tmp_path, table="t.yaml") as browser:
         spec.write_text(SPEC.format(port=server.port))
         assert "now names another table" in html.unescape(browser.get(f"{browser.room}/data"))
         assert "Connect to this database?" in browser.post("/open", place="t.yaml")
@@ -111,8 +111,8 @@ def test_a_spec_that_comes_to_name_a_database_asks(tmp_path: Path, server: Serve
 
 
 def test_there_is_no_question_of_another_browser(tmp_path: Path, server: Server) -> None:
-    with served(tmp_path) as (port, sessions):
-        first, second = Browser(port, sessions.token), Browser(port, sessions.token)
+    with serve_studio(tmp_path) as (port, sessions):
+        first, second = FormBrowser(port, sessions.token), FormBrowser(port, sessions.token)
         first.post("/open", place=f"postgresql://127.0.0.1:{server.port}/a#b")
         second.get(first.address, status=404)
         second.post(first.address, status=404)

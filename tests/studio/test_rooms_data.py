@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from incrowd.curate.check import check
-from incrowd.spec.file import parse
-from incrowd.spec.written import Written
+from incrowd.spec.file import parse_spec
+from incrowd.spec.written import ValueFormat
 from incrowd.studio.rooms.data import describe_written, list_findings
 
 SPEC = """
@@ -25,7 +25,7 @@ TABLE = pl.DataFrame({"who": ["x", "x", None], "age": [1, 2, 3], "town": ["a", "
 
 @pytest.mark.parametrize("unit", ["one row per person", "{id: who}"])
 def test_what_is_wrong_names_a_page_and_no_yaml(unit: str) -> None:
-    found = check(TABLE, parse(SPEC.format(unit=unit)))
+    found = check(TABLE, parse_spec(SPEC.format(unit=unit)))
     listed = list_findings(found)
     assert any("on the Data page" in one.studio_remedy for one in listed)
     for one in listed:
@@ -37,9 +37,10 @@ def test_what_is_wrong_names_a_page_and_no_yaml(unit: str) -> None:
 
 
 def test_how_values_are_written_in_words() -> None:
-    assert describe_written(Written(dates="day-month-year")) == "dates by day, month, year"
-    money = Written(nulls=("n/a", "-"), thousands=".", decimal=",", sign="€")
+    dates = describe_written(ValueFormat(dates="day-month-year"))
+    assert dates == "dates in the order day, month, year"
+    money = ValueFormat(nulls=("n/a", "-"), thousands=".", decimal=",", sign="€")
     assert describe_written(money) == (
-        "numbers with a decimal comma; thousands apart by '.'; amounts in '€'; "
-        "'n/a', '-' for no value"
+        "numbers with a decimal comma; thousands separated by '.'; amounts in '€'; "
+        "'n/a', '-' for missing values"
     )

@@ -9,10 +9,10 @@ from urllib.parse import urlencode
 
 import pytest
 from support import studio as asks
-from support.rooms import served
+from support.rooms import serve_studio
 
 from incrowd.engine.source import local_engine
-from incrowd.spec.file import SpecFile, load
+from incrowd.spec.file import SpecFile, read_spec_file
 from incrowd.spec.model import Column
 
 NASTY = "<b>\"o'dd&"
@@ -32,7 +32,7 @@ class Browser:
     """A browser that came in by the link, on the page of one work."""
 
     def __init__(self, port: int, folder: Path, token: str) -> None:
-        self.folder, self._asks = folder, asks.Browser(f"127.0.0.1:{port}")
+        self.folder, self._asks = folder, asks.StudioBrowser(f"127.0.0.1:{port}")
         _, headers, _ = self.ask("GET", f"/?token={token}")
         self._asks.cookie = headers["set-cookie"].split(";")[0]
         _, headers, _ = self.ask("GET", "/")
@@ -41,7 +41,7 @@ class Browser:
     def ask(
         self, method: str, path: str, body: str | bytes | None = None, **more: str
     ) -> tuple[int, Any, str]:
-        answer = self._asks.ask(method, path, body, more)
+        answer = self._asks.send_request(method, path, body, more)
         return answer.status, answer.headers, answer.text
 
     @property
@@ -62,7 +62,7 @@ class Browser:
 
     @property
     def spec(self) -> SpecFile:
-        return load(self.folder / "t.yaml")
+        return read_spec_file(self.folder / "t.yaml")
 
     def column(self, name: str) -> Column:
         return self.spec.spec.columns[name]
@@ -92,7 +92,7 @@ def browser(tmp_path: Path) -> Iterator[Browser]:
             "name": [f"n{i}" for i in range(rows)],
         }
     ).write(tmp_path / "t.csv")
-    with served(tmp_path, table="t.yaml") as (port, sessions):
+    with serve_studio(tmp_path, table="t.yaml") as (port, sessions):
         yield Browser(port, tmp_path, sessions.token)
 
 
@@ -135,16 +135,16 @@ def test_fields_change_the_spec_and_buttons_change_levels(browser: Browser) -> N
         ("age", {**FIELDS, "width": "3.5"}, "The width 3.5 is no multiple of the step 1."),
         ("age", {**FIELDS, "to": "abc"}, "got &#39;abc&#39;"),
         ("age", {**FIELDS, "by": "cuts", "cuts": ["20", "30"]}, "do not nest"),
-        ("age", {**FIELDS, "then": "explode"}, "no &#39;explode&#39;"),
+        ("age", {**FIELDS, "then": "explode"}, "action &#39;explode&#39;"),
         ("age", {"do": "kind", "kind": "magic"}, "no hierarchy of the kind"),
-        ("age", {"do": "import", "file": "../../secret.csv"}, "does not lie below"),
+        ("age", {"do": "import", "file": "../../secret.csv"}, "is outside"),
         ("age", {"do": "import", "file": "none.csv"}, "Cannot read the hierarchy"),
         ("age", {"do": "paste", "rows": "a;x;*\na;y;*"}, "in the hierarchy twice"),
-        ("town", {"do": "group", "then": "put", "name": "x"}, "Select what belongs together"),
+        ("town", {"do": "group", "then": "put", "name": "x"}, "Select values"),
         ("town", {"do": "group", "level": "9", "member": "Ulm", "name": "x"}, "no such level"),
         ("zip", {"do": "ladder", "length": "0", "hide": "right"}, "greater than or equal to 1"),
         ("zip", {"do": "kind", "kind": "csv"}, "needs the file"),
-        ("zip", {"do": "dance"}, "no &#39;dance&#39;"),
+        ("zip", {"do": "dance"}, "action &#39;dance&#39;"),
     ],
 )
 def test_what_cannot_be_is_said_beside_the_form_and_nothing_changes(
@@ -179,8 +179,8 @@ def test_counts_are_hidden_until_asked_for_and_then_all_is_to_be_confirmed(
     assert browser.column("town").confirm == ("hierarchy",)
     page = browser.page("town")
     assert "10 rows" in page
-    assert "All of it is public knowledge" in page
-    assert "No value that is listed is one of fewer than 10 rows." in page
+    assert "all of this is public knowledge" in page
+    assert "occurs in at least 10 rows." in page
     browser.send("town", do="confirm", entry="hierarchy")
     assert browser.column("town").confirm == ()
     browser.send("town", do="group", level="1", member="Ulm", name="South", then="put")
@@ -254,7 +254,7 @@ def test_another_kind_is_proposed_and_marked_where_it_was_read(browser: Browser)
     assert browser.column(NASTY).confirm == (), "its values stood in the spec"
     browser.send(NASTY, do="kind", kind="")
     assert browser.column(NASTY).hierarchy is None
-    assert "Values are kept as they are." in browser.page(NASTY)
+    assert "Values are published unchanged." in browser.page(NASTY)
     browser.send("age", do="kind", kind="csv")
     assert browser.declared("age") == {"csv": {"file": "t_hierarchy_age.csv"}}
     assert (browser.folder / "t_hierarchy_age.csv").read_text().startswith("0;0-9;0-49;*\n")

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from support.rooms import Browser, studio
+from support.rooms import FormBrowser, open_studio
 
-from incrowd.curate.promise import promised
+from incrowd.curate.promise import plan_guarantee
 from incrowd.privacy.events import SafeRelease
 from incrowd.release.ledger import Ledger
-from incrowd.spec.file import SpecFile, load
+from incrowd.spec.file import SpecFile, read_spec_file
 
 pytestmark = pytest.mark.usefixtures("settled_once")
 
@@ -29,7 +29,7 @@ release: {method: safe, epsilon: 1.0, delta: 1.0e-6}
 
 
 @pytest.fixture
-def browser(tmp_path: Path) -> Iterator[Browser]:
+def browser(tmp_path: Path) -> Iterator[FormBrowser]:
     people = pl.DataFrame(
         {
             "name": [f"person {i}" for i in range(90)],
@@ -40,36 +40,36 @@ def browser(tmp_path: Path) -> Iterator[Browser]:
     )
     people.write_csv(tmp_path / "people.csv")
     (tmp_path / "people.yaml").write_text(SPEC)
-    with studio(tmp_path, table="people.yaml") as found:
+    with open_studio(tmp_path, table="people.yaml") as found:
         yield found
 
 
 def spec(tmp_path: Path) -> SpecFile:
-    return load(tmp_path / "people.yaml")
+    return read_spec_file(tmp_path / "people.yaml")
 
 
-def test_the_page_says_what_the_certificate_will(browser: Browser, tmp_path: Path) -> None:
+def test_the_page_says_what_the_certificate_will(browser: FormBrowser, tmp_path: Path) -> None:
     page = browser.get(f"{browser.room}/privacy")
-    known = promised(spec(tmp_path))
+    known = plan_guarantee(spec(tmp_path))
     assert all(sentence.text in html.unescape(page) for sentence in known.statement)
     assert f"<b>{known.crowd:,.0f}</b>" in page
     assert page.count("<use href") == known.crowd
     assert f'aria-label="{known.crowd:.0f} people"' in page
-    assert "Nothing of this was read from the table" in page
+    assert "nothing is read from the table" in page
     assert "<b>sex</b>" not in page
 
 
-def test_moving_epsilon_moves_the_crowd_and_the_words(browser: Browser, tmp_path: Path) -> None:
+def test_moving_epsilon_moves_the_crowd_and_the_words(browser: FormBrowser, tmp_path: Path) -> None:
     page = browser.post(f"{browser.room}/privacy/settings", epsilon="0.2", delta="1e-09")
     assert "ε = 0.2 and δ = 1e-09" in page
-    known = promised(spec(tmp_path))
+    known = plan_guarantee(spec(tmp_path))
     assert known.epsilon == 0.2
     assert known.crowd > 60
-    assert "One figure stands for 10 people." in page
+    assert "One figure stands for 10 rows." in page
 
 
 def test_what_is_no_setting_is_refused_and_changes_nothing(
-    browser: Browser, tmp_path: Path
+    browser: FormBrowser, tmp_path: Path
 ) -> None:
     before = (tmp_path / "people.yaml").read_text()
     for form, words in (
@@ -83,11 +83,11 @@ def test_what_is_no_setting_is_refused_and_changes_nothing(
     assert (tmp_path / "people.yaml").read_text() == before
 
 
-def test_methods_are_switched_by_their_cards(browser: Browser, tmp_path: Path) -> None:
+def test_methods_are_switched_by_their_cards(browser: FormBrowser, tmp_path: Path) -> None:
     page = browser.post(f"{browser.room}/privacy/method", method="k-anonymity")
     assert "5-anonymous" in page
     assert 'value="k-anonymity" checked' in page
-    assert "Share of rows that may be left out" in page
+    assert "Largest share of suppressed rows" in page
     page = browser.post(f"{browser.room}/privacy/method", method="k-epsilon")
     assert "needs a column with the role" in page
     browser.post(f"{browser.room}/data/role", column="height", role="noisy")
@@ -98,31 +98,33 @@ def test_methods_are_switched_by_their_cards(browser: Browser, tmp_path: Path) -
     assert spec(tmp_path).spec.release.method == "k-epsilon"  # type: ignore[union-attr]
 
 
-def test_a_ledger_is_made_chosen_and_counted(browser: Browser, tmp_path: Path) -> None:
+def test_a_ledger_is_made_chosen_and_counted(browser: FormBrowser, tmp_path: Path) -> None:
     page = browser.post(
         f"{browser.room}/privacy/ledger/new", name="people", epsilon="3", delta="1e-4"
     )
     assert Ledger(tmp_path / "people.ledger").budget().epsilon == 3.0
-    assert "This release fits in the budget." in page
+    assert "The ledger allows this release." in page
     Ledger(tmp_path / "people.ledger").book([SafeRelease(30, 0.3)])
     page = browser.get(f"{browser.room}/privacy")
     assert "by 1 release</dd>" in page
     page = browser.post(f"{browser.room}/privacy/settings", epsilon="3", delta="9e-5")
-    assert "does not allow it" in page
+    assert "nothing was released" in page
     page = browser.post(f"{browser.room}/privacy/ledger", ledger="")
-    assert "does not allow it" not in page
+    assert "nothing was released" not in page
     assert Ledger(tmp_path / "people.ledger").spends()[1:] == []
 
 
 @pytest.mark.parametrize("name", ["", "../other.ledger", ".hidden", "/tmp/x", "people.csv"])
-def test_a_ledger_is_a_new_file_of_the_folder(browser: Browser, tmp_path: Path, name: str) -> None:
+def test_a_ledger_is_a_new_file_of_the_folder(
+    browser: FormBrowser, tmp_path: Path, name: str
+) -> None:
     before = sorted(tmp_path.iterdir())
     browser.post(f"{browser.room}/privacy/ledger/new", 422, name=name, epsilon="3", delta="1e-4")
     browser.post(f"{browser.room}/privacy/ledger", 422, ledger=name or "none.ledger")
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_a_size_that_is_public_is_counted_and_said(browser: Browser) -> None:
+def test_a_size_that_is_public_is_counted_and_said(browser: FormBrowser) -> None:
     page = browser.post(f"{browser.room}/privacy/settings", size="", size_public="yes")
     assert "The number of people was counted" in page
     assert "With 90 people (" in page
@@ -130,9 +132,9 @@ def test_a_size_that_is_public_is_counted_and_said(browser: Browser) -> None:
     assert "With 5,000 people (" in page
 
 
-def test_what_hinders_a_promise_is_said_on_the_page(browser: Browser) -> None:
+def test_what_hinders_a_promise_is_said_on_the_page(browser: FormBrowser) -> None:
     for name in ("age", "<b>sex</b>"):
         browser.post(f"{browser.room}/data/role", column=name, role="drop")
     page = browser.get(f"{browser.room}/privacy")
     assert "publishes no column" in page
-    assert "Nothing can be promised yet." in page
+    assert "No statement yet." in page

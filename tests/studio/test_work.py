@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.rooms import Browser, served, shown_version
+from support.rooms import FormBrowser, read_shown_version, serve_studio
 
-from incrowd.spec.file import load
+from incrowd.spec.file import read_spec_file
 
 SPEC = """\
 # roles, as agreed
@@ -33,18 +33,18 @@ def spec(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def browsers(spec: Path) -> Iterator[tuple[Browser, Browser]]:
+def browsers(spec: Path) -> Iterator[tuple[FormBrowser, FormBrowser]]:
     """Two browsers of one user, both on the same spec."""
-    with served(spec.parent, table="people.yaml") as (port, sessions):
-        yield Browser(port, sessions.token), Browser(port, sessions.token)
+    with serve_studio(spec.parent, table="people.yaml") as (port, sessions):
+        yield FormBrowser(port, sessions.token), FormBrowser(port, sessions.token)
 
 
 def role_of(spec: Path, column: str) -> str:
-    return load(spec).spec.columns[column].role
+    return read_spec_file(spec).spec.columns[column].role
 
 
 def test_two_browsers_on_one_spec_share_its_work(
-    browsers: tuple[Browser, Browser], spec: Path
+    browsers: tuple[FormBrowser, FormBrowser], spec: Path
 ) -> None:
     first, second = browsers
     assert first.room == second.room
@@ -55,7 +55,7 @@ def test_two_browsers_on_one_spec_share_its_work(
 
 
 def test_a_form_of_a_page_that_is_out_of_date_is_refused(
-    browsers: tuple[Browser, Browser], spec: Path
+    browsers: tuple[FormBrowser, FormBrowser], spec: Path
 ) -> None:
     """The answer shows the spec as it is, with the reason; the next form is taken."""
     first, second = browsers
@@ -82,7 +82,11 @@ def test_a_form_of_a_page_that_is_out_of_date_is_refused(
     ],
 )
 def test_every_room_refuses_what_is_out_of_date(
-    browsers: tuple[Browser, Browser], spec: Path, room: str, path: str, form: dict[str, str]
+    browsers: tuple[FormBrowser, FormBrowser],
+    spec: Path,
+    room: str,
+    path: str,
+    form: dict[str, str],
 ) -> None:
     first, second = browsers
     second.get(f"{second.room}/{room}")
@@ -95,23 +99,23 @@ def test_every_room_refuses_what_is_out_of_date(
 
 
 def test_a_change_by_a_text_editor_is_read_again_and_kept(
-    browsers: tuple[Browser, Browser], spec: Path
+    browsers: tuple[FormBrowser, FormBrowser], spec: Path
 ) -> None:
     first, _ = browsers
     spec.write_text(SPEC.replace("k: 5", "k: 9"))
     page = first.post(f"{first.room}/data/role", 409, column="town", role="drop")
     assert "changed by another program and was read again" in page
-    assert load(spec).spec.release.k == 9  # type: ignore[union-attr]
+    assert read_spec_file(spec).spec.release.k == 9  # type: ignore[union-attr]
     page = first.post(f"{first.room}/data/role", column="town", role="drop")
     assert "was read again" not in page
-    known = load(spec).spec
+    known = read_spec_file(spec).spec
     assert known.release.k == 9  # type: ignore[union-attr]
     assert known.columns["town"].role == "drop"
     assert "# roles, as agreed" in spec.read_text()
 
 
 def test_an_edit_of_the_same_size_and_time_is_noticed_before_it_is_overwritten(
-    browsers: tuple[Browser, Browser], spec: Path
+    browsers: tuple[FormBrowser, FormBrowser], spec: Path
 ) -> None:
     first, _ = browsers
     known = spec.stat()
@@ -126,7 +130,7 @@ def test_an_edit_of_the_same_size_and_time_is_noticed_before_it_is_overwritten(
     "text", ["columns: [", SPEC.replace("people.csv", "others.csv"), None, b"\xff\xfe"]
 )
 def test_a_file_that_cannot_be_used_is_not_overwritten_until_asked(
-    browsers: tuple[Browser, Browser], spec: Path, text: str | bytes | None
+    browsers: tuple[FormBrowser, FormBrowser], spec: Path, text: str | bytes | None
 ) -> None:
     first, _ = browsers
     if text is None:
@@ -142,14 +146,14 @@ def test_a_file_that_cannot_be_used_is_not_overwritten_until_asked(
     if text is not None:
         assert spec.read_bytes() == (text if isinstance(text, bytes) else text.encode())
     first.post(f"{first.room}/replace")
-    assert load(spec).spec.table == "people.csv"
+    assert read_spec_file(spec).spec.table == "people.csv"
     page = first.post(f"{first.room}/data/role", column="town", role="drop")
     assert 'id="replace"' not in page
     assert role_of(spec, "town") == "drop"
 
 
 def test_a_file_that_was_put_right_is_used_again(
-    browsers: tuple[Browser, Browser], spec: Path
+    browsers: tuple[FormBrowser, FormBrowser], spec: Path
 ) -> None:
     first, _ = browsers
     spec.write_text("columns: [")
@@ -157,11 +161,11 @@ def test_a_file_that_was_put_right_is_used_again(
     spec.write_text(SPEC.replace("k: 5", "k: 8"))
     assert 'id="replace"' not in first.get(f"{first.room}/privacy")
     first.post(f"{first.room}/data/role", column="town", role="drop")
-    assert load(spec).spec.release.k == 8  # type: ignore[union-attr]
+    assert read_spec_file(spec).spec.release.k == 8  # type: ignore[union-attr]
 
 
 def test_a_spec_that_names_another_table_is_opened_again(
-    browsers: tuple[Browser, Browser], spec: Path
+    browsers: tuple[FormBrowser, FormBrowser], spec: Path
 ) -> None:
     """Under the same address, for every browser that has it open."""
     first, second = browsers
@@ -174,7 +178,7 @@ def test_a_spec_that_names_another_table_is_opened_again(
 
 
 def test_a_refused_change_is_not_shown_as_if_it_were_made(
-    browsers: tuple[Browser, Browser], spec: Path
+    browsers: tuple[FormBrowser, FormBrowser], spec: Path
 ) -> None:
     first, _ = browsers
     page = first.post(f"{first.room}/privacy/settings", 422, k="-3")
@@ -187,8 +191,8 @@ def test_a_refused_change_is_not_shown_as_if_it_were_made(
 def test_what_the_studio_writes_is_private(spec: Path) -> None:
     """A new spec is for its owner alone; one that is there keeps its mode."""
     spec.chmod(0o640)
-    with served(spec.parent, table="people.csv") as (port, sessions):
-        browser = Browser(port, sessions.token)
+    with serve_studio(spec.parent, table="people.csv") as (port, sessions):
+        browser = FormBrowser(port, sessions.token)
         assert stat.S_IMODE((spec.parent / "people-2.yaml").stat().st_mode) == 0o600
         browser.post(f"{browser.room}/data/role", column="age", role="drop")
         assert stat.S_IMODE((spec.parent / "people-2.yaml").stat().st_mode) == 0o600
@@ -202,7 +206,7 @@ def test_what_the_studio_writes_is_private(spec: Path) -> None:
         assert stat.S_IMODE((spec.parent / "patients.yaml").stat().st_mode) == 0o600
 
 
-def test_pages_carry_the_version_in_every_form(browsers: tuple[Browser, Browser]) -> None:
+def test_pages_carry_the_version_in_every_form(browsers: tuple[FormBrowser, FormBrowser]) -> None:
     first, _ = browsers
     for room in ("data", "hierarchies", "privacy", "explore", "publish"):
         page = first.get(f"{first.room}/{room}")
@@ -210,4 +214,4 @@ def test_pages_carry_the_version_in_every_form(browsers: tuple[Browser, Browser]
         posts = [text for text in forms if 'method="post"' in text[:200]]
         assert posts
         for text in posts:
-            assert shown_version(text.partition("</form>")[0]), text[:200]
+            assert read_shown_version(text.partition("</form>")[0]), text[:200]

@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 
 
-def die() -> None:
+def kill_process() -> None:
     """End at once."""
     os._exit(9)
 
 
-def die_once(mark: Path) -> str:
+def kill_process_once(mark: Path) -> str:
     """End at once, unless it was tried before."""
     if not mark.exists():
         mark.touch()

@@ -17,7 +17,7 @@ NAMES = (
 )  # fmt: skip
 
 
-def _texts(draw: random.Random, rows: int) -> tuple[list[Any], Any]:
+def _draw_texts(draw: random.Random, rows: int) -> tuple[list[Any], Any]:
     pool = draw.sample(
         ["a", "b", "c", "True", "false", "*", "é;ü", "x" * 300, "=cmd", "1", "01", " 7", "$y$"], 4
     )
@@ -31,7 +31,7 @@ def _texts(draw: random.Random, rows: int) -> tuple[list[Any], Any]:
     return values, draw.choice(kinds)
 
 
-def _numbers(draw: random.Random, rows: int) -> tuple[list[Any], Any]:
+def _draw_numbers(draw: random.Random, rows: int) -> tuple[list[Any], Any]:
     kind = draw.choice(["int", "float", "large", "negative"])
     high = {"int": 30, "float": 30, "large": 2**53, "negative": 30}[kind]
     values: list[Any] = [draw.randrange(high) for _ in range(rows)]
@@ -45,7 +45,7 @@ def _numbers(draw: random.Random, rows: int) -> tuple[list[Any], Any]:
     return values, draw.choice([{"intervals": ladder}, "flat", {"intervals": {"from": 0, "to": 3}}])
 
 
-def _days(draw: random.Random, rows: int) -> tuple[list[Any], Any]:
+def _draw_days(draw: random.Random, rows: int) -> tuple[list[Any], Any]:
     start = dt.date(2020, 1, 1)
     values: list[Any] = [start + dt.timedelta(draw.randrange(90)) for _ in range(rows)]
     if draw.random() < 0.3:
@@ -53,13 +53,15 @@ def _days(draw: random.Random, rows: int) -> tuple[list[Any], Any]:
     return values, draw.choice([{"dates": {"from": "2020-01-01", "to": "2020-12-31"}}, "flat"])
 
 
-def _flags(draw: random.Random, rows: int) -> tuple[list[Any], Any]:
+def _draw_flags(draw: random.Random, rows: int) -> tuple[list[Any], Any]:
     values = [draw.random() < 0.5 for _ in range(rows)]
     return values, draw.choice(["flat", {"flat": {"values": [True, False]}}])
 
 
-def _column(draw: random.Random, rows: int) -> tuple[pl.Series, Any]:
-    values, hierarchy = draw.choice([_texts, _numbers, _numbers, _days, _flags])(draw, rows)
+def _draw_column(draw: random.Random, rows: int) -> tuple[pl.Series, Any]:
+    values, hierarchy = draw.choice(
+        [_draw_texts, _draw_numbers, _draw_numbers, _draw_days, _draw_flags]
+    )(draw, rows)
     if draw.random() < 0.2:
         values = [None if draw.random() < 0.2 else value for value in values]
     series = pl.Series(values, strict=False) if values else pl.Series(values, dtype=pl.String)
@@ -76,7 +78,7 @@ def _column(draw: random.Random, rows: int) -> tuple[pl.Series, Any]:
 IDS = ("patient", "idcode", "hhid", "mrn", "nhs_number", "subject_id", "respondent")
 
 
-def _ids(draw: random.Random, rows: int) -> pl.Series:
+def _draw_ids(draw: random.Random, rows: int) -> pl.Series:
     """Ids of one of several forms; a person has one row, or several, or one has very many."""
     people = max(draw.choice([rows, rows // 2, rows // 8]), 1)
     whose = [draw.randrange(people) for _ in range(rows)]
@@ -88,7 +90,7 @@ def _ids(draw: random.Random, rows: int) -> pl.Series:
     return pl.Series([form.format(person) for person in whose], dtype=pl.String)
 
 
-def _with_ids(draw: random.Random, frame: pl.DataFrame, whole: dict[str, Any]) -> pl.DataFrame:
+def _add_ids(draw: random.Random, frame: pl.DataFrame, whole: dict[str, Any]) -> pl.DataFrame:
     """The table with a column of ids, in any role, and perhaps the unit."""
     name = draw.choice(IDS)
     role = draw.choices(["identifier", "drop", "quasi", "sensitive"], [14, 4, 1, 1])[0]
@@ -97,10 +99,10 @@ def _with_ids(draw: random.Random, frame: pl.DataFrame, whole: dict[str, Any]) -
         whole["columns"][name]["hierarchy"] = "flat"
     elif draw.random() < 0.6:
         whole["unit"] = {"id": name}
-    return frame.with_columns(_ids(draw, frame.height).alias(name))
+    return frame.with_columns(_draw_ids(draw, frame.height).alias(name))
 
 
-def _safe(draw: random.Random, names: list[str]) -> dict[str, Any]:
+def _draw_safe_release(draw: random.Random, names: list[str]) -> dict[str, Any]:
     release: dict[str, Any] = {"epsilon": draw.choice([0.5, 1, 3]), "delta": 1e-6}
     scheme = draw.choice([None, None, "fixed", "search", "mondrian"])
     if scheme:
@@ -118,10 +120,10 @@ def _safe(draw: random.Random, names: list[str]) -> dict[str, Any]:
     return release
 
 
-def _release(draw: random.Random, names: list[str], noisy: list[str]) -> dict[str, Any]:
+def _draw_release(draw: random.Random, names: list[str], noisy: list[str]) -> dict[str, Any]:
     method = "k-epsilon" if noisy else draw.choice(["safe", "safe", "k-anonymity"])
     if method == "safe":
-        release = _safe(draw, names)
+        release = _draw_safe_release(draw, names)
     else:
         algorithm = draw.choice(["ola", "mondrian", "cluster", "duplicate"][: 2 if noisy else 4])
         release = {"method": method, "k": draw.choice([2, 5, 10]), "algorithm": algorithm}
@@ -134,14 +136,14 @@ def _release(draw: random.Random, names: list[str], noisy: list[str]) -> dict[st
         elif draw.random() < 0.3:
             release["suppressed"] = "starred"
     if method != "k-epsilon":
-        release["rows"] = draw.choice(["expanded", "weighted"])
+        release["rows"] = draw.choice(["expanded", "counted"])
     release["format"] = draw.choice(["parquet", "csv"])
     if release["format"] == "csv" and draw.random() < 0.3:
         release["formulas"] = "escape"
     return release
 
 
-def case(number: int) -> tuple[pl.DataFrame, dict[str, Any]]:
+def draw_case(number: int) -> tuple[pl.DataFrame, dict[str, Any]]:
     """A table and a spec."""
     draw = random.Random(number)
     wide = number % 50 == 0
@@ -152,7 +154,7 @@ def case(number: int) -> tuple[pl.DataFrame, dict[str, Any]]:
     noisy: list[str] = []
     with_noise = draw.random() < 0.2 and not wide
     for name in names:
-        series, hierarchy = _column(draw, rows)
+        series, hierarchy = _draw_column(draw, rows)
         columns[name] = series.alias(name)
         role = draw.choices(["quasi", "sensitive", "identifier", "drop"], [8, 2, 1, 1])[0]
         if with_noise and series.dtype in (pl.Int64, pl.Date) and not noisy:
@@ -164,7 +166,7 @@ def case(number: int) -> tuple[pl.DataFrame, dict[str, Any]]:
             if draw.random() < 0.1:
                 spec[name]["other"] = draw.choice(["elsewhere", "*"])
     shown = [name for name, entry in spec.items() if entry["role"] in ("quasi", "sensitive")]
-    whole: dict[str, Any] = {"columns": spec, "release": _release(draw, shown, noisy)}
+    whole: dict[str, Any] = {"columns": spec, "release": _draw_release(draw, shown, noisy)}
     if draw.random() < 0.15:
         person = draw.choice(names)
         spec[person] = {"role": "identifier"}  # or the spec is refused
@@ -174,7 +176,7 @@ def case(number: int) -> tuple[pl.DataFrame, dict[str, Any]]:
     frame = pl.DataFrame(columns)
     more = random.Random(-1 - number)  # so that the cases themselves stay what they were
     if more.random() < 0.4 and not wide:
-        frame = _with_ids(more, frame, whole)
+        frame = _add_ids(more, frame, whole)
     if more.random() < 0.3:
         whole["size"] = "public"
     return frame, whole

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 from incrowd.arrays import Step
 from incrowd.engine.table import Table
 from incrowd.evaluation.judge import Judgment
-from incrowd.measure.estimate import Attacked
+from incrowd.measure.estimate import AttackReport
 from incrowd.measure.evaluation import Evaluation
-from incrowd.methods.outlay import ledger_of
+from incrowd.methods.outlay import resolve_ledger
 from incrowd.publication import RunContext, make_release, publish_into
-from incrowd.release.certificate import Certificate, Data
-from incrowd.release.product import Made
+from incrowd.release.certificate import Certificate, ReleasedFile
+from incrowd.release.product import MethodResult
 from incrowd.release.release import Release
-from incrowd.spec.file import SpecSource, taken
+from incrowd.spec.file import SpecSource, load_spec
 
 if TYPE_CHECKING:
     from incrowd.release.ledger import Ledger
 
 
-def make(
+def publish_unjudged(
     table: Any,
     spec: SpecSource,
     *,
@@ -36,18 +36,20 @@ def make(
     What is published is the same. Of the evaluation only numbers of rows are known, and nobody is
     warned aloud. A test of what is measured, reported or warned of calls ``publish``.
     """
-    file = taken(spec)
-    booked = ledger_of(file, ledger)
+    file = load_spec(spec)
+    booked = resolve_ledger(file, ledger)
     given = {name: value for name, value in more.items() if value is not None}
 
     def walk(folder: Path) -> Release:
-        return make_release(RunContext(table, file, folder, ledger=booked, judge=skip, **given))
+        return make_release(
+            RunContext(table, file, folder, ledger=booked, judge=skip_judging, **given)
+        )
 
     return publish_into(output, walk)
 
 
-def skip(
-    made: Made, counted: object, source: Table, certificate: Certificate, *, step: Step
+def skip_judging(
+    made: MethodResult, counted: object, source: Table, certificate: Certificate, *, step: Step
 ) -> Judgment:
     """Return a judgment that found nothing out; its loss is no number, and equal to none."""
     each = [_count_rows(table.release, source.rows()) for table in certificate.tables]
@@ -62,10 +64,10 @@ def skip(
             columns=names,
             association_error=math.nan,
         )
-    return Judgment(found, Attacked((), 0, 0), None, ())
+    return Judgment(found, AttackReport((), 0, 0), None, ())
 
 
-def _count_rows(table: Data, rows: int) -> Evaluation:
+def _count_rows(table: ReleasedFile, rows: int) -> Evaluation:
     return Evaluation(
         rows_original=rows,
         rows_released=table.rows,

@@ -13,13 +13,13 @@ from incrowd.arrays import Floats
 FALSE_ALARM = 1e-6
 
 
-def laplace_law(t: int, s: int, reach: int) -> Floats:
+def compute_laplace_law(t: int, s: int, reach: int) -> Floats:
     q = math.exp(-s / t)
     law: Floats = np.exp(-np.abs(np.arange(-reach, reach + 1)) * s / t) * (1 - q) / (1 + q)
     return law
 
 
-def gaussian_law(sigma: float, reach: int) -> Floats:
+def compute_gaussian_law(sigma: float, reach: int) -> Floats:
     y = np.arange(-max(reach, int(40 * sigma)), max(reach, int(40 * sigma)) + 1)
     weights = np.exp(-(y**2) / (2 * sigma**2))
     middle = len(y) // 2
@@ -27,7 +27,7 @@ def gaussian_law(sigma: float, reach: int) -> Floats:
     return law
 
 
-def fits(drawn: npt.NDArray[np.int64], law: Floats) -> bool:
+def is_drawn_from(drawn: npt.NDArray[np.int64], law: Floats) -> bool:
     """Whether a chi-square test accepts the draws; values are put together in about 40 groups."""
     reach = len(law) // 2
     inside = drawn[np.abs(drawn) <= reach]

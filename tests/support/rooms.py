@@ -16,16 +16,16 @@ from urllib.parse import urlencode, urlsplit
 
 import uvicorn
 
-from incrowd.studio.hands import Hands
+from incrowd.studio.hands import WorkerPool
 from incrowd.studio.limits import make_config
 from incrowd.studio.safety import Sessions
-from incrowd.studio.server import Studio, make
+from incrowd.studio.server import Studio, make_app
 
 
-class Here(Hands):
+class InlineWorkerPool(WorkerPool):
     """Hands that answer at once, in this process."""
 
-    def ask(self, task: Callable[..., Any], *given: Any, same: bool = False) -> Future[Any]:
+    def submit_task(self, task: Callable[..., Any], *given: Any, same: bool = False) -> Future[Any]:
         found: Future[Any] = Future()
         try:
             found.set_result(task(*given))
@@ -34,13 +34,13 @@ class Here(Hands):
         return found
 
 
-def shown_version(page: str, otherwise: str = "") -> str:
+def read_shown_version(page: str, otherwise: str = "") -> str:
     """The version of the spec that a page carries."""
     found = re.search(r'name="version" value="(\w+)"', page)
     return found[1] if found else otherwise
 
 
-class Browser:
+class FormBrowser:
     """What a browser keeps: a cookie, and where it is."""
 
     def __init__(self, port: int, token: str) -> None:
@@ -51,13 +51,15 @@ class Browser:
 
     def get(self, path: str, status: int = 200) -> str:
         """A page, after whatever it leads to."""
-        return self._asked("GET", path, None, status)
+        return self._send_request("GET", path, None, status)
 
     def post(self, path: str, status: int = 200, **form: str) -> str:
         """The page that a form leads to; it is sent from the page that was seen last."""
-        return self._asked("POST", path, urlencode({"version": self.version, **form}), status)
+        return self._send_request(
+            "POST", path, urlencode({"version": self.version, **form}), status
+        )
 
-    def _asked(self, method: str, path: str, body: str | None, status: int) -> str:
+    def _send_request(self, method: str, path: str, body: str | None, status: int) -> str:
         connection = http.client.HTTPConnection(self.host, timeout=60)
         headers = {"Cookie": self.cookie, "Origin": f"http://{self.host}"}
         connection.request(method, path, body, headers)
@@ -71,26 +73,26 @@ class Browser:
             parts = urlsplit(leads)
             return self.get(parts.path + (f"?{parts.query}" if parts.query else ""), status)
         assert answer.status == status, text
-        self.address, self.version = path, shown_version(text, self.version)
+        self.address, self.version = path, read_shown_version(text, self.version)
         return text
 
 
 @contextmanager
-def studio(home: Path, **begin: Any) -> Iterator[Browser]:
+def open_studio(home: Path, **begin: Any) -> Iterator[FormBrowser]:
     """A studio of a folder, and a browser that has come in by its link."""
-    with served(home, **begin) as (port, sessions):
-        yield Browser(port, sessions.token)
+    with serve_studio(home, **begin) as (port, sessions):
+        yield FormBrowser(port, sessions.token)
 
 
 @contextmanager
-def served(home: Path, **begin: Any) -> Iterator[tuple[int, Sessions]]:
+def serve_studio(home: Path, **begin: Any) -> Iterator[tuple[int, Sessions]]:
     """A studio of a folder: its port, and the sessions that let a browser in."""
     listens = socket.socket()
     listens.bind(("127.0.0.1", 0))
     port = listens.getsockname()[1]
     sessions, opened = Sessions(), Studio(home, **begin)
-    opened.hands = Here()
-    app = make(opened, sessions, [f"127.0.0.1:{port}"])
+    opened.hands = InlineWorkerPool()
+    app = make_app(opened, sessions, [f"127.0.0.1:{port}"])
     server = uvicorn.Server(make_config(app))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listens]})
     thread.start()

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.codes.frequency import Frequencies, merged
-from incrowd.evaluation.attacks.view import Seen
-from incrowd.measure.labels import Cover
+from incrowd.codes.frequency import Frequencies, merge_tuples
+from incrowd.evaluation.attacks.view import AttackerView
+from incrowd.measure.labels import LabelCover
 
 Points = npt.NDArray[np.integer]
 
 
-def cover_of(sets: Sequence[Sequence[int]], starred: Sequence[int] = ()) -> Cover:
+def make_cover(sets: Sequence[Sequence[int]], starred: Sequence[int] = ()) -> LabelCover:
     """A label for each set of positions."""
     n = len(sets)
     low, high = (np.array([end(one) for one in sets], dtype=np.int64) for end in (min, max))
@@ -26,28 +26,30 @@ def cover_of(sets: Sequence[Sequence[int]], starred: Sequence[int] = ()) -> Cove
     nothing = np.zeros(n)
     stars = np.isin(np.arange(n), starred)
     texts = tuple(str(at) for at in range(n))
-    return Cover(texts, nothing, nothing, np.zeros((n, 1)), nothing, stars, low, high, scattered)
+    return LabelCover(
+        texts, nothing, nothing, np.zeros((n, 1)), nothing, stars, low, high, scattered
+    )
 
 
-def counted(points: Points) -> Frequencies:
+def count_points(points: Points) -> Frequencies:
     """People by their points."""
-    return merged(points.astype(np.int32), np.ones(len(points), dtype=np.int64))
+    return merge_tuples(points.astype(np.int32), np.ones(len(points), dtype=np.int64))
 
 
-def values_seen(points: Points, widths: Sequence[int], drawn: float = 1.0) -> Seen:
+def make_value_view(points: Points, widths: Sequence[int], drawn: float = 1.0) -> AttackerView:
     """A release that shows every value as it is."""
-    table = counted(points)
-    covers = tuple(cover_of([[at] for at in range(width)]) for width in widths)
+    table = count_points(points)
+    covers = tuple(make_cover([[at] for at in range(width)]) for width in widths)
     names = tuple(f"c{at}" for at in range(len(widths)))
-    return Seen(names, table.codes, table.counts, covers, drawn)
+    return AttackerView(names, table.codes, table.counts, covers, drawn)
 
 
-def boxes_seen(low: Points, high: Points, counts: Points) -> Seen:
+def make_box_view(low: Points, high: Points, counts: Points) -> AttackerView:
     """A release of classes that show intervals, a label for each class."""
     covers = tuple(
-        cover_of([range(a, b + 1) for a, b in zip(low[:, at], high[:, at], strict=True)])
+        make_cover([range(a, b + 1) for a, b in zip(low[:, at], high[:, at], strict=True)])
         for at in range(low.shape[1])
     )
     codes = np.repeat(np.arange(len(low), dtype=np.int32)[:, None], low.shape[1], axis=1)
     names = tuple(f"c{at}" for at in range(low.shape[1]))
-    return Seen(names, codes, counts.astype(np.int64), covers)
+    return AttackerView(names, codes, counts.astype(np.int64), covers)

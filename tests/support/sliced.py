@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from support.make import make
-from support.releases import forge
+from support.make import publish_unjudged
+from support.releases import forge_certificate
 from support.seam import PinnedRandomness
 
 from incrowd.publication import Release
 from incrowd.release.certificate import Certificate, Slice
-from incrowd.spec.file import parse
+from incrowd.spec.file import parse_spec
 
 COLUMNS = """
 columns:
@@ -35,7 +35,7 @@ ROWS = 3000
 LEVELS = "levels: {a: 0, b: 0, c: 0, d: 0, e: 2, z: 4}"
 
 
-def made_people() -> pl.DataFrame:
+def make_sliced_people() -> pl.DataFrame:
     """b follows a, and d follows c; the rest is independent."""
     draw = np.random.default_rng(5)
     a, c = draw.integers(0, 4, ROWS), draw.integers(0, 3, ROWS)
@@ -52,29 +52,29 @@ def made_people() -> pl.DataFrame:
     )
 
 
-def released(
+def publish_slices(
     people: pl.DataFrame, folder: Path, more: str, base: str = BASE, columns: str = COLUMNS,
-    *, by: Callable[..., Release] = make, **rest: Any,
+    *, by: Callable[..., Release] = publish_unjudged, **rest: Any,
 ) -> Release:  # fmt: skip
-    file = parse(f"{columns}\nrelease: {{{base}, {more}}}\n")
+    file = parse_spec(f"{columns}\nrelease: {{{base}, {more}}}\n")
     return by(people, file, output=folder, **{"bits": PinnedRandomness(7), **rest})
 
 
-def read(folder: Path, table: Slice) -> pl.DataFrame:
+def read_slice(folder: Path, table: Slice) -> pl.DataFrame:
     """The rows of one slice as text, with how often each tuple occurs in ``count``."""
     path = folder / table.release.file
     rows = pl.read_csv(path, infer_schema=False) if path.suffix == ".csv" else pl.read_parquet(path)
-    if table.release.form == "weighted":
+    if table.release.form == "counted":
         assert len(rows) == table.release.classes
         return rows.with_columns(pl.col("count").cast(pl.Int64))
     return rows.group_by(rows.columns, maintain_order=True).len("count")
 
 
-def certificate_of(folder: Path) -> Certificate:
+def load_certificate(folder: Path) -> Certificate:
     return Certificate.model_validate_json((folder / "certificate.json").read_bytes())
 
 
-def recertified(folder: Path, **changes: Any) -> None:
+def change_certificate(folder: Path, **changes: Any) -> None:
     """A certificate with changes whose seal fits, as somebody who knows the code would write it."""
-    changed = certificate_of(folder).model_copy(update=changes).sealed()
-    forge(folder, changed)
+    changed = load_certificate(folder).model_copy(update=changes).with_seal()
+    forge_certificate(folder, changed)

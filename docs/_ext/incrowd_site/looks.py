@@ -15,14 +15,14 @@ from sphinx.application import Sphinx
 
 _RAISED = re.compile(
     r"(?<=[\w)\]])\^(?:\((?P<whole>[^()]*(?:\([^()]*(?:\([^()]*\)[^()]*)*\)[^()]*)*)\)"
-    r"|(?P<short>[−-]?[\w.]+′?))"
+    r"|(?P<short>[−-]?\w+(?:\.\w+)*′?))"
     r"|(?<!\w)(?P<base>[A-Za-zψ])_(?:\{(?P<index>[^}]*)\}|(?P<letter>[a-z0-9]))(?!\w)"
 )
 # What scrolls sideways must be reachable by the keyboard
 _SCROLLS = re.compile(r'<pre>|<div class="(?:table-wrapper[^"]*|rich)">')
 
 
-def set_formulas(text: str) -> Iterator[nodes.Node]:
+def format_formulas(text: str) -> Iterator[nodes.Node]:
     """A text with its exponents and indices as such."""
     end = 0
     for found in _RAISED.finditer(text):
@@ -37,15 +37,15 @@ def set_formulas(text: str) -> Iterator[nodes.Node]:
     yield nodes.Text(text[end:])
 
 
-def _formulas(_app: Sphinx, doctree: nodes.document) -> None:
+def _replace_formulas(_app: Sphinx, doctree: nodes.document) -> None:
     for text in list(doctree.findall(nodes.Text)):
         inside = text.parent
         plain = not isinstance(inside, nodes.literal | nodes.literal_block | nodes.raw)
         if plain and _RAISED.search(text.astext()):
-            inside.replace(text, list(set_formulas(text.astext())))
+            inside.replace(text, list(format_formulas(text.astext())))
 
 
-def _reachable(
+def _add_tab_stops(
     _app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: object
 ) -> None:
     if "body" in context:
@@ -54,5 +54,5 @@ def _reachable(
 
 def setup(app: Sphinx) -> None:
     """After the theme, which wraps tables."""
-    app.connect("doctree-read", _formulas)
-    app.connect("html-page-context", _reachable, priority=900)
+    app.connect("doctree-read", _replace_formulas)
+    app.connect("html-page-context", _add_tab_stops, priority=900)

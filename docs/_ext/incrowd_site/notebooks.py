@@ -18,23 +18,23 @@ from docutils import nodes
 from myst_parser.parsers.sphinx_ import MystParser
 from sphinx.application import Sphinx
 
-from incrowd_site.session import Evaluated
-from incrowd_site.snippets import Python
+from incrowd_site.session import BlockResult
+from incrowd_site.snippets import PythonDirective
 
 _FENCE = "`" * 8
 
 
-class Cell(Python):
+class NotebookCellDirective(PythonDirective):
     """A block of Python that shows its value as a notebook does."""
 
     option_spec: ClassVar[dict[str, Any]] = {}
 
-    def shown(self, done: Evaluated) -> list[nodes.Node]:
+    def render_result(self, done: BlockResult) -> list[nodes.Node]:
         """Printed text; then the value, in HTML if it has that; then figures."""
-        drawn = _figures()
+        drawn = _collect_figures()
         rich = getattr(type(done.value), "_repr_html_", None)
         text = done.output if rich is None and not drawn else done.printed
-        found = self.below(text)
+        found = self.make_output_block(text)
         if rich is not None:
             found.append(
                 nodes.raw("", f'<div class="rich">{rich(done.value)}</div>', format="html")
@@ -42,7 +42,7 @@ class Cell(Python):
         return [*found, *(nodes.raw("", one, format="html") for one in drawn)]
 
 
-def _figures() -> list[str]:
+def _collect_figures() -> list[str]:
     """The figures that a cell has left open, as pictures with what their titles say."""
     plots = sys.modules.get("matplotlib.pyplot")
     if plots is None:
@@ -62,7 +62,7 @@ def _figures() -> list[str]:
     return found
 
 
-def markdown(notebook: str, name: str) -> str:
+def convert_notebook(notebook: str, name: str) -> str:
     """A notebook as a page: its cells in order, and a link to the notebook itself."""
     parts = []
     for cell in json.loads(notebook)["cells"]:
@@ -82,11 +82,11 @@ class NotebookParser(MystParser):
     def parse(self, inputstring: str, document: nodes.document) -> None:
         """Turn the notebook into Markdown, and read that."""
         name = f"{document.settings.env.docname.rsplit('/', 1)[-1]}.ipynb"
-        super().parse(markdown(inputstring, name), document)
+        super().parse(convert_notebook(inputstring, name), document)
 
 
 def setup(app: Sphinx) -> None:
     """Let the site have notebooks."""
-    app.add_directive("notebook-cell", Cell)
+    app.add_directive("notebook-cell", NotebookCellDirective)
     app.add_source_suffix(".ipynb", "notebook")
     app.add_source_parser(NotebookParser)

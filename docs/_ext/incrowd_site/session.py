@@ -36,7 +36,7 @@ _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 @dataclass(frozen=True)
-class Ran:
+class CommandOutput:
     """What a command wrote to either stream, and its exit status."""
 
     output: str
@@ -44,7 +44,7 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class BlockResult:
     """What a block of Python printed, the value of its last expression, and what it raised."""
 
     printed: str
@@ -98,7 +98,7 @@ class Session:
         """Remove everything that the page wrote."""
         shutil.rmtree(self._root, ignore_errors=True)
 
-    def write(self, path: str, text: str) -> None:
+    def write_file(self, path: str, text: str) -> None:
         """A file of the page's folder; a path that leads out of it is refused."""
         target = (self.folder / path).resolve()
         if not target.is_relative_to(self.folder):
@@ -106,37 +106,46 @@ class Session:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
 
-    def command(self, line: str) -> Ran:
+    def run_command(self, line: str) -> CommandOutput:
         """Run a line as a shell would, where the line before has left it."""
-        words = _plain_call(line)
-        ran = self._shell(line) if words is None else self._call(words)
-        lines = self._readable(ran.output).splitlines(keepends=True)
-        return Ran("".join(map(_wrapped, lines)), ran.status)
+        words = _parse_plain_call(line)
+        ran = self._run_shell(line) if words is None else self._call_incrowd(words)
+        lines = self._clean_output(ran.output).splitlines(keepends=True)
+        return CommandOutput("".join(map(_wrap_line, lines)), ran.status)
 
-    def python(self, source: str) -> Evaluated:
+    def run_python(self, source: str) -> BlockResult:
         """Run a block in the page's namespace."""
         self._blocks += 1
         name = f"<{self._name}, block {self._blocks}>"
         linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
         out = io.StringIO()
         value, raised, trace = None, None, ""
-        with self._here(), redirect_stdout(out), warnings.catch_warnings(record=True) as warned:
+        with (
+            self._enter_folder(),
+            redirect_stdout(out),
+            warnings.catch_warnings(record=True) as warned,
+        ):
             warnings.simplefilter("default")
             warnings.filterwarnings("ignore", "FigureCanvasAgg is non-interactive")
             try:
-                value = _evaluate(source, name, self._names)
+                value = _evaluate_block(source, name, self._names)
             except Exception as error:  # noqa: BLE001 - a page shows it, or fails by it
                 raised, trace = error, traceback.format_exc()
         told = {f"{one.category.__name__}: {one.message}\n": None for one in warned}
-        printed = self._readable(out.getvalue() + "".join(told))
-        return Evaluated(printed, value, raised, trace)
+        printed = self._clean_output(out.getvalue() + "".join(told))
+        return BlockResult(printed, value, raised, trace)
 
-    def _call(self, words: list[str]) -> Ran:
+    def _call_incrowd(self, words: list[str]) -> CommandOutput:
         from incrowd.cli.main import main
 
         out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
         argv, stdin, status = sys.argv, sys.stdin, 0
-        with self._here(), warnings.catch_warnings(), redirect_stdout(out), redirect_stderr(out):
+        with (
+            self._enter_folder(),
+            warnings.catch_warnings(),
+            redirect_stdout(out),
+            redirect_stderr(out),
+        ):
             warnings.simplefilter("default")
             sys.argv, sys.stdin = ["incrowd", *words], io.StringIO()
             try:
@@ -146,9 +155,9 @@ class Session:
             finally:
                 sys.argv, sys.stdin = argv, stdin
         assert isinstance(out.buffer, io.BytesIO)
-        return Ran(out.buffer.getvalue().decode(), status)
+        return CommandOutput(out.buffer.getvalue().decode(), status)
 
-    def _shell(self, line: str) -> Ran:
+    def _run_shell(self, line: str) -> CommandOutput:
         """Bash; the folder it ends in and what it exports are where the next command begins."""
         left = self._root / "left"
         script = f"trap 'pwd >{left}.pwd; env -0 >{left}.env' EXIT\n{line}\n"
@@ -160,15 +169,15 @@ class Session:
             )  # fmt: skip
         except subprocess.TimeoutExpired as late:
             said = (late.output or b"").decode(errors="replace")
-            return Ran(f"{said}\nstill running after {SECONDS} s\n", 124)
+            return CommandOutput(f"{said}\nstill running after {SECONDS} s\n", 124)
         if Path(f"{left}.pwd").exists():
             self._directory = Path(Path(f"{left}.pwd").read_text().rstrip("\n"))
             pairs = Path(f"{left}.env").read_text().split("\0")
             self._environment = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
-        return Ran(done.stdout.decode(errors="replace"), done.returncode)
+        return CommandOutput(done.stdout.decode(errors="replace"), done.returncode)
 
     @contextmanager
-    def _here(self) -> Iterator[None]:
+    def _enter_folder(self) -> Iterator[None]:
         """Work in the folder and surroundings of the page, for as long as it takes."""
         before, surroundings = Path.cwd(), dict(os.environ)
         os.chdir(self._directory)
@@ -181,12 +190,12 @@ class Session:
             os.environ.update(surroundings)
             os.chdir(before)
 
-    def _readable(self, output: str) -> str:
+    def _clean_output(self, output: str) -> str:
         """As a terminal shows it, and without the name of a folder that no reader has."""
         return _COLOURS.sub("", output).replace(str(self._root), "~")
 
 
-def _wrapped(line: str) -> str:
+def _wrap_line(line: str) -> str:
     """A line in as many as a terminal needs for it, broken between words where there are any."""
     if len(line.rstrip("\n")) <= WIDTH:
         return line
@@ -196,7 +205,7 @@ def _wrapped(line: str) -> str:
     return "\n".join(parts) + line[len(line.rstrip("\n")) :]
 
 
-def commands(text: str) -> list[str]:
+def split_commands(text: str) -> list[str]:
     r"""The commands of a console block; a line that ends with ``\`` goes on.
 
     >>> commands("$ incrowd plan \\\n    --epsilon 1\n$ ls")
@@ -218,7 +227,7 @@ def commands(text: str) -> list[str]:
     return found
 
 
-def _plain_call(line: str) -> list[str] | None:
+def _parse_plain_call(line: str) -> list[str] | None:
     """The arguments of a call of ``incrowd`` in which a shell has nothing to do; else None."""
     joined = line.replace("\\\n", " ")
     if not joined.startswith("incrowd ") or "spark" in joined:
@@ -231,7 +240,7 @@ def _plain_call(line: str) -> list[str] | None:
     return None if _SHELL.search(bare) or words[1:2] in [[one] for one in _ALONE] else words[1:]
 
 
-def _evaluate(source: str, name: str, names: dict[str, Any]) -> object:
+def _evaluate_block(source: str, name: str, names: dict[str, Any]) -> object:
     """Run a block; the value of its last expression, as a notebook would show it."""
     tree = ast.parse(source, name)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None

@@ -13,20 +13,20 @@ from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.environment import BuildEnvironment
 
 
-def link(env: BuildEnvironment, path: str, name: str) -> str:
+def make_test_link(env: BuildEnvironment, path: str, name: str) -> str:
     """Where a page finds a test: its file as a page, which is then made, and its place there."""
-    named(env).add(path)
+    get_named_tests(env).add(path)
     page = env.app.builder.get_relative_uri(env.docname, path.removesuffix(".py"))
     return f"{page}#{name}" if name else page
 
 
-def named(env: BuildEnvironment) -> set[str]:
+def get_named_tests(env: BuildEnvironment) -> set[str]:
     """The files of tests that pages have named so far."""
     found: set[str] = vars(env).setdefault("incrowd_tests", set())
     return found
 
 
-def places(text: str) -> dict[str, int]:
+def find_function_lines(text: str) -> dict[str, int]:
     """The line, from 0, at which each function of a file begins, its decorators included."""
     found: dict[str, int] = {}
     for node in ast.walk(ast.parse(text)):
@@ -36,26 +36,26 @@ def places(text: str) -> dict[str, int]:
     return found
 
 
-def shown(text: str, highlighted: str) -> str:
+def add_anchors(text: str, highlighted: str) -> str:
     """Highlighted source, with a place to link to at the beginning of each function."""
     before, opening, rest = highlighted.partition("<pre>")
     lines = rest.split("\n")
-    for name, at in places(text).items():
+    for name, at in find_function_lines(text).items():
         lines[at] = f'<span id="{escape(name)}"></span>{lines[at]}'
     return before + opening + "\n".join(lines)
 
 
-def pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
+def make_test_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
     """A page for each file of tests that was named."""
     if not isinstance(app.builder, StandaloneHTMLBuilder):
         return
-    for path in sorted(named(app.env)):
+    for path in sorted(get_named_tests(app.env)):
         text = (Path(app.config.incrowd_repository) / path).read_text("utf-8")
         code = app.builder.highlighter.highlight_block(text, "python")
-        body = f"<h1>{escape(path)}</h1>\n{shown(text, code)}"
+        body = f"<h1>{escape(path)}</h1>\n{add_anchors(text, code)}"
         yield path.removesuffix(".py"), {"title": path, "body": body}, "page.html"
 
 
 def setup(app: Sphinx) -> None:
     """Make the pages when all others are read."""
-    app.connect("html-collect-pages", pages)
+    app.connect("html-collect-pages", make_test_pages)

@@ -12,26 +12,26 @@ import numpy as np
 
 from incrowd.arrays import Counts
 from incrowd.codes.frequency import Frequencies
-from incrowd.privacy.counts import gaussian_noise, geometric_noise
+from incrowd.privacy.counts import sample_gaussian_noise, sample_geometric_noise
 from incrowd.privacy.events import GaussianCounts, GeometricCounts
 from incrowd.privacy.randomness import Randomness
-from incrowd.privacy.rounded import as_written
+from incrowd.privacy.rounded import read_as_decimal
 
 
-def noisy_counts(
+def draw_noisy_counts(
     frequencies: Frequencies,
     event: GeometricCounts | GaussianCounts,
     *,
     k: int,
     bits: Randomness,
 ) -> Frequencies:
-    """The cells that are shown, with their noisy counts."""
-    noisy = frequencies.counts + _noise(len(frequencies), event, bits)
+    """Return the cells that are published, with their noisy counts."""
+    noisy = frequencies.counts + _sample_noise(len(frequencies), event, bits)
     shown = np.flatnonzero(noisy >= event.r + k)
     return Frequencies(frequencies.codes[shown], noisy[shown])
 
 
-def _noise(cells: int, event: GeometricCounts | GaussianCounts, bits: Randomness) -> Counts:
+def _sample_noise(cells: int, event: GeometricCounts | GaussianCounts, bits: Randomness) -> Counts:
     if isinstance(event, GeometricCounts):
-        return geometric_noise(cells, as_written(event.epsilon), event.r, bits)
-    return gaussian_noise(cells, as_written(event.variance), event.r, bits)
+        return sample_geometric_noise(cells, read_as_decimal(event.epsilon), event.r, bits)
+    return sample_gaussian_noise(cells, read_as_decimal(event.variance), event.r, bits)

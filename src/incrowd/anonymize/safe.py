@@ -14,16 +14,16 @@ from __future__ import annotations
 import numpy as np
 
 from incrowd.codes.frequency import Frequencies
-from incrowd.privacy.randomness import Randomness, thinned
+from incrowd.privacy.randomness import Randomness, sample_binomial
 
 
-def safe(frequencies: Frequencies, *, k: int, beta: float, bits: Randomness) -> Frequencies:
-    """The cells that a safe release shows, with the number of rows shown of each."""
-    drawn = thinned(frequencies.counts, beta, bits)
-    return threshold(Frequencies(frequencies.codes, drawn), k=k)
+def sample_cells(frequencies: Frequencies, *, k: int, beta: float, bits: Randomness) -> Frequencies:
+    """Return the cells that a safe release publishes, with the rows published of each."""
+    drawn = sample_binomial(frequencies.counts, beta, bits)
+    return drop_small_cells(Frequencies(frequencies.codes, drawn), k=k)
 
 
-def threshold(frequencies: Frequencies, *, k: int) -> Frequencies:
-    """The cells of at least k rows: k-DGS (Algorithm 3), which by itself is no privacy."""
+def drop_small_cells(frequencies: Frequencies, *, k: int) -> Frequencies:
+    """Return the cells of at least k rows: k-DGS (Algorithm 3), which by itself is no privacy."""
     kept = np.flatnonzero(frequencies.counts >= k)
     return Frequencies(frequencies.codes[kept], frequencies.counts[kept])

@@ -7,52 +7,78 @@ from typing import Annotated
 
 import typer
 
-from incrowd.cli import results, terminal
-from incrowd.cli.options import EngineName, Master, Settings, engine_of, number, parsed
+from incrowd.cli import evaluation_facts, terminal
+from incrowd.cli.options import (
+    EngineName,
+    Json,
+    Master,
+    Settings,
+    Verbose,
+    choose_engine,
+    number_option,
+    parse_number,
+)
 
 
 def attack(
-    original: Annotated[str, typer.Option(help="The table as it was.")],
-    released: Annotated[str, typer.Option(help="The table as it is shown, by whatever tool.")],
-    spec: Annotated[Path, typer.Option(help="The spec with the hierarchies.")],
+    original: Annotated[str, typer.Option(metavar="TABLE", help="Original table.")],
+    released: Annotated[
+        str, typer.Option(metavar="TABLE", help="Released table of any tool, or a release folder.")
+    ],
+    spec: Annotated[Path, typer.Option(metavar="SPEC", help="Spec with the hierarchies.")],
     control: Annotated[
-        str | None, typer.Option(help="Rows of people like those in the table who are not in it.")
+        str | None,
+        typer.Option(
+            metavar="TABLE", help="Control group: similar people who are not in the table."
+        ),
     ] = None,
     secret: Annotated[
         list[str] | None,
-        typer.Option(help="A column to find out; the sensitive ones by default. Can be repeated."),
+        typer.Option(
+            metavar="COLUMN", help="Column to infer. Default: sensitive columns. Repeatable."
+        ),
     ] = None,
     knows: Annotated[
-        str | None, number("How many quasi columns an attacker knows; the worst ones are found.")
+        str | None,
+        number_option(
+            "Number of quasi-identifiers the attacker knows; the worst are used. Default: all."
+        ),
     ] = None,
-    errors: Annotated[str, number("How often a value that an attacker knows is wrong.")] = "0",
+    errors: Annotated[
+        str, number_option("Probability that a value known to the attacker is wrong.")
+    ] = "0",
     only: Annotated[
-        list[str] | None, typer.Option(help="One of the attacks, by name. Can be repeated.")
+        list[str] | None, typer.Option(metavar="ATTACK", help="Attack to run. Repeatable.")
     ] = None,
-    tries: Annotated[str, number("How many people are attacked.")] = "2000",
+    tries: Annotated[str, number_option("Number of people to attack.")] = "2000",
     classifier: Annotated[
-        bool, typer.Option("--classifier", help="Train one, too (scikit-learn, a control group).")
+        bool,
+        typer.Option("--classifier", help="Train a classifier, too (scikit-learn, --control)."),
     ] = False,
     shadows: Annotated[
         bool,
-        typer.Option("--shadows", help="Make releases with and without single people (minutes)."),
+        typer.Option("--shadows", help="Run membership inference with shadow releases (minutes)."),
     ] = False,
     also: Annotated[
         list[str] | None,
-        typer.Option(help="Another release of the same table, to be intersected. Can be repeated."),
+        typer.Option(
+            metavar="TABLE", help="Another release of the same table, to intersect. Repeatable."
+        ),
     ] = None,
     identity: Annotated[
-        str | None, typer.Option("--id", help="A column that names the same row in both tables.")
+        str | None,
+        typer.Option("--id", metavar="COLUMN", help="Column that identifies a row in both tables."),
     ] = None,
-    seed: Annotated[str | None, number("To attack the same people again.")] = None,
+    seed: Annotated[str | None, number_option("Seed of the choice of people.")] = None,
     engine: EngineName = None,
     master: Master = None,
     conf: Settings = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    verbose: Verbose = False,
+    as_json: Json = False,
 ) -> None:
-    """Try to break a release: find people's rows and secrets, and whether they are in it.
+    """Attack a release: linkage, singling out, inference and membership.
 
-    For you alone: it looks at the original.
+    The result is private: it is computed from the original table.
     """
     from incrowd.evaluation.attacks.attack import attack as tried
     from incrowd.evaluation.attacks.trial import ATTACKS
@@ -63,15 +89,18 @@ def attack(
         spec,
         control=control,
         secrets=secret or None,
-        knows=parsed("knows", knows),
-        errors=float(parsed("errors", errors)),
+        knows=parse_number("knows", knows),
+        errors=float(parse_number("errors", errors)),
         only=only or ATTACKS,
-        tries=parsed("tries", tries),
+        tries=parse_number("tries", tries),
         classifier=classifier,
         shadows=shadows,
         also=also or (),
         identity=identity,
-        seed=parsed("seed", seed),
-        engine=engine_of(engine, master, conf),
+        seed=parse_number("seed", seed),
+        engine=choose_engine(engine, master, conf),
     )
-    terminal.print_json(found.as_dict()) if as_json else results.print_attacks(found)
+    if as_json:
+        terminal.print_json(found.as_dict())
+    else:
+        evaluation_facts.print_attacks(found, verbose=verbose)

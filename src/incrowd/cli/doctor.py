@@ -7,25 +7,26 @@ from typing import Annotated
 import typer
 
 from incrowd.cli import terminal
-from incrowd.cli.terminal import say as print  # noqa: A004 - names and values come from anywhere
+from incrowd.cli.options import Json
+from incrowd.cli.terminal import print_text as print  # noqa: A004 - names and values come from anywhere
 
 
 def doctor(
     attempt: Annotated[
-        bool, typer.Option("--try", help="Make and verify a release of made-up people, too.")
+        bool, typer.Option("--try", help="Publish and verify a fictional table, too.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> int:
-    """Show what is installed, which extras are missing, Java, browser, cores and memory.
+    """Check the installation: libraries, extras, Java, browser, memory.
 
-    Exit status 1 if something that every release needs is missing or does not work.
+    Exit status 1: a required library is missing or does not work.
     """
-    from incrowd.curate.doctor import diagnose
+    from incrowd.curate.doctor import diagnose_installation
 
-    found = diagnose(attempt=attempt)
+    found = diagnose_installation(attempt=attempt)
     if as_json:
         terminal.print_json(found.as_dict())
     else:
-        for line in found.lines():
+        for line in found.format_lines():
             print(line)
-    return int(not found.works)
+    return int(not found.is_working)

@@ -8,73 +8,75 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from incrowd.cli import terminal
-from incrowd.cli.options import EngineName, Master, Settings, engine_of
+from incrowd.cli.options import EngineName, Master, Settings, choose_engine
+from incrowd.cli.results import describe_generalization
+from incrowd.cli.terminal import print_text as print  # noqa: A004 - names and values come from anywhere
 
 if TYPE_CHECKING:
-    from incrowd.curate.explore import Explored
-
-_SHOWN = 20
+    from incrowd.curate.explore import Exploration
 
 
 def explore(
-    spec: Annotated[Path, typer.Argument(help="A spec with the method k-anonymity.")],
+    spec: Annotated[
+        Path, typer.Argument(metavar="SPEC", help="Path of a spec with `method: k-anonymity`.")
+    ],
     engine: EngineName = None,
     master: Master = None,
     conf: Settings = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, of every scheme.")] = False,
+    limit: Annotated[int, typer.Option(help="Largest number of schemes to list.")] = 10,
+    as_json: Annotated[bool, typer.Option("--json", help="Print every scheme as JSON.")] = False,
 ) -> int:
-    """List the best schemes of a k-anonymous release: loss, suppression, risk. For you alone.
+    """Compare the schemes of a k-anonymous release by loss, suppression and risk.
 
-    Exit status 1 if no scheme does what is asked.
+    The result is private: it is computed from the table. Exit status 1: no scheme meets the spec.
     """
-    from incrowd.curate.explore import explore as look
-    from incrowd.engine.source import open_for
-    from incrowd.spec.file import load
+    from incrowd.curate.explore import explore_schemes as look
+    from incrowd.engine.source import open_spec_table
+    from incrowd.spec.file import read_spec_file
 
-    file = load(spec)
-    table = open_for(file, engine=engine_of(engine, master, conf))
-    with terminal.progress("looking at schemes") as (_, tell):
+    file = read_spec_file(spec)
+    table = open_spec_table(file, engine=choose_engine(engine, master, conf))
+    with terminal.show_progress("comparing schemes") as (_, tell):
         found = look(file, table, progress=tell)
-    terminal.print_json(found.as_dict()) if as_json else _print(found)
+    terminal.print_json(found.as_dict()) if as_json else _print_exploration(found, limit)
     return int(found.best is None)
 
 
-def _print(found: Explored) -> None:
+def _print_exploration(found: Exploration, limit: int) -> None:
     from rich.table import Table
 
-    screen = terminal.console()
-    looked = len(found.schemes)
-    how = "all of them" if found.whole else f"{looked:,}, near the best and on the way to both ends"
-    screen.print(f"{found.size:,} schemes; looked at {how}.", soft_wrap=True)
+    screen = terminal.make_console()
+    compared = len(found.schemes)
+    which = "" if found.is_complete else f"{compared:,} of "
+    terminal.print_wrapped(f"Compared {which}{found.size:,} schemes with k = {found.k}.")
     if found.one_row_each:
-        screen.print(
-            f"Judged by one row of each of {found.rows:,} people, the row that publish uses.",
-            soft_wrap=True,
-        )
+        print(f"Unit: one person. One row of each of {found.rows:,} people is used.")
     good = [one for one in found.schemes if one.holds]
     if not good:
-        screen.print(
-            f"No scheme that was looked at has k = {found.k} with at most {found.limit:,} rows "
-            "suppressed. Allow more suppression or higher levels, or ask for less.",
-            soft_wrap=True,
+        terminal.print_wrapped(
+            f"No scheme has k = {found.k} with at most {found.limit:,} rows suppressed. Allow more "
+            "suppression, higher levels or a smaller k."
         )
         return
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in ("loss", "suppressed", "classes", "smallest", "highest risk", "mean risk"):
+    for name in ("", "loss", "suppressed", "groups", "smallest", "highest risk", "mean risk"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("levels", no_wrap=True)
-    for one in good[:_SHOWN]:
+    for number, one in enumerate(good[:limit], 1):
         table.add_row(
-            f"{one.loss:.4g}", f"{one.suppressed / max(found.rows, 1):.2%}", f"{one.classes:,}",
-            f"{one.smallest:,}", f"{one.risk:.2%}", f"{one.mean_risk:.2%}",
-            " ".join(map(str, one.levels)),
+            f"{number}", f"{one.loss:.4f}", f"{one.suppressed / max(found.rows, 1):.2%}",
+            f"{one.classes:,}", f"{one.smallest:,}", f"{one.risk:.2%}", f"{one.mean_risk:.2%}",
         )  # fmt: skip
     screen.print(table)
-    names = ", ".join(column.name for column in found.columns)
-    screen.print(f"Levels are those of: {names}.", soft_wrap=True, markup=False)
-    screen.print(
-        f"{len(good):,} of them have k = {found.k} with at most {found.limit:,} of {found.rows:,} "
-        "rows suppressed. To publish one, fix its levels under 'release': levels: {COLUMN: LEVEL}. "
-        "All of this is read from the table and private.",
-        soft_wrap=True, markup=False,
-    )  # fmt: skip
+    print()
+    names = [column.name for column in found.columns]
+    for number, one in enumerate(good[:limit], 1):
+        levels = ", ".join(f"{name}: {at}" for name, at in zip(names, one.levels, strict=True))
+        terminal.print_wrapped(
+            f"{number:>2}  {describe_generalization(found.describe_scheme(one))}", hanging=4
+        )
+        print(f"    levels: {{{levels}}}")
+    terminal.print_wrapped(
+        f"{len(good):,} schemes have k = {found.k} with at most {found.limit:,} of {found.rows:,} "
+        "rows suppressed. To publish one, add its levels under `release` of the spec."
+    )
+    print("The result is private: it is computed from the table.")

@@ -8,69 +8,86 @@ from typing import Annotated
 import typer
 
 from incrowd.cli import results, terminal
+from incrowd.cli.options import Json, SpecPath
 from incrowd.errors import IncrowdError
 
-hierarchies = typer.Typer(help="Look at hierarchies and convert them.", no_args_is_help=True)
+_Column = Annotated[str, typer.Argument(metavar="COLUMN", help="Name of the column.")]
+_Counts = Annotated[bool, typer.Option("--counts", help="Count the rows of the table (private).")]
+
+hierarchies = typer.Typer(
+    help="Show hierarchies, and convert them from and to ARX.", no_args_is_help=True
+)
 
 
 @hierarchies.command()
 def preview(
-    spec: Annotated[Path, typer.Argument(help="The spec.")],
-    column: Annotated[str, typer.Argument(help="The column.")],
-    counts: Annotated[bool, typer.Option("--counts", help="Count the table's rows.")] = False,
-    most: Annotated[int, typer.Option(help="Show so many values at most.")] = 40,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    spec: SpecPath,
+    column: _Column,
+    counts: _Counts = False,
+    limit: Annotated[int, typer.Option(help="Largest number of values to print.")] = 40,
+    as_json: Json = False,
 ) -> None:
-    """Show a hierarchy: one row per value, one column per level."""
-    from incrowd.curate.preview import preview as look
-    from incrowd.spec.file import load
+    """Print a hierarchy as a table: one row per value, one column per level."""
+    from incrowd.curate.preview import preview_hierarchy as look
+    from incrowd.spec.file import read_spec_file
 
-    shown = look(load(spec), column, counted=counts)
-    terminal.print_json(shown.as_dict()) if as_json else results.print_preview(shown, counts, most)
+    shown = look(read_spec_file(spec), column, counted=counts)
+    terminal.print_json(shown.as_dict()) if as_json else results.print_preview(shown, counts, limit)
 
 
 @hierarchies.command()
 def tree(
-    spec: Annotated[Path, typer.Argument(help="The spec.")],
-    column: Annotated[str, typer.Argument(help="The column.")],
-    counts: Annotated[bool, typer.Option("--counts", help="Count the table's rows.")] = False,
-    most: Annotated[int, typer.Option(help="Show so many groups and values at most.")] = 200,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    spec: SpecPath,
+    column: _Column,
+    counts: _Counts = False,
+    limit: Annotated[int, typer.Option(help="Largest number of groups and values to print.")] = 200,
+    as_json: Json = False,
 ) -> None:
-    """Show a hierarchy as a tree, with the groups of each level; large ones are folded."""
-    from incrowd.curate.tree import tree as look
-    from incrowd.spec.file import load
+    """Print a hierarchy as a tree, with the number of groups of each level."""
+    from incrowd.curate.preview import build_tree as look
+    from incrowd.spec.file import read_spec_file
 
-    shown = look(load(spec), column, counted=counts, most=most)
+    shown = look(read_spec_file(spec), column, counted=counts, most=limit)
     terminal.print_json(shown.as_dict()) if as_json else results.print_tree(shown)
 
 
 @hierarchies.command()
 def convert(
-    source: Annotated[Path, typer.Argument(help="A spec, or a hierarchy in ARX form (.csv).")],
-    column: Annotated[str | None, typer.Argument(help="The column of the spec.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The file.")] = None,
-    delimiter: Annotated[str, typer.Option(help="Between the levels.")] = ";",
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="SOURCE", help="Spec (.yaml), or hierarchy in ARX form (.csv)."),
+    ],
+    column: Annotated[
+        str | None, typer.Argument(metavar="[COLUMN]", help="Column of the spec.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="New file. Default: standard output."),
+    ] = None,
+    delimiter: Annotated[str, typer.Option(help="Delimiter between levels.")] = ";",
     values_are_public: Annotated[
         bool,
-        typer.Option("--values-are-public", help="Take unlisted values from the table."),
+        typer.Option(
+            "--values-are-public",
+            help="Assert that the values are public; read them from the table.",
+        ),
     ] = False,
 ) -> None:
-    """Turn a column's hierarchy into ARX form, or an ARX file into YAML for a spec."""
-    from incrowd.curate.preview import as_groups, hierarchy_of
-    from incrowd.spec.arx import read_rows, write_rows
-    from incrowd.spec.file import load
+    """Convert the hierarchy of a column to ARX form, or an ARX file to YAML."""
+    from incrowd.curate.preview import format_as_groups, load_hierarchy
+    from incrowd.spec.arx import format_rows, read_rows
+    from incrowd.spec.file import read_spec_file
 
     if source.suffix.lower() not in (".yaml", ".yml"):
-        text = f"hierarchy: {as_groups(read_rows(source))}\n"
+        text = f"hierarchy: {format_as_groups(read_rows(source))}\n"
     elif column is None:
-        raise IncrowdError("Name the column of the spec whose hierarchy is to be written.")
+        raise IncrowdError("No column given. Name the column whose hierarchy to convert.")
     else:
-        found = hierarchy_of(load(source), column, values_are_public=values_are_public)
-        text = write_rows(found, delimiter)
+        found = load_hierarchy(read_spec_file(source), column, values_are_public=values_are_public)
+        text = format_rows(found, delimiter)
     if output is None:
-        terminal.hand_out(text)
+        terminal.write_output(text)
     elif output.exists():
-        raise IncrowdError(f"'{output}' exists already. Name another file with -o.")
+        raise IncrowdError(f"File '{output}' exists already. Name another one with -o.")
     else:
         output.write_text(text, encoding="utf-8")

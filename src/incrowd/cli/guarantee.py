@@ -4,59 +4,89 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from incrowd.cli.terminal import console
-from incrowd.privacy.rounded import rounded
+from incrowd.cli.terminal import make_console
+from incrowd.privacy.rounded import format_parameter
 
 if TYPE_CHECKING:
     from incrowd.release.certificate import Certificate
 
 
-def promise(certificate: Certificate) -> str:
-    """The guarantee of a certificate, in short."""
+def describe_guarantee(certificate: Certificate) -> str:
+    """Return the guarantee of a certificate, in short."""
     known = certificate.guarantee
     if known.epsilon is None or known.delta is None:
-        epsilon_ = certificate.parameters.get("epsilon")
-        delta_ = certificate.parameters.get("delta")
-        noise = f" and epsilon = {epsilon_:g}" if isinstance(epsilon_, float) else ""
-        noise += f", delta = {delta_:g}" if isinstance(delta_, float) else ""
-        return f"{known.kind} with k = {certificate.k}{noise}, which is NOT differential privacy."
-    epsilon, delta = rounded("epsilon", known.epsilon, 4), rounded("delta", known.delta, 3)
-    both = certificate.by_counts and certificate.k > 1
-    also = f" and k-anonymity with k = {certificate.k}" if both else ""
+        return f"{_describe_anonymity(certificate)}, which is NOT differential privacy."
+    epsilon, delta = (
+        format_parameter("epsilon", known.epsilon, 4),
+        format_parameter("delta", known.delta, 3),
+    )
+    both = certificate.has_noisy_counts and certificate.k > 1
+    also = f" and {certificate.k}-anonymity" if both else ""
     return f"({epsilon}, {delta})-differential privacy{also}."
 
 
+def _describe_anonymity(certificate: Certificate) -> str:
+    if certificate.guarantee.kind == "k-anonymity":
+        return f"{certificate.k}-anonymity"
+    parts = [f"k = {certificate.k}"]
+    for name, symbol in (("epsilon", "ε"), ("delta", "δ")):
+        value = certificate.parameters.get(name)
+        parts += [f"{symbol} = {value:g}"] if isinstance(value, float) else []
+    return f"{certificate.guarantee.kind.replace('epsilon', ' ε')} with {', '.join(parts)}"
+
+
 def describe_unit(certificate: Certificate) -> str:
-    """Say whether a row or a person is protected."""
-    of = " of the population from which the table was sampled" if certificate.sampled else ""
+    """Return what is protected: a row, or a person."""
+    of = " of the population from which the table was sampled" if certificate.is_sampled else ""
     if certificate.guarantee.unit == "one row":
-        return f"Protected: one row{of}. A person with several rows is not protected as a whole."
-    return f"Protected: one person{of}, of whom one row was used."
+        return f"one row{of}, not all rows of a person together"
+    return f"one person{of}; one row of each person is used"
 
 
-def print_strength(epsilon: float | None, delta: float | None, members: str = "") -> None:
-    """Print how much a guarantee protects, in the color of a warning where that is little."""
+def describe_meaning(epsilon: float | None, delta: float | None, members: str) -> str:
+    """Return how much a guarantee protects, and what an attacker can achieve.
+
+    Args:
+        epsilon: The ε of the guarantee; None if there is none.
+        delta: The δ of the guarantee; None if there is none.
+        members: The protected people, as a noun phrase.
+
+    Returns:
+        Two sentences; empty without a guarantee, and where :func:`print_weakness` warns.
+
+    """
     from incrowd.privacy.protection import classify_guarantee, describe_attacker
+
+    if epsilon is None or delta is None:
+        return ""
+    strength = classify_guarantee(epsilon, delta)
+    if strength.is_warning:
+        return ""
+    return f"{strength.text} {describe_attacker(epsilon, delta, members=members)}"
+
+
+def describe_protection(certificate: Certificate) -> str:
+    """Return how much a release protects; empty where nothing is guaranteed."""
+    from incrowd.release.pages import describe_protected_people
+
+    known = certificate.guarantee
+    if not certificate.is_private:
+        return ""
+    return describe_meaning(known.epsilon, known.delta, describe_protected_people(certificate))
+
+
+def print_weakness(epsilon: float | None, delta: float | None) -> None:
+    """Print that a guarantee hardly protects, in the color of a warning; else nothing."""
+    from incrowd.privacy.protection import classify_guarantee
 
     if epsilon is None or delta is None:
         return
     strength = classify_guarantee(epsilon, delta)
-    success = describe_attacker(epsilon, delta, members=members) if members else ""
-    style = "bold red" if strength.is_warning else None
-    text = f"{strength.text} {success}".strip()
-    console().print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+    if strength.is_warning:
+        make_console().print(strength.text, style="bold red", markup=False, soft_wrap=True)
 
 
-def print_protection(certificate: Certificate) -> None:
-    """Print how much a release protects; nothing where nothing is guaranteed."""
-    from incrowd.release.pages import protected_people
-
-    known = certificate.guarantee
-    if certificate.is_private:
-        print_strength(known.epsilon, known.delta, protected_people(certificate))
-
-
-def strength_text(certificate: Certificate) -> str:
+def format_strength(certificate: Certificate) -> str:
     """Return how much a release protects, in words; empty where nothing can be said."""
     from incrowd.release.pages import describe_strength, describe_success
 

@@ -9,116 +9,134 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from incrowd.cli import terminal
-from incrowd.cli.options import number, parsed
-from incrowd.cli.terminal import say as print  # noqa: A004 - names and values come from anywhere
+from incrowd.cli.options import Json, Verbose, number_option, parse_number
+from incrowd.cli.terminal import print_text as print  # noqa: A004 - names and values come from anywhere
 from incrowd.errors import IncrowdError
-from incrowd.release.entries import RULE, write_left, write_pair
+from incrowd.release.entries import RULE, format_guarantee, format_remaining
 
 if TYPE_CHECKING:
     from incrowd.privacy.filter import Charge
     from incrowd.release.entries import Spend
     from incrowd.release.ledger import Ledger
 
-ledgers = typer.Typer(help="The privacy budget of a table.", no_args_is_help=True)
+ledgers = typer.Typer(help="Keep the privacy budget of a table.", no_args_is_help=True)
+_File = Annotated[Path, typer.Argument(metavar="FILE", help="Path of the ledger.")]
 
 
 @ledgers.command()
 def budget(
-    file: Annotated[Path, typer.Argument(help="The ledger; made if it is new.")],
-    epsilon: Annotated[str, number("What may be spent in all: epsilon.")],
-    delta: Annotated[str, number("What may be spent in all: delta.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Path of the ledger; created if it is new.")
+    ],
+    epsilon: Annotated[str, number_option("Total ε of all releases.")],
+    delta: Annotated[str, number_option("Total δ of all releases.")],
     raising: Annotated[
-        bool, typer.Option("--raise", help="Confirm that more may be spent than before.")
+        bool, typer.Option("--raise", help="Confirm a larger budget than before.")
     ] = False,
 ) -> None:
-    """Set the budget of a table; this makes its ledger. All decisions stay on record."""
+    """Set the privacy budget of a table, and create its ledger. Earlier budgets stay on record."""
     from incrowd.release.ledger import Ledger
 
     Ledger(file).set_budget(
-        epsilon=parsed("epsilon", epsilon), delta=parsed("delta", delta), raising=raising
+        epsilon=parse_number("epsilon", epsilon),
+        delta=parse_number("delta", delta),
+        raising=raising,
     )
-    print(f"The budget of {file} is epsilon = {epsilon}, delta = {delta}.")
-    print(RULE)
-    print(f"Name it in the spec: ledger: {file.name}")
+    print(f"Budget of {file}: (ε, δ) = ({epsilon}, {delta})")
+    terminal.print_facts(
+        [("Composition", RULE), ("Next", f"add `ledger: {file.name}` to the spec")]
+    )
 
 
 @ledgers.command()
 def unit(
-    file: Annotated[Path, typer.Argument(help="The ledger.")],
-    row: Annotated[bool, typer.Option("--row", help="Its releases protect one row.")] = False,
+    file: _File,
+    row: Annotated[bool, typer.Option("--row", help="Protect one row.")] = False,
     id_: Annotated[
-        str | None, typer.Option("--id", help="They protect one person, by this column.")
+        str | None,
+        typer.Option("--id", metavar="COLUMN", help="Protect one person, identified by a column."),
     ] = None,
 ) -> None:
-    """Say what the releases under a ledger protect, where an older version has not written it."""
-    from incrowd.release.ledger import ONE_ROW, Ledger, unit_of_id
+    """Set the unit that the releases under a ledger protect, if it is not recorded."""
+    from incrowd.release.ledger import ONE_ROW, Ledger, name_person_unit
 
     if row == (id_ is not None):
-        raise IncrowdError("Say --row, or --id COLUMN.")
-    protected = ONE_ROW if id_ is None else unit_of_id(id_)
+        raise IncrowdError("Expected either --row or --id COLUMN. Give one of them.")
+    protected = ONE_ROW if id_ is None else name_person_unit(id_)
     Ledger(file).set_unit(protected)
-    print(f"The releases under {file} protect {protected}.")
+    print(f"Unit of {file}: {protected}")
 
 
 @ledgers.command()
 def plan(
-    file: Annotated[Path, typer.Argument(help="The ledger.")],
-    spec: Annotated[Path, typer.Option(help="The spec of every release of the block.")],
+    file: _File,
+    spec: Annotated[
+        Path, typer.Option(metavar="SPEC", help="Path of the spec of every release of the block.")
+    ],
     releases: Annotated[
-        str | None, number("How many releases; else 'releases' of the spec.")
+        str | None, number_option("Number of releases. Default: `releases` of the spec.")
     ] = None,
     delta: Annotated[
-        str | None, number("Delta of the block; by default the sum of the releases'.")
+        str | None, number_option("δ of the block. Default: the sum over its releases.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Book several releases in advance: their events are fixed, and compose tightly.
+    """Book a block of releases in advance, which compose tightly.
 
-    With `releases` in the spec, its epsilon and delta are those of the whole block.
+    If the spec sets `releases`, its ε and δ are those of the whole block.
     """
     from incrowd.methods.outlay import plan_block
-    from incrowd.privacy.events import as_dict, words
+    from incrowd.privacy.events import describe_event, serialize_event
     from incrowd.release.ledger import Ledger
-    from incrowd.spec.file import load
+    from incrowd.spec.file import read_spec_file
 
-    loaded = load(spec)
+    loaded = read_spec_file(spec)
     block = plan_block(
-        loaded, Ledger(file), releases=parsed("releases", releases), delta=parsed("delta", delta)
+        loaded,
+        Ledger(file),
+        releases=parse_number("releases", releases),
+        delta=parse_number("delta", delta),
     )
     if as_json:
-        terminal.print_json({"plan": as_entry(block), "event": as_dict(block.event)})
+        terminal.print_json({"plan": convert_entry(block), "event": serialize_event(block.event)})
         return
-    print(
-        f"Planned block {block.number} of {file}: {block.releases} releases, together (ε, δ) = "
-        f"{write_pair(block.guarantee)}, composed tightly. All of it is booked."
-    )
-    print(f"Each release: {words(block.event)}")
     named = "" if loaded.spec.ledger is not None else f" --ledger {file}"
-    print(f"For each release: incrowd publish {spec} -o FOLDER{named}")
-    if named:
-        print(f"Or name the ledger in the spec, once: ledger: {file.name}")
-    print(
-        "Leave 'release' and 'unit' of the spec as they are. A release with other events is "
-        "unplanned and is booked besides the block."
-    )
+    print(f"Booked block {block.number} of {file}: {block.releases:,} planned releases")
+    facts = [
+        ("Guarantee", f"(ε, δ) = {format_guarantee(block.guarantee)}, all releases together"),
+        ("Each release", describe_event(block.event)),
+        ("Next", f"incrowd publish {spec} -o FOLDER{named}"),
+        ("Note", "keep `release` and `unit` of the spec; other releases are booked separately"),
+    ]
+    terminal.print_facts(facts)
 
 
 @ledgers.command()
 def show(
-    file: Annotated[Path, typer.Argument(help="The ledger.")],
-    k: Annotated[str | None, number("Would a further sample with this k")] = None,
-    beta: Annotated[str | None, number("... and this beta fit?")] = None,
-    epsilon: Annotated[str | None, number("Or an unplanned release with this epsilon")] = None,
-    delta: Annotated[str | None, number("... and this delta?")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    file: _File,
+    k: Annotated[
+        str | None, number_option("k of a further sample, to test whether it fits.")
+    ] = None,
+    beta: Annotated[str | None, number_option("β of that sample.")] = None,
+    epsilon: Annotated[
+        str | None, number_option("ε of a further release, to test whether it fits.")
+    ] = None,
+    delta: Annotated[str | None, number_option("δ of that release.")] = None,
+    verbose: Verbose = False,
+    as_json: Json = False,
 ) -> None:
-    """Show what is booked, what is left, and whether a further unplanned release would fit."""
-    from incrowd.privacy.events import words
+    """Show the budget, its entries, and whether a further release fits."""
+    from incrowd.privacy.events import describe_event
     from incrowd.release.ledger import Ledger
 
     book = Ledger(file)
-    allowed, spends, total, left = book.budget(), book.spends(), book.total(), book.remaining()
-    further = _further(book, *map(parsed, _OPTIONS, (k, beta, epsilon, delta)))
+    allowed, spends, total, left = (
+        book.budget(),
+        book.spends(),
+        book.total(),
+        book.remaining_budget(),
+    )
+    further = _price_further_release(book, *map(parse_number, _OPTIONS, (k, beta, epsilon, delta)))
     after = None if further is None else book.total([further[1]])
     if as_json:
         finite = after is not None and math.isfinite(after.epsilon)
@@ -129,75 +147,103 @@ def show(
                 "unit": book.unit(),
                 "rule": RULE,
                 "booked": vars(total),
-                "left": vars(left),
-                "with_one_more": vars(after) if after is not None and finite else None,
-                "entries": [as_entry(spend) for spend in spends],
+                "remaining": vars(left),
+                "after_next_release": vars(after) if after is not None and finite else None,
+                "entries": [convert_entry(spend) for spend in spends],
             }
         )
         return
+    print(f"Ledger {file}")
+    made = _count(sum(spend.used for spend in spends), "release", "releases")
+    entries = _count(len(spends), "entry", "entries")
+    facts = [
+        ("Budget", f"(ε, δ) = ({allowed.epsilon:g}, {allowed.delta:g}){_since(book)}"),
+        ("Unit", book.unit() or ""),
+        ("Booked", f"(ε, δ) = {format_guarantee(total)} by {entries}, {made} made"),
+        ("Remaining", f"(ε, δ) = {format_remaining(left)}"),
+    ]
+    if further is not None and after is not None:
+        facts.append(("Next release", _describe_next(book, *further)))
+    if len({spend.charge.rate for spend in spends}) > 1:
+        facts.append(("Sampling", "entries state different rates, so nothing is amplified"))
+    if verbose:
+        facts.append(("Composition", RULE))
+        facts += [
+            ("Earlier budget", f"(ε, δ) = ({one.epsilon:g}, {one.delta:g}), from {one.day}")
+            for one in book.budgets()[:-1]
+        ]
+    terminal.print_facts(facts)
+    if spends:
+        print("Entries")
     for spend in spends:
         kind = "unplanned release"
         if spend.releases is not None:
             kind = f"planned block, {spend.used} of {spend.releases} releases made"
-        print(f"{spend.number:4}  {spend.day}  {kind}  (ε, δ) = {write_pair(spend.guarantee)}")
-        print(f"      {'each: ' if spend.releases is not None else ''}{words(spend.event)}")
-    for one in book.budgets()[:-1]:
-        print(f"Before  epsilon = {one.epsilon:g} at delta = {one.delta:g}, from {one.day}")
-    since = f", since {allowed.day}" if len(book.budgets()) > 1 else ""
-    print(f"Budget  epsilon = {allowed.epsilon:g} at delta = {allowed.delta:g}{since}")
-    if book.unit() is not None:
-        print(f"Unit    {book.unit()}")
-    made = sum(spend.used for spend in spends)
-    entries = "1 entry" if len(spends) == 1 else f"{len(spends)} entries"
-    releases = "1 release" if made == 1 else f"{made} releases"
-    print(f"Booked  (ε, δ) = {write_pair(total)} by {entries}, {releases} made")
-    print(f"Left    (ε, δ) = {write_left(left)}")
-    rates = {spend.charge.rate for spend in spends}
-    if len(rates) > 1:
-        print("        Entries state different sampling rates, so that nothing is amplified.")
-    print(f"Rule    {RULE}")
-    if further is not None and after is not None:
-        fits = "fits" if book.fits([further[1]]) else "does not fit"
         print(
-            f"A further unplanned release with {further[0]} would bring it to "
-            f"{write_pair(after)}, which {fits}."
+            f"  {spend.number:>3}  {spend.day}  (ε, δ) = {format_guarantee(spend.guarantee)}  {kind}"
         )
+        if verbose:
+            each = "each release: " if spend.releases is not None else ""
+            terminal.print_wrapped(f"{each}{describe_event(spend.event)}", indent=7)
+
+
+def _since(book: Ledger) -> str:
+    return f", since {book.budget().day}" if len(book.budgets()) > 1 else ""
+
+
+def _count(number: int, one: str, several: str) -> str:
+    return f"{number:,} {one if number == 1 else several}"
+
+
+def _describe_next(book: Ledger, name: str, charge: Charge) -> str:
+    """Return whether a further release fits, and the total with it."""
+    after = book.total([charge])
+    if book.allows_charges([charge]):
+        return f"{name} fits; total (ε, δ) = {format_guarantee(after)}"
+    left = book.remaining_budget()
+    if left.delta <= 0:
+        return "δ is used up: the ledger allows no further release"
+    if left.epsilon <= 0:
+        return "ε is used up: the ledger allows no further release"
+    if math.isinf(after.epsilon):
+        return f"{name} does not fit: δ is too small for it"
+    return f"{name} does not fit; total (ε, δ) would be {format_guarantee(after)}"
 
 
 _OPTIONS = ("k", "beta", "epsilon", "delta")
 
 
-def _further(
+def _price_further_release(
     book: Ledger, k: int | None, beta: float | None, epsilon: float | None, delta: float | None
 ) -> tuple[str, Charge] | None:
-    """A further unplanned release in words, and its charge; by default the last one again."""
+    """Return a further unplanned release in words, and its charge; by default the last one."""
     from incrowd.privacy.accountant import Accountant
-    from incrowd.privacy.amplification import Guarantee, allowed
-    from incrowd.privacy.events import Mechanism, SafeRelease, Sampled
+    from incrowd.privacy.amplification import Guarantee, invert_amplification
+    from incrowd.privacy.events import Mechanism, SafeRelease, SampledEvent
     from incrowd.privacy.filter import Charge
 
     if k is not None and beta is not None:
         event = book.match_sampling(SafeRelease(k, beta))
-        share = book.remaining().delta if delta is None else delta
-        words = f"k = {k}, beta = {beta:g} at delta = {share:g}"
+        share = book.remaining_budget().delta if delta is None else delta
+        words = f"k = {k}, β = {beta:g} at δ = {share:g}"
         cost = Accountant(event).epsilon(delta=share) if share > 0 else math.inf
         if math.isinf(cost):
             return words, Charge(Guarantee(math.inf, share), Guarantee(math.inf, share))
-        return words, book.charge_of([event], Guarantee(cost, share))
+        return words, book.compute_charge([event], Guarantee(cost, share))
     if epsilon is not None and delta is not None:
         stated = Guarantee(epsilon, delta)
         event = book.match_sampling(Mechanism(epsilon, delta))
-        if isinstance(event, Sampled):
-            inside = allowed(epsilon=epsilon, delta=delta, rate=event.rate)
-            event = Sampled(Mechanism(inside.epsilon, inside.delta), event.rate)
-        return f"epsilon = {epsilon:g}, delta = {delta:g}", book.charge_of([event], stated)
+        if isinstance(event, SampledEvent):
+            inside = invert_amplification(epsilon=epsilon, delta=delta, rate=event.rate)
+            event = SampledEvent(Mechanism(inside.epsilon, inside.delta), event.rate)
+        return f"ε = {epsilon:g}, δ = {delta:g}", book.compute_charge([event], stated)
     unplanned = [spend for spend in book.spends() if spend.releases is None]
-    return ("the last one's parameters", unplanned[-1].charge) if unplanned else None
+    return ("another release like the last one", unplanned[-1].charge) if unplanned else None
 
 
-def as_entry(spend: Spend) -> dict[str, Any]:
+def convert_entry(spend: Spend) -> dict[str, Any]:
     """Return an entry of a ledger as plain values, for JSON."""
-    from incrowd.privacy.events import as_dict
+    from incrowd.privacy.events import serialize_event
 
     return {
         "number": spend.number,
@@ -206,6 +252,6 @@ def as_entry(spend: Spend) -> dict[str, Any]:
         "epsilon": spend.guarantee.epsilon,
         "delta": spend.guarantee.delta,
         "releases": 1 if spend.releases is None else spend.releases,
-        "used": spend.used,
-        "event": as_dict(spend.event),
+        "releases_made": spend.used,
+        "event": serialize_event(spend.event),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,32 +13,41 @@ from incrowd.errors import IncrowdError, ParameterError, check_choice
 if TYPE_CHECKING:
     from incrowd.engine.table import Engine
 
+SpecPath = Annotated[Path, typer.Argument(metavar="SPEC", help="Path of the spec (YAML).")]
 EngineName = Annotated[
-    str | None, typer.Option("--engine", help="Where tables are worked on: local or spark.")
+    str | None,
+    typer.Option("--engine", help="Engine that reads the table: local or spark. Default: local."),
 ]
 Master = Annotated[
-    str | None, typer.Option(help="Of Spark, such as spark://HOST:7077; else this machine.")
+    str | None,
+    typer.Option(help="Address of Spark, such as spark://HOST:7077. Default: this machine."),
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--conf", help="A setting of Spark, NAME=VALUE. Can be repeated."),
+    typer.Option("--conf", metavar="NAME=VALUE", help="Setting of Spark. Repeatable."),
 ]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print details, too.")]
 
 
-def number(help_text: str) -> typer.models.OptionInfo:
-    """An option for a number; parsed by :func:`parsed`, so that errors name the value."""
+def number_option(help_text: str) -> typer.models.OptionInfo:
+    """Make an option for a number; :func:`parse_number` reads it, so that errors name it."""
     option: typer.models.OptionInfo = typer.Option(metavar="NUMBER", help=help_text)
     return option
 
 
-def engine_of(name: str | None, master: str | None, conf: Sequence[str] | None) -> Engine | None:
-    """The engine that options name; None leaves it to the table."""
+def choose_engine(
+    name: str | None, master: str | None, conf: Sequence[str] | None
+) -> Engine | None:
+    """Return the engine that options name; None leaves it to the table."""
     from incrowd.engine.source import local_engine, spark_engine
 
     chosen = check_choice("engine", name or ("spark" if master or conf else "local"), _ENGINES)
     if chosen == "local":
         if master or conf:
-            raise IncrowdError("The options --master and --conf are for --engine spark.")
+            raise IncrowdError(
+                "--master and --conf apply to Spark only. Add --engine spark, or drop them."
+            )
         return None if name is None else local_engine()
     settings = {}
     for one in conf or ():
@@ -51,8 +61,8 @@ def engine_of(name: str | None, master: str | None, conf: Sequence[str] | None) 
 _ENGINES = ("local", "spark")
 
 
-def parsed(name: str, text: str | None) -> Any:
-    """The number that an option holds; its name and value are in the error."""
+def parse_number(name: str, text: str | None) -> Any:
+    """Return the number that an option holds; its name and value are in the error."""
     if text is None:
         return None
     try:

@@ -10,94 +10,107 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from incrowd.cli import terminal
-from incrowd.cli.guarantee import print_strength
-from incrowd.cli.options import number, parsed
-from incrowd.cli.terminal import console
+from incrowd.cli.guarantee import describe_meaning, print_weakness
+from incrowd.cli.options import Json, Verbose, number_option, parse_number
+from incrowd.cli.terminal import make_console, print_facts
 from incrowd.errors import IncrowdError, UnsolvableError, check_choice
+from incrowd.findings import format_percent
 from incrowd.privacy.plan import Plan, PlanTable, plan_grid
 from incrowd.privacy.plan import plan as planned
 from incrowd.privacy.plan_counts import CountsPlan, plan_counts
-from incrowd.privacy.rounded import people_alike
+from incrowd.privacy.rounded import format_parameter, round_crowd_size
 
 if TYPE_CHECKING:
-    from incrowd.curate.tradeoff import Choice, Choices
+    from incrowd.curate.tradeoff import TradeoffGrid, TradeoffPoint
 
 
 def plan(
-    epsilon: Annotated[str | None, number("Privacy budget epsilon.")] = None,
-    delta: Annotated[str | None, number("Privacy budget delta.")] = None,
-    k: Annotated[str | None, number("Least alike rows kept; of counts, in the table.")] = None,
-    beta: Annotated[str | None, number("Share of rows drawn at random.")] = None,
-    keep: Annotated[str | None, number("Share of rows wanted; sets beta.")] = None,
+    epsilon: Annotated[str | None, number_option("Privacy budget ε.")] = None,
+    delta: Annotated[str | None, number_option("Privacy budget δ.")] = None,
+    k: Annotated[
+        str | None,
+        number_option("Least group size: sampled rows, or original rows behind a count."),
+    ] = None,
+    beta: Annotated[str | None, number_option("Sampling rate β, between 0 and 1.")] = None,
+    keep: Annotated[
+        str | None, number_option("Share of rows to publish, between 0 and 1; sets β.")
+    ] = None,
     draw: Annotated[
-        str | None, typer.Option(help="sample or counts; without it, both side by side.")
+        str | None, typer.Option(help="sample or counts. Default: both, side by side.")
     ] = None,
     crowd: Annotated[
-        str | None, number("Of counts: people alike, shown more often than not.")
+        str | None,
+        number_option("Crowd size of noisy counts: people in a group published half the time."),
     ] = None,
-    releases: Annotated[str, number("How many releases share the budget.")] = "1",
+    releases: Annotated[str, number_option("Number of releases that share the budget.")] = "1",
     definition: Annotated[
-        str, typer.Option(help="tight: the smallest true delta; paper: Theorem 1 as printed.")
+        str, typer.Option(help="Definition of δ: tight, or paper (Theorem 1 of paper A).")
     ] = "tight",
-    table: Annotated[
-        str | None, typer.Option(help="Print a grid of k, beta or epsilon to choose from.")
+    grid: Annotated[
+        str | None, typer.Option("--grid", help="Print a grid of k, beta or epsilon instead.")
     ] = None,
     spec: Annotated[
-        Path | None, typer.Option(help="A k-epsilon spec: error and risk for k against epsilon.")
+        Path | None,
+        typer.Option(
+            metavar="SPEC", help="Print error and linking risk of a k-epsilon spec, by k and ε."
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    verbose: Verbose = False,
+    as_json: Json = False,
 ) -> None:
-    """Solve for k, beta, epsilon or delta: give three of them, or just epsilon and delta.
+    """Plan a privacy budget: solve for k, β, ε or δ.
 
-    For counts give two of epsilon, delta and the crowd.
+    Give ε and δ, or any three of k, β, ε and δ. For noisy counts, give two of ε, δ and the crowd
+    size.
     """
     if spec is not None:
-        given = (epsilon, delta, k, beta, keep, draw, crowd, table)
+        given = (epsilon, delta, k, beta, keep, draw, crowd, grid)
         if any(option is not None for option in given) or releases != "1":
-            raise IncrowdError("The option --spec stands alone: the spec says everything else.")
-        _from_spec(spec, as_json)
+            raise IncrowdError("--spec excludes other options: the spec holds all parameters.")
+        _plan_from_spec(spec, as_json)
         return
     if draw is not None:
         check_choice("draw", draw, ("sample", "counts"))
     if crowd is not None and draw != "counts":
-        raise IncrowdError("The option --crowd is for counts: say --draw counts as well.")
+        raise IncrowdError("--crowd applies to counts only. Add --draw counts.")
     known: dict[str, Any] = {
-        "epsilon": parsed("epsilon", epsilon),
-        "delta": parsed("delta", delta),
-        "k": parsed("k", k),
-        "beta": parsed("beta", beta),
-        "releases": parsed("releases", releases),
+        "epsilon": parse_number("epsilon", epsilon),
+        "delta": parse_number("delta", delta),
+        "k": parse_number("k", k),
+        "beta": parse_number("beta", beta),
+        "releases": parse_number("releases", releases),
         "definition": definition,
     }
-    if table is not None:
+    if grid is not None:
         if keep is not None:
-            raise IncrowdError("The options --keep and --table exclude each other; drop one.")
+            raise IncrowdError("--keep and --grid exclude each other. Drop one.")
         if draw == "counts":
-            raise IncrowdError("A grid is for samples; drop --table or --draw counts.")
-        grid = plan_grid(table, **known)
-        terminal.print_json(grid.as_dict()) if as_json else print_grid(grid)
+            raise IncrowdError("--grid applies to samples only. Drop --grid or --draw counts.")
+        answers = plan_grid(grid, **known)
+        terminal.print_json(answers.as_dict()) if as_json else print_grid(answers)
         return
-    known["keep"] = parsed("keep", keep)
+    known["keep"] = parse_number("keep", keep)
     if draw == "counts":
-        counts = planned(draw="counts", crowd=parsed("crowd", crowd), **known)
-        terminal.print_json(counts.as_dict()) if as_json else print_counts(counts)
+        counts = planned(draw="counts", crowd=parse_number("crowd", crowd), **known)
+        terminal.print_json(counts.as_dict()) if as_json else print_counts(counts, verbose=verbose)
         return
     answer = planned(**known)
     if draw == "sample":
-        terminal.print_json(answer.as_dict()) if as_json else print_plan(answer)
+        terminal.print_json(answer.as_dict()) if as_json else print_plan(answer, verbose=verbose)
         return
-    beside = _beside(answer)
+    beside = _plan_matching_counts(answer)
     if as_json:
         counted = None if beside is None else beside.as_dict()
         terminal.print_json({**answer.as_dict(), "counts": counted})
         return
-    print_plan(answer)
-    if beside is not None:
-        print_both(answer, beside)
+    if beside is None:
+        print_plan(answer, verbose=verbose)
+    else:
+        print_comparison(answer, beside, verbose=verbose)
 
 
-def _beside(answer: Plan) -> CountsPlan | None:
-    """Counts for the same budget, where there are any; the paper's delta is of samples alone."""
+def _plan_matching_counts(answer: Plan) -> CountsPlan | None:
+    """Plan counts for the same budget, where there are any; None for the paper's delta."""
     if answer.definition == "paper":
         return None
     try:
@@ -106,54 +119,85 @@ def _beside(answer: Plan) -> CountsPlan | None:
         return None
 
 
-def _from_spec(path: Path, as_json: bool) -> None:
-    from incrowd.curate.tradeoff import choices
-    from incrowd.engine.source import open_for
+def _plan_from_spec(path: Path, as_json: bool) -> None:
+    from incrowd.curate.tradeoff import compute_tradeoff
+    from incrowd.engine.source import open_spec_table
     from incrowd.privacy.randomness import SystemRandomness
-    from incrowd.spec.file import load
+    from incrowd.spec.file import read_spec_file
 
-    file = load(path)
-    table = open_for(file)
-    with terminal.progress("trying k") as (_, tell):
-        found = choices(file, table, bits=SystemRandomness(), progress=tell)
-    terminal.print_json(found.as_dict()) if as_json else print_choices(found)
+    file = read_spec_file(path)
+    table = open_spec_table(file)
+    with terminal.show_progress("computing") as (_, tell):
+        found = compute_tradeoff(file, table, bits=SystemRandomness(), progress=tell)
+    terminal.print_json(found.as_dict()) if as_json else print_tradeoff(found)
 
 
+_MEMBERS = "people with one row in the table"
 _MEANINGS = {
-    "k": "a tuple seen fewer times is dropped",
-    "beta": "share of the rows drawn at random",
-    "epsilon": "privacy loss allowed",
-    "delta": "added to any probability",
-    "definition": "how delta is computed",
-    "crowd": "k / beta, people alike in the table",
-    "releases": "that share the budget",
+    "k": "least number of sampled rows in a group",
+    "beta": "sampling rate",
+    "epsilon": "privacy budget",
+    "delta": "privacy budget",
+    "definition": "definition of δ",
+    "crowd": "crowd size, k / β people",
+    "releases": "releases that share the budget",
 }
 
 
-def print_plan(answer: Plan) -> None:
-    """Print a plan as a table and in words."""
-    _print_figures(answer.shown(), _MEANINGS, answer.words())
-    print_strength(answer.epsilon, answer.delta)
+def print_plan(answer: Plan, *, verbose: bool = False) -> None:
+    """Print a plan for a sample as facts."""
+    crowd = round_crowd_size(answer.crowd)
+    facts = [
+        ("Crowd size", f"{crowd:,} people: {_describe_crowd(crowd)}"),
+        (
+            "Sample",
+            f"{format_percent(answer.beta)} of rows, drawn at random (β = {answer.beta:.4g})",
+        ),
+        ("Groups", f"at least {answer.k:,} sampled rows (k = {answer.k:,})"),
+        *_guarantee_facts(answer),
+    ]
+    if answer.definition != "tight":
+        facts.append(("Definition", "δ as in Theorem 1 of paper A (--definition tight is smaller)"))
+    print_facts(facts, indent=0)
+    print_weakness(answer.epsilon, answer.delta)
+    if verbose:
+        _print_figures(answer.format_figures(), _MEANINGS)
+
+
+def _describe_crowd(size: int) -> str:
+    return f"groups of {size:,} or more are published with probability 1/2 or more"
+
+
+def _guarantee_facts(answer: Plan | CountsPlan) -> list[tuple[str, str]]:
+    epsilon, delta = (
+        format_parameter("epsilon", answer.epsilon, 4),
+        format_parameter("delta", answer.delta, 3),
+    )
+    many = f", all {answer.releases:,} releases together" if answer.releases > 1 else ""
+    return [
+        ("Guarantee", f"({epsilon}, {delta})-differential privacy{many}"),
+        ("Meaning", describe_meaning(answer.epsilon, answer.delta, _MEMBERS)),
+    ]
 
 
 def print_grid(grid: PlanTable) -> None:
     """Print a grid of answers."""
     from rich.table import Table
 
-    terminal = console()
-    terminal.print(grid.words(), style="bold")
+    terminal = make_console()
+    terminal.print(grid.describe(), style="bold")
     table = Table(box=None, padding=(0, 0, 0, 2), collapse_padding=True)
     corner = f"{grid.rows_name} \\ {grid.columns_name}"
     table.add_column(corner, justify="right", style="bold", no_wrap=True)
     for column in grid.columns:
         table.add_column(f"{column:g}", justify="right", no_wrap=True)
     for row, cells in zip(grid.rows, grid.cells, strict=True):
-        table.add_row(f"{row:g}", *(_cell(grid.unknown, cell) for cell in cells))
+        table.add_row(f"{row:g}", *(_format_cell(grid.unknown, cell) for cell in cells))
     terminal.print(table)
 
 
-def _cell(unknown: str, value: float) -> str:
-    """A cell of a grid; epsilon is rounded up and beta down, so that what is shown holds."""
+def _format_cell(unknown: str, value: float) -> str:
+    """Format a cell of a grid; epsilon is rounded up and beta down, so that it holds."""
     if math.isinf(value):
         return "–"
     if unknown == "k":
@@ -162,18 +206,18 @@ def _cell(unknown: str, value: float) -> str:
     return f"{whole(value * 1000) / 1000:.3f}"
 
 
-def print_choices(found: Choices) -> None:
+def print_tradeoff(found: TradeoffGrid) -> None:
     """Print what each k and epsilon would cost and risk."""
     from rich.table import Table
 
-    terminal = console()
+    terminal = make_console()
     epsilons = sorted({choice.epsilon for choice in found.choices})
-    by_k: dict[int, list[Choice]] = {}
+    by_k: dict[int, list[TradeoffPoint]] = {}
     for choice in found.choices:
         by_k.setdefault(choice.k, []).append(choice)
     for title, figure in (
         ("Expected relative error", attrgetter("error")),
-        ("Expected share of rows linked", attrgetter("linking")),
+        ("Expected share of linked rows", attrgetter("linking")),
     ):
         terminal.print(title, style="bold")
         table = Table(box=None, padding=(0, 0, 0, 2), collapse_padding=True)
@@ -185,65 +229,84 @@ def print_choices(found: Choices) -> None:
             cells = [f"{figure(choice):.1%}" for choice in sorted(row, key=lambda c: c.epsilon)]
             table.add_row(str(k), *cells, f"{row[0].suppressed / max(found.rows, 1):.1%}")
         terminal.print(table)
-    how = "tried out with fresh noise" if found.simulated else "computed, nothing is drawn"
-    terminal.print(f"The share linked is {how}. All of this is read from the table and private.")
+    how = "simulated" if found.simulated else "computed exactly"
+    terminal.print(f"Linked rows are {how}. The result is private: it is read from the table.")
 
 
 _COUNTS_MEANINGS = {
-    "k": "rows of the table behind each row shown, at least",
-    "r": "the noise of a count, at most",
-    "crowd": "r + k, people alike, shown more often than not",
-    "always": "2 r + k, people alike that are always shown",
-    "error": "the noise of a count, at most, with probability 0.95",
-    "epsilon": "privacy loss allowed",
-    "delta": "added to any probability",
-    "noise": "the law of the noise",
-    "noise_epsilon": "of the noise",
-    "noise_variance": "of the noise",
-    "chance": "of r - 1 in place of r, by a coin that sees no data",
-    "releases": "that share the budget",
+    "k": "least number of original rows in a group",
+    "r": "largest noise of a count",
+    "crowd": "crowd size, r + k people",
+    "always": "group size that is always published, 2 r + k people",
+    "error": "95 % of noise lies within ± this",
+    "epsilon": "privacy budget",
+    "delta": "privacy budget",
+    "noise": "distribution of the noise",
+    "noise_epsilon": "ε of the noise",
+    "noise_variance": "variance of the noise",
+    "chance": "probability of r - 1 instead of r, independent of the data",
+    "releases": "releases that share the budget",
 }
 
 
-def print_counts(answer: CountsPlan) -> None:
-    """Print a plan for counts as a table and in words."""
-    _print_figures(answer.shown(), _COUNTS_MEANINGS, answer.words())
-    print_strength(answer.epsilon, answer.delta)
+def print_counts(answer: CountsPlan, *, verbose: bool = False) -> None:
+    """Print a plan for noisy counts as facts."""
+    crowd, always = answer.crowd, f"groups of {answer.certain_crowd:,} or more always"
+    facts = [
+        ("Crowd size", f"{crowd:,} people: {_describe_crowd(crowd)}, {always}"),
+        ("Accuracy", f"95 % of noise within ±{answer.error:,}, every count within ±{answer.r:,}"),
+        ("Groups", f"at least {answer.k:,} original rows each (k = {answer.k:,})"),
+        *_guarantee_facts(answer),
+    ]
+    print_facts(facts, indent=0)
+    print_weakness(answer.epsilon, answer.delta)
+    if verbose:
+        _print_figures(answer.format_figures(), _COUNTS_MEANINGS)
 
 
-def print_both(sample: Plan, counts: CountsPlan) -> None:
-    """Print what a sample and counts of the same budget come to, side by side."""
+def print_comparison(sample: Plan, counts: CountsPlan, *, verbose: bool = False) -> None:
+    """Print a sample and counts of the same budget side by side."""
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in ("the same budget:", "a sample", "counts"):
+    for name in ("", "noisy counts", "sample"):
         table.add_column(name, no_wrap=True)
-    crowd, kept = people_alike(sample.crowd), f"{sample.beta:.1%}"
+    crowd = round_crowd_size(sample.crowd)
     for row in (
-        ("shown more often than not", f"{crowd:,} alike", f"{counts.crowd:,} alike"),
-        ("of their rows", f"{kept}, by chance", "all"),
-        ("noise in their number", "that chance", f"{counts.error} (95 %), {counts.r} at worst"),
-        ("rows of the table behind", f"at least {sample.k:,}", f"at least {counts.k:,}"),
-        ("made-up rows", "none", "those too many"),
+        ("Crowd size", f"{counts.crowd:,} people", f"{crowd:,} people"),
+        ("Rows of a group", "all", f"{format_percent(sample.beta)}, drawn at random"),
+        ("Noise of counts", f"95 % within ±{counts.error}, all ±{counts.r}", "sampling error only"),
+        ("Least group", f"{counts.k:,} original rows", f"{sample.k:,} sampled rows"),
+        ("Surplus rows", "a few", "none"),
+        ("Parameters", f"k = {counts.k}, r = {counts.r}", f"k = {sample.k}, β = {sample.beta:.4g}"),
     ):
         table.add_row(*row)
-    terminal = console()
-    terminal.print()
-    terminal.print(table)
-    terminal.print()
-    terminal.print(
-        "Take counts (--draw counts) where counts may carry noise: smaller groups are shown. "
-        "Take a sample (--draw sample) where no row may be made up."
-    )
+    make_console().print(table)
+    make_console().print()
+    facts = [
+        ("Crowd size", "groups of this size or more are published with probability 1/2 or more"),
+        *_guarantee_facts(sample),
+        (
+            "Choose",
+            "--draw counts if counts may carry noise, --draw sample if no row may be made up",
+        ),
+    ]
+    print_facts(facts, indent=0)
+    print_weakness(sample.epsilon, sample.delta)
+    if verbose:
+        for title, answer, meanings in (
+            ("Noisy counts", counts, _COUNTS_MEANINGS),
+            ("Sample", sample, _MEANINGS),
+        ):
+            make_console().print(f"\n{title}", style="bold")
+            _print_figures(answer.format_figures(), meanings)
 
 
-def _print_figures(figures: list[tuple[str, str]], meanings: dict[str, str], words: str) -> None:
+def _print_figures(figures: list[tuple[str, str]], meanings: dict[str, str]) -> None:
+    """Print every parameter by its symbol, with its meaning."""
     from rich.table import Table
 
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for name, value in figures:
         table.add_row(f"[bold]{name}[/bold]", value, f"[dim]{meanings[name]}[/dim]")
-    terminal = console()
-    terminal.print(table)
-    terminal.print()
-    terminal.print(words)
+    make_console().print(table)

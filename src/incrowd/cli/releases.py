@@ -7,69 +7,98 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incrowd.cli import guarantee, results, terminal
-from incrowd.cli.options import EngineName, Master, Settings, engine_of, number, parsed
+from incrowd.cli import evaluation_facts, guarantee, results, terminal
+from incrowd.cli.options import (
+    EngineName,
+    Json,
+    Master,
+    Settings,
+    SpecPath,
+    Verbose,
+    choose_engine,
+    number_option,
+    parse_number,
+)
 from incrowd.cli.status import DONE, EMPTY
-from incrowd.cli.terminal import say as print  # noqa: A004 - names and values come from anywhere
+from incrowd.cli.terminal import print_text as print  # noqa: A004 - names and values come from anywhere
 from incrowd.errors import check_whole
+from incrowd.findings import count_findings
 
 if TYPE_CHECKING:
     from incrowd.release.release import Release
 
 
 def publish(
-    spec: Annotated[Path, typer.Argument(help="The spec.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the release.")],
+    spec: SpecPath,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="New folder of the release.")
+    ],
     curator: Annotated[
-        Path | None, typer.Option(help="Where the private report goes; OUTPUT.curator by default.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="New folder of the private report. Default: OUTPUT.curator."
+        ),
     ] = None,
     ledger: Annotated[
-        Path | None, typer.Option(help="The ledger of the table; else 'ledger' of the spec.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Ledger of the table. Default: `ledger` of the spec."),
     ] = None,
-    sign: Annotated[Path | None, typer.Option(help="An Ed25519 private key (PEM).")] = None,
-    seed: Annotated[str | None, number("For tests only: makes it NOT private.")] = None,
+    sign: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="KEY", help="Sign the certificate with this Ed25519 private key (PEM)."
+        ),
+    ] = None,
+    seed: Annotated[
+        str | None,
+        number_option("Seed of the random numbers, for tests: the release is NOT private."),
+    ] = None,
     engine: EngineName = None,
     master: Master = None,
     conf: Settings = None,
     save_as: Annotated[
         str | None,
-        typer.Option("--table", help="Save the rows as a table of Spark's catalogue, too."),
+        typer.Option(
+            "--spark-table",
+            metavar="NAME",
+            help="Save the rows as a table in Spark's catalog, too.",
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    verbose: Verbose = False,
+    as_json: Json = False,
 ) -> int:
-    """Publish a release: data, certificate, scheme; and, beside it, a private report.
+    """Publish a table: data, certificate and scheme, with a private report beside them.
 
-    Exit status 4 if nothing survived, or less than 5 % of it: the release is there, and its budget
-    is spent.
+    Exit status 4: fewer than 5 % of rows are published. The release exists and its budget is spent.
     """
-    from incrowd.engine.source import catalogue, open_for
+    from incrowd.engine.source import open_spec_table, require_catalog
     from incrowd.methods.expect import expect
     from incrowd.privacy.randomness import SeededRandomness
     from incrowd.publication import publish as make
-    from incrowd.spec.file import load
+    from incrowd.spec.file import read_spec_file
 
-    file, worker = load(spec), engine_of(engine, master, conf)
+    file, worker = read_spec_file(spec), choose_engine(engine, master, conf)
     if save_as is not None:
-        catalogue(worker).refuse_name(save_as)
-    table = open_for(file, engine=worker) if file.spec.size == "public" else None
+        require_catalog(worker).refuse_name(save_as)
+    table = open_spec_table(file, engine=worker) if file.spec.size == "public" else None
     if not as_json:
-        print(f"{expect(table, file).summary()} (More: incrowd check {spec})")
-    whole = int(check_whole("seed", parsed("seed", seed), 0)) if seed else None
+        terminal.print_wrapped(f"{expect(table, file).summarize()} Details: incrowd check {spec}")
+    whole = int(check_whole("seed", parse_number("seed", seed), 0)) if seed else None
     try:
-        with terminal.progress("settling the budget") as (step, tell):
+        with terminal.show_progress("splitting the budget") as (step, tell):
             release = make(
                 table,
                 file,
                 output=output,
                 curator=curator,
                 ledger=ledger,
-                key=_signing_key(sign),
+                key=_load_signing_key(sign),
                 bits=None if whole is None else SeededRandomness(whole),
                 engine=worker,
-                step=terminal.pausing(step),
+                step=terminal.add_test_pause(step),
                 progress=tell,
             )
-        saved = _saved(release, save_as) if save_as is not None else ()
+        saved = _save_tables(release, save_as) if save_as is not None else ()
     except KeyboardInterrupt as error:
         raise terminal.StoppedError("Interrupted.") from error
     terminal.print_findings(release.findings, stderr=True)
@@ -80,48 +109,53 @@ def publish(
         terminal.print_json(
             {
                 **known,
-                "booked": release.booked,
+                "booked": release.is_booked,
                 "booking": booking,
-                "empty": release.empty,
-                "nearly_empty": release.nearly_empty,
+                "empty": release.is_empty,
+                "nearly_empty": release.is_nearly_empty,
                 "findings": results.list_findings(release),
             }
         )
-        return EMPTY if release.empty or release.nearly_empty else DONE
-    for line in results.published(release):
-        print(line)
-    guarantee.print_protection(certificate)
+        return EMPTY if release.is_empty or release.is_nearly_empty else DONE
+    results.print_release(release, verbose=verbose)
+    guarantee.print_weakness(certificate.guarantee.epsilon, certificate.guarantee.delta)
     for name in saved:
-        print(f"Saved as the table {name}.")
-    return EMPTY if release.empty or release.nearly_empty else DONE
+        print(f"Saved as Spark table {name}.")
+    return EMPTY if release.is_empty or release.is_nearly_empty else DONE
 
 
-def _saved(release: Release, name: str) -> tuple[str, ...]:
-    """The tables that rows were saved as; whatever fails says that the release is there."""
+def _save_tables(release: Release, name: str) -> tuple[str, ...]:
+    """Save the rows as tables; whatever fails says that the release is there."""
     try:
         return release.save_table(name)
     except BaseException as error:
-        error.add_note(f"The release is there all the same, and counts: {release.folder}")
+        error.add_note(f"The release exists and counts: {release.folder}")
         raise
 
 
-def _signing_key(path: Path | None) -> Any:
+def _load_signing_key(path: Path | None) -> Any:
     if path is None:
         return None
-    from incrowd.release.keys import load_key
+    from incrowd.release.keys import load_private_key
 
-    return load_key(path)
+    return load_private_key(path)
 
 
 def verify(
-    folder: Annotated[Path, typer.Argument(help="The folder of a release.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the release.")],
     key: Annotated[
         str | None,
-        typer.Option(help="Who must have signed: a public key in hexadecimal, or a PEM file."),
+        typer.Option(
+            help="Public key that must have signed: 64 hexadecimal digits, or a PEM file."
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    verbose: Verbose = False,
+    as_json: Json = False,
 ) -> int:
-    """Check a release from its folder alone; exit status 1 if anything does not hold."""
+    """Verify a release offline, from its folder alone.
+
+    Exit status 1: something is not as certified.
+    """
     from incrowd.release.verify import read_certificate
     from incrowd.verification import verify as check_release
 
@@ -138,64 +172,86 @@ def verify(
         return int(bool(findings))
     terminal.print_findings(findings)
     if findings:
+        print(f"Not verified: {folder}. {count_findings(findings)}")
         return 1
     certificate = read_certificate(folder)
+    print(f"Verified {folder}: hash, values, groups and guarantee are as certified.")
     signed = certificate.signature
-    print("The release holds: hash, values, classes and guarantee are as certified.")
-    print(f"It satisfies {guarantee.promise(certificate)}")
-    print(guarantee.describe_unit(certificate))
-    guarantee.print_protection(certificate)
-    print(f"Signed by {signed.public_key}." if signed else "It is not signed.")
+    signature = "none" if signed is None else f"by {signed.public_key}"
     if signed and key is None:
-        print("Is that who you trust? --key names who must have signed.")
+        signature += "; compare it with the curator's public key, or name that key with --key"
+    facts = [
+        ("Guarantee", guarantee.describe_guarantee(certificate).removesuffix(".")),
+        ("Protects", guarantee.describe_unit(certificate)),
+        ("Meaning", guarantee.describe_protection(certificate)),
+        ("Signature", signature),
+    ]
+    if verbose:
+        texts = [sentence.text for sentence in certificate.guarantee.statement]
+        facts += [("" if at else "Statement", text) for at, text in enumerate(texts)]
+    terminal.print_facts(facts)
+    guarantee.print_weakness(certificate.guarantee.epsilon, certificate.guarantee.delta)
     return 0
 
 
 def evaluate(
-    original: Annotated[str, typer.Option(help="The table as it was.")],
-    released: Annotated[str, typer.Option(help="A released table, or a release folder.")],
-    spec: Annotated[Path, typer.Option(help="The spec with the hierarchies.")],
+    original: Annotated[str, typer.Option(metavar="TABLE", help="Original table.")],
+    released: Annotated[
+        str, typer.Option(metavar="TABLE", help="Released table, or the folder of a release.")
+    ],
+    spec: Annotated[Path, typer.Option(metavar="SPEC", help="Spec with the hierarchies.")],
     target: Annotated[
-        str | None, typer.Option(help="A column to predict from the others (scikit-learn).")
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column to predict from the others (scikit-learn)."),
     ] = None,
     holdout: Annotated[
-        str | None, typer.Option(help="Rows that the release has not seen, to predict on.")
+        str | None,
+        typer.Option(
+            metavar="TABLE", help="Rows outside the original table, to test predictions on."
+        ),
     ] = None,
     identity: Annotated[
-        str | None, typer.Option("--id", help="A column that names the same row in both tables.")
+        str | None,
+        typer.Option("--id", metavar="COLUMN", help="Column that identifies a row in both tables."),
     ] = None,
     curator: Annotated[
         Path | None,
-        typer.Option(help="The private folder of the release; beside it by default."),
+        typer.Option(metavar="FOLDER", help="Private folder of the release. Default: beside it."),
     ] = None,
     engine: EngineName = None,
     master: Master = None,
     conf: Settings = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    verbose: Verbose = False,
+    as_json: Json = False,
 ) -> None:
-    """Hold a released table against its original: loss, risk, utility. For you alone."""
+    """Measure information loss, reidentification risk and utility of a released table.
+
+    The result is private: it is computed from the original table.
+    """
     from incrowd.evaluation.measures import evaluate as compare
-    from incrowd.spec.file import load
+    from incrowd.spec.file import read_spec_file
     from incrowd.spec.model import PersonId
 
     found = compare(
         original, released, spec, target=target, holdout=holdout, identity=identity,
         curator=curator,
-        engine=engine_of(engine, master, conf),
+        engine=choose_engine(engine, master, conf),
     )  # fmt: skip
     if as_json:
         terminal.print_json(found.as_dict())
         return
-    if isinstance(load(spec).spec.unit, PersonId):
-        print("One row per person is compared: numbers of rows are numbers of people.")
-    results.print_evaluation(found)
+    if isinstance(read_spec_file(spec).spec.unit, PersonId):
+        print("Unit: one person. One row per person is compared, so rows are people.")
+    evaluation_facts.print_evaluation(found, verbose=verbose)
     terminal.print_findings(found.findings())
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="A new folder.")] = Path("demo"),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="New folder.")
+    ] = Path("demo"),
 ) -> int:
-    """Make a sample table, publish it, verify it, and show where to look."""
-    from incrowd.cli.demo import demo as run
+    """Publish and verify a fictional table, step by step."""
+    from incrowd.cli.demo import run_demo as run
 
     return run(output)

@@ -1,103 +1,303 @@
-"""How results look on a terminal: what was published, measured or looked at."""
+"""Results on a terminal: what was published, hierarchies, and questions."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from incrowd.cli.guarantee import describe_unit, promise
-from incrowd.cli.synthetic_rows import describe_rows
-from incrowd.cli.terminal import console, say
+from incrowd.cli.evaluation_facts import describe_simulation, noise_facts, survivals
+from incrowd.cli.guarantee import describe_guarantee, describe_protection, describe_unit
+from incrowd.cli.synthetic_rows import synthetic_facts
+from incrowd.cli.terminal import (
+    Facts,
+    make_console,
+    print_facts,
+    print_findings,
+    print_text,
+    print_wrapped,
+)
+from incrowd.findings import format_percent
 from incrowd.measure.synthetic import SyntheticEvaluation
-from incrowd.privacy.counts import law_of
-from incrowd.release.parameters import noise_event
+from incrowd.privacy.counts import build_event_law
+from incrowd.release.parameters import make_noise_event
+from incrowd.spec.build import SUPPRESSED, UNCHANGED
 
 if TYPE_CHECKING:
     from incrowd.curate.confirm import Question
-    from incrowd.curate.preview import Preview
-    from incrowd.curate.tree import Node, Tree
-    from incrowd.measure.estimate import Attacked, Rate
-    from incrowd.measure.evaluation import ByLabels, Evaluation
-    from incrowd.measure.noise import NoiseLoss, Noisiness, Simulated
+    from incrowd.curate.preview import HierarchyPreview, HierarchyTree, TreeNode
+    from incrowd.measure.evaluation import Evaluation
     from incrowd.release.certificate import Certificate
     from incrowd.release.entries import Booking
+    from incrowd.release.examples import Examples
     from incrowd.release.release import Release
 
 
-def chosen(certificate: Certificate) -> str:
-    """What a search has chosen for the one table: how it is drawn, and levels if there are any."""
-    known, words = certificate.parameters, ""
-    if "search_epsilon" in known:
-        several = len(certificate.events[-1].get("events", ())) > 1
-        words = f"{'Chosen:' if several else 'With'} k = {certificate.k}, {_drawn(known)}. "
-    elif certificate.events:
-        return ""
-    levels = [
-        f"{name} {'cut' if column.level is None else column.level}"
-        for name, column in certificate.table.scheme.items()
-    ]
-    if any(column.level is not None for column in certificate.table.scheme.values()):
-        words += f"Levels: {', '.join(levels)}."
-    return words.strip()
+_ACCURATE = 0.95  # the probability that noise is stated for
 
 
-def _drawn(known: dict[str, float | str]) -> str:
-    return f"r = {known['r']:g}" if "r" in known else f"beta = {known['beta']}"
+def print_release(release: Release, *, verbose: bool = False) -> None:
+    """Print what was published, its guarantee and accuracy, and what only the curator may see."""
+    print_wrapped(describe_result(release))
+    public, private = release_facts(release), private_facts(release)
+    if verbose:
+        public += detail_facts(release)
+    least = max(len(name) for name, _ in (*public, *private))
+    print_facts(public, least=least)
+    print_text("For you only:")
+    print_facts(private, least=least)
+    print_findings(release.evaluation.lost.findings())
 
 
-def slice_lines(certificate: Certificate) -> list[str]:
-    """One line for each slice: its file, columns and rows."""
-    return [
-        f"{table.release.file}: {', '.join(table.scheme)}; {table.release.rows:,} rows in "
-        f"{table.release.classes:,} classes of at least {least}"
-        for table, least in zip(
-            certificate.tables, (one.least for one in certificate.of_each_table()), strict=True
+def describe_release(release: Release) -> list[str]:
+    """Describe a release: its guarantee, its files, and what to think of."""
+    private = [fact for fact in private_facts(release) if fact[0] != "Report"]
+    facts = [*release_facts(release), *detail_facts(release), *private]
+    lines = [f"{name}: {text.removesuffix('.')}." if name else text for name, text in facts]
+    report = f"Private report: {release.curator / 'report.html'}"
+    lost = [str(finding) for finding in release.evaluation.lost.findings()]
+    return [describe_result(release), report, *lines, *lost]
+
+
+def describe_result(release: Release) -> str:
+    """Return one line on what was published where."""
+    certificate, folder = release.certificate, f"{release.folder}/"
+    dry_run = certificate.rehearsal
+    if release.is_empty:
+        return describe_empty(release)
+    done = "Dry run, with a fictional table and no budget spent:" if dry_run else "Published"
+    joint = "in" if dry_run else "to"
+    if certificate.slices is not None:
+        return f"{done} {len(certificate.tables)} tables {joint} {folder}"
+    data = certificate.table.release
+    if certificate.synthetic is not None:
+        return f"{done} {data.rows:,} synthetic rows {joint} {folder}"
+    return f"{done} {data.rows:,} rows in {data.classes:,} groups {joint} {folder}"
+
+
+def describe_empty(release: Release) -> str:
+    """Return that a release has no rows, and what that means for the budget."""
+    if release.certificate.rehearsal:
+        return (
+            "Dry run, with a fictional table and no budget spent: a release of such a table would "
+            f"be empty ({release.folder}/)."
         )
-    ]
-
-
-def survivals(found: Evaluation) -> str:
-    """Which associations survive, in a sentence; the report has the figures."""
-    every = found.associations
-    kept = sum(pair.slice is not None for pair in every)
-    silent = sum(pair.silent is not None for pair in every)
-    apart = f" ({silent} more stand together where one of the two shows nothing)" if silent else ""
-    pairs = f"{kept} of {len(every)} pairs of columns"
+    booked = " and booked it in the ledger" if release.is_booked else ""
+    costs = " Each attempt spends privacy budget." if release.certificate.events else ""
     return (
-        f"{pairs} are shown together in a slice{apart}; mean error of all associations "
-        f"{found.association_error:.4f}."
+        f"Published an empty release to {release.folder}/{booked}: every group is suppressed. "
+        f"Do not repeat it unchanged.{costs}"
     )
 
 
-def published(release: Release) -> list[str]:
-    """What a release is and promises, where its files are, and what to think of."""
-    certificate, found = release.certificate, release.evaluation
-    lines = [emptiness(release)] if release.empty else [_headline(release)]
-    if isinstance(found, SyntheticEvaluation):
-        lines += describe_rows(found)
-    elif found.slices:
-        lines += [*slice_lines(certificate), survivals(found)]
-    elif found.risk is None:
-        lines += [chosen(certificate), *_off(certificate, found), *_shifted(found), advice(found)]
-    else:
-        gone = "Suppressed" if not certificate.events else "Not drawn, or suppressed:"
-        lines.append(
-            f"{gone} {found.suppressed:,} rows; normalised loss {found.loss:.4f}. "
-            f"{chosen(certificate)}"
-        )
-        if found.search is not None and found.search.optimum:  # or else it is warned of
-            lines.append(found.search.words)
-        lines += [] if found.noise is None else noise_lines(found.noise)
-    lines += [str(finding) for finding in found.lost.findings()]
-    lines.insert(1, f"Private, for you alone: {release.curator / 'report.html'}")
-    if release.booking is not None:
-        lines.insert(2, f"Booked in the ledger as {_article(release.booking)}{release.booking}.")
+def release_facts(release: Release) -> Facts:
+    """Return what everyone may know of a release: guarantee, accuracy, generalization."""
+    certificate = release.certificate
+    facts = [("Guarantee", _describe_guarantee(certificate))]
     if certificate.is_private:
-        lines.insert(2, describe_unit(certificate))
-    if release.unused:
-        lines.append(
-            f"For you alone: one row per person was used; {release.unused:,} other rows were not."
+        facts.append(("Protects", describe_unit(certificate)))
+    if release.is_empty:
+        return facts
+    if certificate.synthetic is not None:
+        tables = len(certificate.synthetic.measured)
+        text = f"{tables:,} tables with noise, in measured/ with their standard deviations"
+        return [*facts, ("Measured", text)]
+    facts += [*_accuracy_facts(certificate), *_slice_facts(release)]
+    if certificate.slices is None and release.examples is not None:
+        levels = _with_examples(release.examples)
+        levels |= dict.fromkeys(certificate.noisy, "noise added")
+        levels |= dict.fromkeys(certificate.kept, UNCHANGED)
+        facts.append(("Generalized", describe_generalization(levels)))
+    return facts
+
+
+def private_facts(release: Release) -> Facts:
+    """Return what only the curator may know: lost rows, the ledger, where the report is."""
+    found = release.evaluation
+    if isinstance(found, SyntheticEvaluation):
+        facts = [*synthetic_facts(found), *_unused_facts(release)]
+        return [*facts, *_ledger_facts(release), _report_fact(release)]
+    facts = [("Missing", _describe_missing_rows(release)), *_target_facts(found)]
+    if not found.slices:
+        facts.append(("Information loss", f"{found.loss:.3f} (0 = none, 1 = everything)"))
+    if found.slices:
+        facts.append(("Pairs of columns", survivals(found)))
+    facts += _unused_facts(release)
+    if found.noise is not None:
+        facts += noise_facts(found.noise, verbose=False)
+    if not found.slices and found.risk is None:
+        facts.append(("Advice", advise_curator(found)))
+    facts += [*_ledger_facts(release), _report_fact(release)]
+    return [fact for fact in facts if fact[1]]
+
+
+def _unused_facts(release: Release) -> Facts:
+    if not release.unused:
+        return []
+    return [("Not used", f"{release.unused:,} rows: one row per person is used")]
+
+
+def _ledger_facts(release: Release) -> Facts:
+    if release.booking is None:
+        return []
+    return [("Ledger", f"booked as {_choose_article(release.booking)}{release.booking}")]
+
+
+def _report_fact(release: Release) -> tuple[str, str]:
+    return "Report", str(_shorten(release.curator / "report.html"))
+
+
+def detail_facts(release: Release) -> Facts:
+    """Return parameters and why they were chosen, for ``--verbose``."""
+    certificate = release.certificate
+    noise = release.evaluation.noise
+    facts = [("Meaning", describe_protection(certificate))]
+    for number, one in enumerate(certificate.split_tables(), 1):
+        name = "Parameters" if certificate.slices is None else f"Parameters of {number}"
+        facts.append((name, _describe_parameters(one)))
+    if noise is not None and noise.simulated is not None:
+        facts += describe_simulation(noise.simulated)
+    search = release.evaluation.search
+    if search is not None and search.optimum:  # or else there is a finding
+        facts.append(("Search", search.description))
+    facts += [("" if at else "Reasons", text) for at, text in enumerate(release.reasons)]
+    return [fact for fact in facts if fact[1]]
+
+
+def _describe_guarantee(certificate: Certificate) -> str:
+    if certificate.randomness != "system":
+        return "none: the random numbers came from a seed, so this release is NOT private"
+    text = describe_guarantee(certificate).removesuffix(".")
+    together = ", all tables together" if certificate.slices is not None else ""
+    return f"{text}{together}{' (of a real release)' if certificate.rehearsal else ''}"
+
+
+def _accuracy_facts(certificate: Certificate) -> Facts:
+    """Return how far counts may be from the table; of a sample, which share was drawn."""
+    each = certificate.split_tables()
+    if certificate.has_noisy_counts:
+        laws = [build_event_law(make_noise_event(one.parameters)) for one in each]
+        within, most = (
+            max(law.find_error_bound(_ACCURATE) for law in laws),
+            max(law.reach for law in laws),
         )
-    return [line for line in [*lines, *release.reasons] if line]
+        text = (
+            f"95 % of noise within ±{within}, every count within ±{most}; counts near the "
+            f"threshold of {certificate.threshold} are biased upward"
+        )
+        return [("Accuracy", text)]
+    rates = [one.parameters.get("beta") for one in each]
+    if not all(isinstance(rate, float) for rate in rates):
+        return [("Groups", f"at least {certificate.k:,} rows each")]
+    numbers = [float(rate or 0) for rate in rates]
+    shares = " to ".join(dict.fromkeys(map(format_percent, (min(numbers), max(numbers)))))
+    return [("Sample", f"{shares} of rows, drawn at random; groups of at least {certificate.k:,}")]
+
+
+def _slice_facts(release: Release) -> Facts:
+    """Return one fact for each slice: its file, rows and columns."""
+    certificate = release.certificate
+    if certificate.slices is None:
+        return []
+    levels: Sequence[dict[str, str]] = release.examples.of_slices if release.examples else ()
+    facts = []
+    for number, table in enumerate(certificate.tables):
+        shown = levels[number] if number < len(levels) else dict.fromkeys(table.scheme, "")
+        data = table.release
+        text = f"{data.rows:,} rows in {data.classes:,} groups; {describe_generalization(shown)}"
+        facts.append((data.file, text))
+    return facts
+
+
+def _with_examples(examples: Examples) -> dict[str, str]:
+    """Return what each column publishes, with a published label where none is named."""
+    rows = [row.after for row in examples.rows if row.after is not None]
+    found = {}
+    for name, words in examples.levels.items():
+        label = rows[0][examples.names.index(name)] if rows else None
+        bare = words not in _WHOLE and "(" not in words and label is not None
+        found[name] = f"{words} (such as {label})" if bare else words
+    return found
+
+
+def describe_generalization(levels: Mapping[str, str]) -> str:
+    """Return what each column was generalized to; unchanged and suppressed columns in short."""
+    changed = [f"{name} → {words}" for name, words in levels.items() if words not in _WHOLE]
+    for state in _WHOLE:
+        names = [name for name, words in levels.items() if words == state]
+        changed += [f"{_join_names(names)} {state}"] if names else []
+    return "; ".join(changed)
+
+
+_WHOLE = (UNCHANGED, SUPPRESSED)
+
+
+def _join_names(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _describe_missing_rows(release: Release) -> str:
+    found, certificate = release.evaluation, release.certificate
+    if found.slices:
+        return ""
+    share = format_percent(found.suppressed / max(found.rows_original, 1))
+    rows = f"{found.suppressed:,} of {found.rows_original:,} rows ({share})"
+    if certificate.has_noisy_counts:
+        return f"{rows}, suppressed or below the true count; {found.surplus:,} surplus rows"
+    return f"{rows}, {'not drawn or ' if certificate.events else ''}suppressed"
+
+
+def _describe_parameters(certificate: Certificate) -> str:
+    """Return the parameters that were used, by the papers' symbols."""
+    known = certificate.parameters
+    parts = [f"k = {certificate.k}"]
+    if "r" in known:
+        parts += [f"noise at most r = {known['r']:g}", f"threshold r + k = {certificate.threshold}"]
+    if "beta" in known:
+        parts.append(f"β = {known['beta']:.6g}")
+    if "search_epsilon" in known:
+        parts.append(f"ε of the search = {known['search_epsilon']:g}")
+    levels = [
+        f"{name} {'any' if column.level is None else column.level}"
+        for name, column in certificate.table.scheme.items()
+    ]
+    return f"{', '.join(parts)}; levels: {', '.join(levels)}"
+
+
+def _shorten(path: Path) -> Path:
+    """Return a path relative to the working folder where it lies below it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def _target_facts(found: Evaluation) -> Facts:
+    """Return which share of the rows of each label of a target is published."""
+    if found.target is None:
+        return []
+    parts = [
+        f"{'null' if one.label is None else one.label} "
+        f"{format_percent(one.released / max(one.original, 1))}"
+        for one in found.shifts
+    ]
+    return [("Target", f"rows published per value of '{found.target}': {', '.join(parts)}")]
+
+
+def advise_curator(found: Evaluation) -> str:
+    """Advise the curator when little survives; the private report has the figures."""
+    likely = found.likely_share or 0.0
+    if likely > 0.5:
+        return "" if found.rows_released else (
+            f"empty by chance: {format_percent(likely)} of rows lie in groups that are published "
+            "with probability above 1/2"
+        )  # fmt: skip
+    better = [f"'{hint.column}'" for hint in found.advice if hint.is_helpful(found)][:2]
+    coarser = f"a coarser level of {' or '.join(better)}" if better else (
+        "coarser levels of several columns"
+    )  # fmt: skip
+    return (
+        f"most rows lie in groups below the crowd size. Use {coarser}, fewer columns, a larger "
+        "table or a larger budget; do not choose levels by looking at the data"
+    )
 
 
 def list_findings(release: Release) -> list[dict[str, Any]]:
@@ -106,278 +306,11 @@ def list_findings(release: Release) -> list[dict[str, Any]]:
     return [finding.as_dict() for finding in (*release.findings, *lost)]
 
 
-def _article(booking: Booking) -> str:
-    return "" if booking.planned else "an "
+def _choose_article(booking: Booking) -> str:
+    return "" if booking.is_planned else "an "
 
 
-def _headline(release: Release) -> str:
-    certificate = release.certificate
-    satisfies = (
-        f"satisfies {promise(certificate)}"
-        if certificate.randomness == "system"
-        else "is NOT private: its random numbers came from a seed."
-    )
-    done = "Published"
-    if certificate.rehearsal:
-        satisfies = f"tells of nobody; a release would satisfy {promise(certificate)}"
-        done = "Rehearsed, with people who were made up, and spending nothing:"
-    if certificate.slices is not None:
-        return f"{done} {release.folder}. All of it together {satisfies}"
-    data = certificate.table.release
-    if certificate.synthetic is not None:
-        return f"{done} {release.folder}: {data.rows:,} synthetic rows. It {satisfies}"
-    behind = (
-        f"each with {certificate.k} or more rows of the table behind it"
-        if certificate.by_counts
-        else f"each of at least {certificate.k} rows"
-    )
-    return (
-        f"{done} {release.folder}: {data.rows:,} rows in {data.classes:,} classes, {behind}. "
-        f"It {satisfies}"
-    )
-
-
-def _off(certificate: Certificate, found: Evaluation) -> list[str]:
-    """How far off counts are; nothing of a sample."""
-    if not certificate.by_counts:
-        return []
-    law = law_of(noise_event(certificate.parameters))
-    words = (
-        f"The noise in the number of rows of a cell is at most {law.within(0.95)} with probability "
-        f"0.95, and {law.reach} at worst. Counts near the threshold of {certificate.least} are "
-        f"biased upward. Private: {found.suppressed:,} rows are missing, {found.surplus:,} too "
-        "many."
-    )
-    return [words]
-
-
-def _shifted(found: Evaluation) -> list[str]:
-    """What became of the labels of a target."""
-    if found.target is None:
-        return []
-    parts = [
-        f"{'null' if one.label is None else one.label} {one.released / max(one.original, 1):.1%}"
-        for one in found.shifts
-    ]
-    return [f"Rows shown of each '{found.target}': {', '.join(parts)}."]
-
-
-def emptiness(release: Release) -> str:
-    """What to know of a release without rows: it is there, it counts, and why it is empty."""
-    if release.certificate.rehearsal:
-        return (
-            "Rehearsed, with people who were made up, and nothing could be shown: a release of a "
-            f"table like this would be empty. The folder is {release.folder}."
-        )
-    booked = "Published and booked, but empty: do not repeat" if release.booked else (
-        "Published, but empty: do not repeat"
-    )  # fmt: skip
-    costs = " it unchanged." if not release.certificate.events else (
-        " it unchanged. Each try spends the budget again, and this one has told already that "
-        "nothing could be shown."
-    )  # fmt: skip
-    return f"{booked}{costs} The folder is {release.folder}."
-
-
-def advice(found: Evaluation) -> str:
-    """What to tell the curator when little survives; the figures are in the private report."""
-    likely = found.likely_share or 0.0
-    if likely > 0.5:
-        return "" if found.rows_released else (
-            f"Nothing survived, by chance: {likely:.0%} of the rows lie in cells "
-            "that survive more often than not."
-        )  # fmt: skip
-    little = "Little" if found.rows_released else "Nothing"
-    words = f"{little} survived: most rows lie in cells smaller than the crowd that is needed."
-    better = [f"'{hint.column}'" for hint in found.advice if hint.helps(found)][:2]
-    if better:
-        words += (
-            f" A coarser level of {' or '.join(better)} would change that, and the private report "
-            "says how much; so may"
-        )
-    else:
-        words += " One coarser level of a single column would not change that; what may are"
-    return (
-        f"{words} fewer columns, a larger table or a larger budget. Levels must not be chosen by "
-        "looking at the data."
-    )
-
-
-def print_evaluation(found: Evaluation) -> None:
-    """Print an evaluation as a table and, in a few lines, risk and utility; slices in turn."""
-    from incrowd.measure.evaluation import ByLabels
-
-    if isinstance(found, ByLabels):
-        _print_by_labels(found)
-        return
-    terminal = console()
-    for number, (one, names) in enumerate(zip(found.slices, found.columns, strict=True), 1):
-        terminal.print(f"Slice {number}: {', '.join(names)}", markup=False, style="bold")
-        print_evaluation(one)
-        terminal.print()
-    terminal.print(f"All slices: loss {found.loss:.4f}. {survivals(found)}", soft_wrap=True)
-    for name in found.missing_columns:
-        terminal.print(f"No slice has the column '{name}', which is lost.", markup=False)
-
-
-def _print_by_labels(found: ByLabels) -> None:
-    from rich.table import Table
-
-    terminal = console()
-    for line in evaluation_lines(found):
-        terminal.print(line, markup=False, soft_wrap=True)
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in ("column", "loss", "precision lost", "distance"):
-        table.add_column(name, justify="left" if name == "column" else "right")
-    for name, loss in found.loss_by_column.items():
-        distance = "nothing shown"
-        if name not in found.lost.nothing_shown:
-            distance = f"{found.utility.distance_by_column[name]:.4f}"
-        table.add_row(name, f"{loss:.4f}", f"{found.precision_by_column[name]:.4f}", distance)
-    terminal.print(table, markup=False)
-    for line in _measure_lines(found):
-        terminal.print(line, markup=False, soft_wrap=True)
-
-
-def evaluation_lines(found: ByLabels) -> list[str]:
-    """Return what an evaluation says of rows."""
-    kept = found.rows_original - found.suppressed
-    lines = [
-        (
-            f"{kept:,} of {found.rows_original:,} rows are shown, "
-            f"{found.suppressed:,} are not; {found.classes:,} classes, the smallest of "
-            f"{found.smallest_class:,}."
-        )
-    ]
-    if found.surplus:
-        lines.append(
-            f"{found.surplus:,} surplus rows are shown that the table does not have: "
-            f"{found.rows_released:,} rows in all."
-        )
-    lines += [f"It has no column '{name}', which counts as lost." for name in found.missing_columns]
-    return lines
-
-
-def _measure_lines(found: ByLabels) -> list[str]:
-    """Loss, risk and utility, a few lines each."""
-    losses, risk, useful = found.losses, found.risk, found.utility
-    size = losses.average_class_size
-    average = "none" if size is None else f"{size:.1f}"
-    some = f" (of {risk.compared:,} random classes)" if risk.compared < found.classes else ""
-    at_levels = "" if found.utility_of_values is None else " at the levels of the release"
-    lines = [
-        f"loss      {found.loss:.4f} normalised (a row missing or too many counts 1)",
-        f"          {losses.precision:.4f} precision lost, {losses.entropy:.4f} entropy",
-        f"          {losses.discernibility:.4g} discernibility, {average} average class",
-        f"risk      {risk.highest:.4f} highest, {risk.mean:.4f} mean (prosecutor)",
-        f"          {risk.journalist:.4f} journalist, {risk.marketer:.4f} marketer{some}",
-        f"          {risk.uniques:.2%} unique, of the original {risk.uniques_original:.2%}",
-        f"utility   {useful.association_error:.4f} mean error of associations{at_levels}",
-        f"          {useful.query_error:.1%} median error of range counts{at_levels}",
-    ]
-    if found.utility_of_values is not None:
-        lines.append(
-            f"          {found.utility_of_values.association_error:.4f} and "
-            f"{found.utility_of_values.query_error:.1%} by the values of the table"
-        )
-    if found.noise is not None:
-        lines += noise_lines(found.noise)
-    if useful.accuracy is not None:
-        known = useful.accuracy
-        lines.append(
-            f"          {known.released:.1%} of '{known.target}' predicted rightly from the "
-            f"release, {known.original:.1%} from the original, {known.majority:.1%} by guessing"
-        )
-        if known.auc_released is not None and known.auc_original is not None:
-            lines.append(
-                f"          {known.auc_released:.4f} area under the curve (AUC), "
-                f"{known.auc_original:.4f} from the original"
-            )
-    return lines
-
-
-def print_attacks(found: Attacked) -> None:
-    """Print what was tried against a release, one line for each attack, then its words."""
-    from rich.table import Table
-
-    terminal = console()
-    beside = f", and {found.control:,} who are not in it" if found.control else ""
-    terminal.print(f"{found.people:,} people of the table were attacked{beside}.")
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("attack")
-    for name in ("succeeds", "guessing", "not in the table"):
-        table.add_column(name, justify="right")
-    table.add_column("what the release adds")
-    for one in found.estimates:
-        table.add_row(
-            f"{one.attack}: {one.name}",
-            _rate(one.success),
-            f"{one.guess.value:.1%}",
-            "" if one.control is None else _rate(one.control),
-            one.verdict,
-        )
-    terminal.print(table, markup=False)
-    for one in found.estimates:
-        words = f"{one.attack}: {one.name}. Known: {one.knows}. Success: {one.says}"
-        terminal.print(words, markup=False, soft_wrap=True)
-    for note in found.notes:
-        terminal.print(note, markup=False, soft_wrap=True)
-
-
-def _rate(rate: Rate) -> str:
-    return f"{rate.value:.1%} ({100 * rate.low:.1f} to {100 * rate.high:.1f})"
-
-
-def noise_lines(noise: Noisiness) -> list[str]:
-    """What noise did, in a few lines: what was measured, then what was simulated."""
-    lines = [f"noise     {name}: {_lost(loss)}" for name, loss in noise.columns.items()]
-    if noise.linking is not None and noise.linking_shared is not None:
-        lines.append(
-            f"linking   {noise.linking.mean:.2%} of the rows, measured on this release; "
-            f"{noise.linking_shared.mean:.2%} with ties shared"
-        )
-    else:
-        lines.append(
-            "linking   not measured: that takes a column that names the same row in both tables "
-            "(--id)"
-        )
-    if noise.simulated is not None:
-        lines += _simulated_lines(noise.simulated)
-    return lines
-
-
-def _lost(loss: NoiseLoss) -> str:
-    """What noise did to one column, as far as it is known."""
-    if loss.measured_error is not None:
-        return f"relative error {loss.measured_error:.2%}{_expected(loss)}"
-    if loss.least_error is None:
-        return "nothing to measure: no released value stands in a class of the original"
-    return (
-        f"mean absolute error at least {loss.least_error:.4g} (over {loss.rows_compared:,} rows; "
-        "which row is whose is not known)"
-    )
-
-
-def _simulated_lines(found: Simulated) -> list[str]:
-    link, shared = found.linking, found.linking_shared
-    parts = [
-        f"{name}: relative error {loss.error:.2%}, expected {loss.expected_error:.2%}"
-        for name, loss in found.columns.items()
-    ]
-    parts.append(
-        f"{link.mean:.2%} of the rows linked ({link.low:.2%} to {link.high:.2%}, {link.runs} "
-        f"runs); {shared.mean:.2%} with ties shared"
-    )
-    return [f"          {found.note}:", *(f"            {part}" for part in parts)]
-
-
-def _expected(loss: NoiseLoss) -> str:
-    if loss.expected_error is None or loss.mean_scale is None:
-        return ""
-    return f", expected {loss.expected_error:.2%}; mean scale {loss.mean_scale:.4g}"
-
-
-def print_preview(shown: Preview, counts: bool, most: int) -> None:
+def print_preview(shown: HierarchyPreview, counts: bool, most: int) -> None:
     """Print a hierarchy, one row per value."""
     from rich.table import Table
 
@@ -390,43 +323,43 @@ def print_preview(shown: Preview, counts: bool, most: int) -> None:
     for row, held in list(zip(shown.rows, shown.counts, strict=True))[:most]:
         labels = ["null" if label is None else label for label in row]
         table.add_row(*labels, *([f"{held:,}"] if counts else []))
-    terminal = console()
+    terminal = make_console()
     terminal.print(table, markup=False)
     if len(shown.rows) > most:
-        terminal.print(f"... and {len(shown.rows) - most:,} more; see them with --most")
+        terminal.print(f"... and {len(shown.rows) - most:,} more (--limit)")
 
 
-def print_tree(shown: Tree) -> None:
+def print_tree(shown: HierarchyTree) -> None:
     """Print what each level of a hierarchy shows, and the tree of its groups."""
     for at, level in enumerate(shown.levels):
-        groups = "by rule" if level.groups is None else f"{level.groups:,} groups"
+        number, word = level.groups, "group" if level.groups == 1 else "groups"
+        groups = "any number of groups" if number is None else f"{number:,} {word}"
         rows = "" if level.smallest is None else f", the smallest of {level.smallest:,} rows"
-        say(f"Level {at}  {level.words}: {groups}{rows}")
+        print_text(f"Level {at}  {level.words}: {groups}{rows}")
     for node in shown.top:
         _print_node(node, 0)
     if shown.more:
-        say(f"... and {shown.more:,} more; see them with --most")
-    for words, held in (("without a value", shown.nulls), ("outside the domain", shown.outside)):
+        print_text(f"... and {shown.more:,} more (--limit)")
+    for words, held in (("are null", shown.nulls), ("lie outside the domain", shown.outside)):
         if held:
-            say(f"{held:,} rows {words}")
+            print_text(f"{held:,} rows {words}")
 
 
-def _print_node(node: Node, depth: int) -> None:
+def _print_node(node: TreeNode, depth: int) -> None:
     rows = "" if node.rows is None else f"  {node.rows:,} rows"
-    say(f"{'  ' * depth}{node.label}{rows}")
+    print_text(f"{'  ' * depth}{node.label}{rows}")
     for member in node.members:
         _print_node(member, depth + 1)
     if node.more:
-        say(f"{'  ' * (depth + 1)}... and {node.more:,} more")
+        print_text(f"{'  ' * (depth + 1)}... and {node.more:,} more")
 
 
 def print_question(question: Question, at: int, all_: int) -> None:
     """Show one thing to confirm, on a screen of its own where there is one."""
-    screen = console()
+    screen = make_console()
     if screen.is_terminal:
         screen.clear()
     place = dict.fromkeys((question.column, question.entry))  # the unit is of no column
-    say(f"{at} of {all_}: {', '.join(place)}")
-    say(f"  {question.says}")
-    for line in (*question.seen, question.why):
-        say(f"  {line}")
+    print_text(f"{at} of {all_}: {', '.join(place)}")
+    facts = [("Draft", question.says), *(("Data", line) for line in question.seen)]
+    print_facts([*facts, ("Why", question.why)])

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from incrowd.cli import results, terminal
-from incrowd.cli.options import EngineName, Master, Settings, engine_of, number, parsed
+from incrowd.cli.options import (
+    EngineName,
+    Json,
+    Master,
+    Settings,
+    SpecPath,
+    Verbose,
+    choose_engine,
+    number_option,
+    parse_number,
+)
 from incrowd.cli.status import DONE, EMPTY
-from incrowd.cli.terminal import say as print  # noqa: A004 - names and values come from anywhere
+from incrowd.cli.terminal import print_text as print  # noqa: A004 - names and values come from anywhere
 from incrowd.errors import IncrowdError
 from incrowd.findings import Severity, count_findings, sort_findings
 
@@ -19,127 +30,147 @@ from incrowd.findings import Severity, count_findings, sort_findings
 def init(
     table: Annotated[
         str | None,
-        typer.Argument(help="A file, a PostgreSQL address, or what Spark reads (--engine spark)."),
+        typer.Argument(
+            metavar="[TABLE]", help="File, PostgreSQL address, or Spark table (--engine spark)."
+        ),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The spec.")] = Path("spec.yaml"),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="SPEC", help="Path of the new spec.")
+    ] = Path("spec.yaml"),
     arx: Annotated[
         Path | None,
-        typer.Option(help="A folder with NAME_hierarchy_COLUMN.csv, and NAME.csv without TABLE."),
+        typer.Option(
+            metavar="FOLDER",
+            help="ARX hierarchies NAME_hierarchy_COLUMN.csv, and NAME.csv if TABLE is not given.",
+        ),
     ] = None,
-    sheet: Annotated[str | None, typer.Option(help="Of a workbook; the first by default.")] = None,
-    header: Annotated[str | None, number("The row that names the columns, from 1.")] = None,
+    sheet: Annotated[
+        str | None, typer.Option(help="Sheet of a workbook. Default: the first one.")
+    ] = None,
+    header: Annotated[
+        str | None, number_option("Row of a workbook that holds the column names, counted from 1.")
+    ] = None,
     engine: EngineName = None,
     master: Master = None,
     conf: Settings = None,
 ) -> None:
-    """Draft a spec: roles and hierarchies guessed from the table, to be confirmed by you."""
+    """Draft a spec for a table: a role and a hierarchy per column."""
     from incrowd.curate.draft.draft import draft as drafted
-    from incrowd.curate.draft.draft import draft_from_arx, shown_source
+    from incrowd.curate.draft.draft import draft_from_arx, format_source
     from incrowd.engine.source import open_table
 
     if output.exists():
-        raise IncrowdError(f"'{output}' exists already. Name another file with -o.")
-    beside, row = output.absolute().parent, parsed("header", header)
-    worker = engine_of(engine, master, conf)
+        raise IncrowdError(f"File '{output}' exists already. Name another one with -o.")
+    beside, row = output.absolute().parent, parse_number("header", header)
+    worker = choose_engine(engine, master, conf)
     if arx is not None:
         draft = draft_from_arx(
             arx, beside=beside, table=table, sheet=sheet, header=row, engine=worker
         )
     elif table is not None:
         opened = open_table(table, engine=worker, sheet=sheet, header=row)
-        draft = drafted(opened, name=shown_source(table, beside))
+        draft = drafted(opened, name=format_source(table, beside))
     else:
-        raise IncrowdError("Name a table, or a folder of ARX files with --arx, or both.")
+        raise IncrowdError("No table given. Name TABLE, or a folder of ARX files with --arx.")
     output.write_text(draft.yaml(), encoding="utf-8")
-    for note in draft.notes:
-        print(note)
-    print(f"Drafted {output} for {len(draft.guesses)} columns. Look at each:")
+    print(f"Drafted {output}: {len(draft.guesses)} columns")
     width = max(len(guess.column) for guess in draft.guesses)
     for guess in draft.guesses:
-        print(f"  {guess.column:{width}}  {guess.role}: {guess.reason}")
+        terminal.print_wrapped(
+            f"{guess.column:<{width}}  {guess.role:<10}  {guess.reason}",
+            indent=2,
+            hanging=width + 14,
+        )
     if arx is not None:
-        print(f"Hierarchies taken from {arx}: {', '.join(draft.used) or 'none'}.")
-        print(f"Files there that fit no column: {', '.join(draft.unused) or 'none'}.")
-    print(draft.personal())
-    print(f"Then: incrowd confirm {output}, and incrowd check {output}")
+        print(f"ARX hierarchies used: {', '.join(draft.used) or 'none'}.")
+        print(f"ARX files without a column: {', '.join(draft.unused) or 'none'}.")
+    for note in draft.notes:
+        print(f"Note: {note}")
+    terminal.print_wrapped(draft.describe_identifiers())
+    print(f"Next: incrowd confirm {output}")
 
 
 def confirm(
-    spec: Annotated[Path, typer.Argument(help="The spec.")],
+    spec: SpecPath,
     every: Annotated[
-        bool, typer.Option("--roles", help="Confirm all roles and formats of values at once.")
+        bool, typer.Option("--roles", help="Confirm all roles and formats at once.")
     ] = False,
     unit: Annotated[
-        bool, typer.Option("--unit", help="The unit is right: what is protected, row or person.")
+        bool, typer.Option("--unit", help="Confirm the unit that is protected: row or person.")
     ] = False,
     values_are_public: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="Its values or bounds are public knowledge."),
+        typer.Option(
+            metavar="COLUMN", help="Confirm that its values or bounds are public. Repeatable."
+        ),
     ] = None,
 ) -> int:
-    """Go through what a draft has read from the data, one screen each, and confirm it.
+    """Confirm what a draft read from the data, one question at a time.
 
-    Exit status 1 if something is left to be confirmed.
+    Exit status 1: entries are left to confirm.
     """
     from incrowd.curate import confirm as task
-    from incrowd.spec.file import load
+    from incrowd.spec.file import read_spec_file
 
-    file = load(spec)
+    file = read_spec_file(spec)
     named = values_are_public or []
-    answers = [*(task.free(file) if every else ()), *task.public(file, named)]
+    answers = [
+        *(task.list_harmless_entries(file) if every else ()),
+        *task.list_public_entries(file, named),
+    ]
     answers += [(task.UNIT, task.UNIT)] if unit and file.spec.confirm else []
     if answers:
         file = task.confirm(file, answers)
-        task.save(file)
+        task.save_spec(file)
         print(f"Confirmed {len(answers)} entries of {spec}.")
-    asked = list(task.questions(file)) if not (every or named or unit) else []
+    asked = list(task.list_questions(file)) if not (every or named or unit) else []
     for at, question in enumerate(asked, 1):
         results.print_question(question, at, len(asked))
-        answer = terminal.ask(f"{question.asks} [y]es, [n]o, [q]uit")
+        answer = terminal.ask_choice(f"{question.prompt} [y]es, [n]o, [q]uit")
         if answer == "q":
             break
         if answer == "y":
             file = task.confirm(file, [(question.column, question.entry)])
-            task.save(file)
+            task.save_spec(file)
     if file.spec.is_confirmed:
-        print(f"Nothing is left to confirm. Then: incrowd check {spec}")
+        print(f"All entries are confirmed. Next: incrowd check {spec}")
         return 0
-    left = file.spec.unconfirmed
-    if file.spec.confirm:
-        print(
-            "The unit is left to confirm: does a release protect a row, or a person with several "
-            f"rows? Look at the counts (incrowd confirm {spec}), or add --unit if it is right."
-        )
-    if not left:
-        return 1
-    number_left = sum(len(entries) for entries in left.values())
-    print(f"{number_left} entries of {len(left)} columns are left to confirm: {', '.join(left)}.")
-    if every or named or unit:
-        print(
-            "Lists of values and bounds are published: look at each (incrowd confirm "
-            f"{spec}), or name those that are public: --values-are-public COLUMN."
-        )
-    else:
-        print(f"Put right in {spec} what is wrong, or go on: incrowd confirm {spec}")
+    print("Not confirmed:")
+    left = file.spec.unconfirmed_entries
+    facts = [("unit", "the protected unit, row or person (--unit)")] if file.spec.confirm else []
+    facts += [(name, _describe_entries(name, entries)) for name, entries in left.items()]
+    terminal.print_facts(facts)
+    print(f"Next: correct {spec} where it is wrong, then: incrowd confirm {spec}")
     return 1
 
 
+def _describe_entries(name: str, entries: Sequence[str]) -> str:
+    """Return the entries of a column that are left to confirm, and the option that does so."""
+    from incrowd.curate.confirm import FREE
+
+    option = "--roles" if set(entries) <= set(FREE) else f"--values-are-public {name}"
+    return f"{', '.join(entries)} ({option})"
+
+
 def check(
-    spec: Annotated[Path, typer.Argument(help="The spec.")],
+    spec: SpecPath,
     engine: EngineName = None,
     master: Master = None,
     conf: Settings = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> int:
-    """Check a spec against its table: one line per finding, errors first."""
-    from incrowd.curate.check import check as checked
-    from incrowd.curate.check import foreseen
-    from incrowd.spec.file import load
+    """Check a spec against its table: errors, warnings and a forecast.
 
-    file = load(spec)
-    findings = checked(None, file, engine=engine_of(engine, master, conf))
+    Exit status 1: there are errors.
+    """
+    from incrowd.curate.check import check as checked
+    from incrowd.curate.check import find_refusals
+    from incrowd.spec.file import read_spec_file
+
+    file = read_spec_file(spec)
+    findings = checked(None, file, engine=choose_engine(engine, master, conf))
     if file.spec.release is not None and file.spec.is_confirmed:
-        findings = [*foreseen(file), *findings]
+        findings = [*find_refusals(file), *findings]
         findings = sort_findings(findings)
     severities = {finding.severity for finding in findings}
     wrong = Severity.ERROR in severities
@@ -154,63 +185,78 @@ def check(
 
 
 def rehearse(
-    spec: Annotated[Path, typer.Argument(help="The spec; a draft will do.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the rehearsal.")],
+    spec: Annotated[
+        Path, typer.Argument(metavar="SPEC", help="Path of the spec (YAML); a draft will do.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="New folder of the dry run.")
+    ],
     size: Annotated[
-        str | None, number("How many people to make up; else 'size' of the spec.")
+        str | None, number_option("Number of fictional people. Default: `size` of the spec.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    verbose: Verbose = False,
+    as_json: Json = False,
 ) -> int:
-    """Publish a made-up table by the spec, to see the whole journey for nothing.
+    """Do a dry run: publish a fictional table by the spec, without spending budget.
 
-    The table, a ledger and the record of released tables are not opened. `verify` says no to it.
-    Exit status 4 if nothing of the made-up table survived, or less than 5 %.
+    Neither the table nor the ledger is opened, and `incrowd verify` rejects the result. Exit
+    status 4: fewer than 5 % of rows are published.
     """
     from incrowd.curate.rehearse import rehearse as run
-    from incrowd.spec.file import load
+    from incrowd.spec.file import read_spec_file
 
-    with terminal.progress("settling the budget") as (step, tell):
+    with terminal.show_progress("splitting the budget") as (step, tell):
         release = run(
-            load(spec), size=parsed("size", size), output=output, step=step, progress=tell
+            read_spec_file(spec),
+            size=parse_number("size", size),
+            output=output,
+            step=step,
+            progress=tell,
         )
     if as_json:
         known = release.certificate.model_dump(exclude_none=True)
-        known |= {"empty": release.empty, "nearly_empty": release.nearly_empty}
+        known |= {"empty": release.is_empty, "nearly_empty": release.is_nearly_empty}
         terminal.print_json({**known, "findings": results.list_findings(release)})
-        return EMPTY if release.empty or release.nearly_empty else DONE
+        return EMPTY if release.is_empty or release.is_nearly_empty else DONE
     terminal.print_findings(release.findings, stderr=True)
-    for line in results.published(release):
-        print(line)
-    return EMPTY if release.empty or release.nearly_empty else DONE
+    results.print_release(release, verbose=verbose)
+    return EMPTY if release.is_empty or release.is_nearly_empty else DONE
 
 
 def schema() -> None:
-    """Print the JSON Schema of the spec, for editors."""
-    from incrowd.spec.model import json_schema
+    """Print the JSON Schema of specs, for editors."""
+    from incrowd.spec.model import build_json_schema
 
-    print(json.dumps(json_schema(), indent=2))
+    print(json.dumps(build_json_schema(), indent=2))
 
 
 def sample(
-    kind: Annotated[str, typer.Argument(help="voters, patients or census.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help=".parquet, .csv or .arrow.")],
-    rows: Annotated[str | None, number("How many rows.")] = None,
-    seed: Annotated[str, number("Decides the table.")] = "1",
-    spec: Annotated[Path | None, typer.Option(help="Write a spec for it, too.")] = None,
+    kind: Annotated[str, typer.Argument(metavar="NAME", help="Table: voters, patients or census.")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="New file: .parquet, .csv or .arrow."),
+    ],
+    rows: Annotated[
+        str | None, number_option("Number of rows. Default: that of the table.")
+    ] = None,
+    seed: Annotated[str, number_option("Seed of the random numbers.")] = "1",
+    spec: Annotated[
+        Path | None, typer.Option(metavar="SPEC", help="Write a spec for the table, too.")
+    ] = None,
 ) -> None:
-    """Write a sample table of people who do not exist, and a spec that publishes it."""
+    """Write a fictional table to try things on, and a spec for it."""
     from incrowd.curate.demo_tables import SPECS
-    from incrowd.curate.demo_tables import sample as make
-    from incrowd.curate.draft.draft import written
-    from incrowd.spec.base import quoted
+    from incrowd.curate.demo_tables import make_demo_table as make
+    from incrowd.curate.draft.draft import format_path
+    from incrowd.spec.base import quote_scalar
 
     if spec is not None and spec.exists():
-        raise IncrowdError(f"'{spec}' exists already. Name another file with --spec.")
-    table = make(kind, rows=parsed("rows", rows), seed=parsed("seed", seed))
+        raise IncrowdError(f"File '{spec}' exists already. Name another one with --spec.")
+    table = make(kind, rows=parse_number("rows", rows), seed=parse_number("seed", seed))
     table.write(output)
     print(f"Wrote {table.rows():,} {kind} to {output}.")
     if spec is not None:
-        name = quoted(written(output, spec.absolute().parent))
+        name = quote_scalar(format_path(output, spec.absolute().parent))
         text = SPECS[kind].replace(f"table: {kind}.parquet", f"table: {name}")
         spec.write_text(text, encoding="utf-8")
-        print(f"Then: incrowd publish {spec} -o out")
+        print(f"Next: incrowd publish {spec} -o out")

@@ -10,14 +10,14 @@ import numpy as np
 
 from incrowd.arrays import Places
 from incrowd.codes.axis import Axis
-from incrowd.codes.frequency import Frequencies, between, merged
+from incrowd.codes.frequency import Frequencies, map_levels, merge_tuples
 from incrowd.codes.hierarchy import Hierarchy
 
-COUNT = "count"  # the column of a weighted table that says how many rows each row stands for
+COUNT = "count"  # the column of a table with counts that says how many rows each row stands for
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class CountedTable:
     """The frequencies of some columns at some levels, and the hierarchies behind the codes."""
 
     names: tuple[str, ...]
@@ -25,20 +25,23 @@ class Counted:
     levels: tuple[int, ...]
     frequencies: Frequencies
 
-    def by_label(self) -> Counted:
-        """With tuples that look the same to a reader counted as one."""
-        maps = [h.by_label(level) for h, level in zip(self.hierarchies, self.levels, strict=True)]
-        return replace(self, frequencies=self.frequencies.rolled(maps))
+    def merge_labels(self) -> CountedTable:
+        """Return the table with tuples that look the same to a recipient counted as one."""
+        maps = [
+            h.map_equal_labels(level)
+            for h, level in zip(self.hierarchies, self.levels, strict=True)
+        ]
+        return replace(self, frequencies=self.frequencies.roll_up(maps))
 
-    def rolled(self, levels: tuple[int, ...]) -> Counted:
-        """The tuples at higher levels."""
+    def roll_up(self, levels: tuple[int, ...]) -> CountedTable:
+        """Return the tuples at higher levels."""
         if levels == self.levels:
             return self
-        maps = between(self.hierarchies, self.levels, levels)
-        return replace(self, levels=levels, frequencies=self.frequencies.rolled(maps))
+        maps = map_levels(self.hierarchies, self.levels, levels)
+        return replace(self, levels=levels, frequencies=self.frequencies.roll_up(maps))
 
-    def by_values(self) -> Counted:
-        """The tuples at level 0, each group by one value of it: it rolls up as the group does."""
+    def represent_by_values(self) -> CountedTable:
+        """Return the tuples at level 0: one value per group, which rolls up as the group does."""
         maps = []
         for hierarchy, level in zip(self.hierarchies, self.levels, strict=True):
             group = hierarchy.groups[level]
@@ -46,16 +49,16 @@ class Counted:
             value[group[::-1]] = np.arange(len(group), dtype=np.int32)[::-1]
             maps.append(value)
         nothing = (0,) * len(self.names)
-        return replace(self, levels=nothing, frequencies=self.frequencies.rolled(maps))
+        return replace(self, levels=nothing, frequencies=self.frequencies.roll_up(maps))
 
-    def part(self, names: Sequence[str]) -> Counted:
-        """The tuples of some of the columns."""
+    def select_columns(self, names: Sequence[str]) -> CountedTable:
+        """Return the tuples of some of the columns."""
         places = [self.names.index(name) for name in names]
-        return Counted(
+        return CountedTable(
             tuple(names),
             tuple(self.hierarchies[at] for at in places),
             tuple(self.levels[at] for at in places),
-            merged(self.frequencies.codes[:, places], self.frequencies.counts),
+            merge_tuples(self.frequencies.codes[:, places], self.frequencies.counts),
         )
 
     @cached_property
@@ -65,7 +68,7 @@ class Counted:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class DistinctRows:
     """A table as distinct tuples: codes of level 0, then the columns that are kept as they are.
 
     ``counted`` has the generalised columns alone. ``frequencies`` has all; its i-th tuple
@@ -73,15 +76,15 @@ class Rows:
     of each kept column, in their order.
     """
 
-    counted: Counted
+    counted: CountedTable
     frequencies: Frequencies
     owner: Places
     kept: dict[str, list[object]]
 
 
 @dataclass(frozen=True)
-class Rest:
-    """What is known of cells that are not shown, and were not brought here.
+class SuppressedCells:
+    """Summary of the cells that are not published, and were not brought here.
 
     ``likely`` is how many of their rows are in cells that mostly survive; ``sizes`` are rows in
     cells of 1, 2-3, 4-7, ... rows.
@@ -95,7 +98,7 @@ class Rest:
 
 @dataclass(frozen=True)
 class CountNoise:
-    """What is known of the noise in numbers of rows that are shown.
+    """The noise in the row counts that are published, as far as it is known.
 
     Each has noise of its own, of a ``variance``; cells of a ``crowd`` of so many rows are shown
     more often than not.
@@ -106,8 +109,8 @@ class CountNoise:
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
-    """A released table as its readers see it: the labels of each column, and how many rows.
+class PublishedTable:
+    """A released table as recipients see it: the labels of each column, and how many rows.
 
     ``levels`` are those that the labels of each column belong to, None where that is open (as in
     local recoding, and in files of which nothing is known); empty if it is for all columns. Where
@@ -120,12 +123,12 @@ class Shown:
     noise: CountNoise | None = None
 
     @property
-    def local(self) -> bool:
+    def is_local(self) -> bool:
         """Whether some column may show fine and coarse labels side by side."""
         return not self.levels or None in self.levels
 
-    def used(self) -> Shown:
-        """The same with the labels alone that some row shows."""
+    def drop_unused_labels(self) -> PublishedTable:
+        """Return the same table with only the labels that some row shows."""
         codes, labels = self.frequencies.codes.copy(), []
         for at, texts in enumerate(self.labels):
             known, codes[:, at] = np.unique(codes[:, at], return_inverse=True)

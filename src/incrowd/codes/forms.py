@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from incrowd.codes.axis import Axis
 from incrowd.codes.hierarchy import ROOT, Hierarchy
-from incrowd.codes.values import number
+from incrowd.codes.values import parse_number
 
 Form: TypeAlias = Literal[
     "nothing", "numbers", "numbers or text", "a-b", "a to b", "[a, b)",
@@ -26,33 +26,33 @@ _SIMPLE = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?")
 _A_DASH_B = re.compile(r"<?([0-9]+)->?([0-9]+)")
 
 
-def _matches(pattern: str) -> Callable[[str], bool]:
+def _make_matcher(pattern: str) -> Callable[[str], bool]:
     compiled = re.compile(pattern)
     return lambda label: compiled.fullmatch(label) is not None
 
 
-def _is_dash(label: str) -> bool:
-    """A whole number, two with a dash, the smaller first, or what lies beyond a number."""
+def _is_dash_label(label: str) -> bool:
+    """Return whether a label is a whole number, a-b with a < b, or lies beyond a number."""
     found = _A_DASH_B.fullmatch(label)
     if found:
-        return number(found[1]) is not None and int(found[1]) < int(found[2])
+        return parse_number(found[1]) is not None and int(found[1]) < int(found[2])
     return _WHOLE_OR_BEYOND.fullmatch(label) is not None
 
 
 _TESTS: tuple[tuple[Form, Callable[[str], bool]], ...] = (
     ("nothing", lambda label: label == ROOT),
-    ("numbers", lambda label: as_number(label) is not None),
-    ("a-b", _is_dash),
-    ("a to b", _matches(rf"<?{_N}(?: to >?{_N})?|{_BEYOND}")),
-    ("[a, b)", _matches(rf"\[{_N}, {_N}[)\]]|{_BEYOND}")),
-    ("days", _matches(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")),
-    ("months", _matches(r"[0-9]{4}-[0-9]{2}")),
-    ("quarters", _matches(r"[0-9]{4}-Q[1-4]")),
+    ("numbers", lambda label: parse_number_label(label) is not None),
+    ("a-b", _is_dash_label),
+    ("a to b", _make_matcher(rf"<?{_N}(?: to >?{_N})?|{_BEYOND}")),
+    ("[a, b)", _make_matcher(rf"\[{_N}, {_N}[)\]]|{_BEYOND}")),
+    ("days", _make_matcher(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")),
+    ("months", _make_matcher(r"[0-9]{4}-[0-9]{2}")),
+    ("quarters", _make_matcher(r"[0-9]{4}-Q[1-4]")),
 )
 
 
-def form_of(labels: Iterable[str]) -> Form:
-    """The form that all labels have.
+def find_form(labels: Iterable[str]) -> Form:
+    """Return the form that all labels have.
 
     >>> form_of(["0-4", "5-9", ">89"]), form_of(["-5 to 4", "5 to 9"]), form_of(["0.5", "1"])
     ('a-b', 'a to b', 'numbers')
@@ -63,30 +63,30 @@ def form_of(labels: Iterable[str]) -> Form:
     return next((form for form, fits in _TESTS if listed and all(map(fits, listed))), "text")
 
 
-def form_at(hierarchy: Hierarchy, level: int) -> Form:
-    """The form of the labels of a listed domain at a level."""
-    top = level == hierarchy.height - 1 and hierarchy.rooted
+def find_level_form(hierarchy: Hierarchy, level: int) -> Form:
+    """Return the form of the labels of a listed domain at a level."""
+    top = level == hierarchy.height - 1 and hierarchy.is_rooted
     known = hierarchy.labels[level] if top else hierarchy.labels[level][:-2]
-    return "nothing" if top else form_of(label for label in known if label is not None)
+    return "nothing" if top else find_form(label for label in known if label is not None)
 
 
-def form_on(axis: Axis) -> Form:
-    """The form of the labels of boxes on an axis: spans of values, or groups of a tree."""
+def find_axis_form(axis: Axis) -> Form:
+    """Return the form of the labels of boxes on an axis: spans of values, or groups of a tree."""
     if not axis.ordered:
         return "text"
     if axis.spans.dash:
         return "a-b"
     values = [x[1:] if x[:1] in ("<", ">") else x for x in axis.hierarchy.values]
-    numbers = axis.spans.whole or all(number(value) is not None for value in values)
+    numbers = axis.spans.whole or all(parse_number(value) is not None for value in values)
     return "a to b" if numbers else "text"
 
 
-def numbered(
+def parse_number_labels(
     labels: Iterable[str | None], every: Iterable[str | None]
 ) -> list[int | float | None] | None:
-    """Labels as numbers, whole ones if ``every`` label that might stand there is; or None."""
+    """Return labels as numbers, whole ones if ``every`` possible label is; or None."""
     listed = list(labels)
-    numbers = [None if label is None else as_number(label) for label in listed]
+    numbers = [None if label is None else parse_number_label(label) for label in listed]
     if any(
         found is None and label is not None for found, label in zip(numbers, listed, strict=True)
     ):
@@ -95,8 +95,8 @@ def numbered(
     return numbers if whole else [None if found is None else float(found) for found in numbers]
 
 
-def as_number(label: str) -> int | float | None:
-    """The number that a label is, if a program would read and write it without any change.
+def parse_number_label(label: str) -> int | float | None:
+    """Return the number that a label is, if a program would read and write it unchanged.
 
     Up to 15 digits every number in its canonical text survives being a float.
     """

@@ -17,13 +17,13 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from incrowd.codes.hierarchy import HierarchyError
-from incrowd.codes.values import canonical, reading_order
-from incrowd.engine.source import open_for
+from incrowd.codes.values import canonicalize_value, make_sort_key
+from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError, ParameterError
 from incrowd.methods.person_id import describe_rows, find_ids
-from incrowd.spec.build import build, is_open
-from incrowd.spec.file import Place, SpecFile, SpecSource, taken
+from incrowd.spec.build import build_hierarchy, is_open
+from incrowd.spec.file import Place, SpecFile, SpecSource, load_spec
 from incrowd.spec.hierarchies import Dates, Intervals
 from incrowd.spec.model import Column, Confirmable, PersonId, Spec
 
@@ -32,11 +32,11 @@ FREE: tuple[Confirmable, ...] = ("role", "written")  # what tells nothing of any
 FEW = 10
 _SHOWN = 12
 _ROLES = {
-    "identifier": "left out: it says who somebody is",
-    "quasi": "generalised: somebody may know it of others and look for them by it",
-    "noisy": "shown with noise",
-    "sensitive": "what must not be told of anybody; k-anonymity shows it as it is",
-    "drop": "left out",
+    "identifier": "direct identifier, not published",
+    "quasi": "quasi-identifier, generalized: an attacker may know it and search for people by it",
+    "noisy": "published with noise",
+    "sensitive": "an attacker must not learn it; k-anonymity publishes it unchanged",
+    "drop": "not published",
 }
 
 
@@ -51,24 +51,24 @@ class Question:
     seen: tuple[str, ...] = ()
 
     @property
-    def asks(self) -> str:
+    def prompt(self) -> str:
         """What is to be answered with yes or no."""
         if self.entry in FREE or self.entry == UNIT:
-            return "Is that right?"
-        return "Is all of it public knowledge, also to whoever has never seen this table?"
+            return "Is this correct?"
+        return "Is all of it public knowledge, known without this table?"
 
 
-def questions(
+def list_questions(
     file: SpecFile, table: Table | None = None, *, columns: Collection[str] | None = None
 ) -> Iterator[Question]:
-    """Everything that is to be confirmed: the unit, then column by column.
+    """Yield everything that is to be confirmed: the unit, then column by column.
 
     Of some columns, if they are named. The table is opened, unless it is given, to show what few
     people have; it is the curator's.
     """
-    waiting = file.spec.unconfirmed
+    waiting = file.spec.unconfirmed_entries
     if table is None and not file.spec.is_confirmed:
-        table = open_for(file)
+        table = open_spec_table(file)
     if file.spec.confirm and columns is None and table is not None:
         yield _ask_unit(file.spec, table)
     for name, entries in waiting.items():
@@ -76,7 +76,7 @@ def questions(
             continue
         column = file.spec.columns[name]
         for entry in entries:
-            yield _question(file, name, column, entry, table)
+            yield _make_question(file, name, column, entry, table)
 
 
 def _ask_unit(spec: Spec, table: Table) -> Question:
@@ -103,88 +103,90 @@ def _ask_unit(spec: Spec, table: Table) -> Question:
     return Question(UNIT, UNIT, says, why, (*seen, *repeated))
 
 
-def _question(
+def _make_question(
     file: SpecFile, name: str, column: Column, entry: Confirmable, table: Table | None
 ) -> Question:
     if entry == "role":
-        why = "A wrong role shows what must be hidden, or hides what could be shown."
+        why = "A wrong role publishes what must be hidden, or hides what could be published."
         return Question(name, entry, f"{column.role}: {_ROLES[column.role]}", why)
-    says = said(file, name, entry)
+    says = describe_entry(file, name, entry)
     if entry == "written":
-        why = "Read in another way, numbers and dates are others, and nulls are values."
+        why = "A wrong format changes numbers and dates, and turns nulls into values."
         return Question(name, entry, says, why)
     if entry == "hierarchy" and column.hierarchy is not None:
-        declared = column.hierarchy.declared
-        counts = {} if table is None else _counts(table, name)
+        declared = column.hierarchy.declaration
+        counts = {} if table is None else _count_values(table, name)
         if isinstance(declared, Intervals | Dates):
             ends = f"{declared.low} to {declared.high}"
             why = (
-                f"The range, {ends}, is published and was rounded from the data. It must be known "
-                "without them: an end that only one person explains tells of that person."
+                f"The range {ends} was rounded from the data and is published. It must be public "
+                "knowledge: an end that exists because of one person reveals that person."
             )
-            return Question(name, entry, says, why, _extremes(counts))
+            return Question(name, entry, says, why, _describe_extremes(counts))
         why = (
-            "Every value that is listed is published, whether or not a row shows it. So all of "
-            "them must be public knowledge, also those that few people have."
+            "Every listed value is published, even if no published row has it. All of them must be "
+            "public knowledge, rare values included."
         )
-        return Question(name, entry, says, why, _rare(file, column, counts))
-    why = "It was read from the data and is published: it must be known without them."
+        return Question(name, entry, says, why, _describe_rare_values(file, column, counts))
+    why = "It was read from the data and is published. It must be public knowledge."
     return Question(name, entry, says, why)
 
 
-def said(file: SpecFile, name: str, entry: str) -> str:
-    """The entry as the spec has it, without comments."""
+def describe_entry(file: SpecFile, name: str, entry: str) -> str:
+    """Return the entry as the spec has it, without comments."""
     declared = file.spec.columns[name].model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    return _plain(declared.get(entry))
+    return _format_value(declared.get(entry))
 
 
-def _plain(value: object) -> str:
-    """Nested values on one line, long lists shortened."""
+def _format_value(value: object) -> str:
+    """Format nested values on one line, with long lists shortened."""
     match value:
         case dict():
-            return ", ".join(f"{key}: {_plain(inner)}" for key, inner in value.items())
+            return ", ".join(f"{key}: {_format_value(inner)}" for key, inner in value.items())
         case list() | tuple():
-            texts = [_plain(inner) for inner in value]
+            texts = [_format_value(inner) for inner in value]
             more = f" ... ({len(texts)} in all)" if len(texts) > 2 * _SHOWN else ""
             return f"[{', '.join(texts[: 2 * _SHOWN])}{more}]"
         case _:
             return str(value)
 
 
-def _counts(table: Table, name: str) -> dict[str, int]:
-    """How many rows have each value."""
+def _count_values(table: Table, name: str) -> dict[str, int]:
+    """Count the rows that have each value."""
     if name not in table.columns:
         return {}
     found: dict[str, int] = {}
     try:
-        for tally in table.tallies([name]):
+        for tally in table.iter_tallies([name]):
             counts = np.zeros(len(tally.values[0]), dtype=np.int64)
             np.add.at(counts, tally.codes[:, 0], tally.counts)
             for value, count in zip(tally.values[0], counts.tolist(), strict=True):
-                if (text := canonical(value)) is not None:
+                if (text := canonicalize_value(value)) is not None:
                     found[text] = found.get(text, 0) + count
     except TableError:
         return {}
     return found
 
 
-def _extremes(counts: dict[str, int]) -> tuple[str, ...]:
-    ordered = sorted(counts, key=reading_order)
+def _describe_extremes(counts: dict[str, int]) -> tuple[str, ...]:
+    ordered = sorted(counts, key=make_sort_key)
     if not ordered:
         return ()
     ends = (ordered[0], ordered[-1])
     listed = " and ".join(
         f"{text} ({counts[text]:,} row{'' if counts[text] == 1 else 's'})" for text in ends
     )
-    return (f"The smallest and the largest value of the table: {listed}.",)
+    return (f"Smallest and largest value in the table: {listed}.",)
 
 
-def _rare(file: SpecFile, column: Column, counts: dict[str, int]) -> tuple[str, ...]:
-    """The listed values that few rows have, and those that none has."""
+def _describe_rare_values(
+    file: SpecFile, column: Column, counts: dict[str, int]
+) -> tuple[str, ...]:
+    """Describe the listed values that few rows have."""
     if is_open(column):
         return ()
     try:
-        hierarchy = build(column, folder=file.folder)
+        hierarchy = build_hierarchy(column, folder=file.folder)
     except HierarchyError:
         return ()
     held = dict.fromkeys(hierarchy.values, 0)
@@ -193,10 +195,10 @@ def _rare(file: SpecFile, column: Column, counts: dict[str, int]) -> tuple[str, 
             held[hierarchy.values[code]] += counts[text]
     few = sorted((count, text) for text, count in held.items() if 0 < count < FEW)
     if not few:
-        return (f"No value that is listed is one of fewer than {FEW} rows.",)
+        return (f"Every listed value in the table occurs in at least {FEW} rows.",)
     listed = ", ".join(f"{text} ({count})" for count, text in few[:_SHOWN])
     more = f" and {len(few) - _SHOWN} more" if len(few) > _SHOWN else ""
-    return (f"Values that fewer than {FEW} rows have: {listed}{more}.",)
+    return (f"Values in fewer than {FEW} rows: {listed}{more}.",)
 
 
 def confirm(
@@ -206,22 +208,39 @@ def confirm(
     all: bool = False,  # noqa: A002 - the word that says it
     unit: bool = False,
 ) -> SpecFile:
-    """Confirm what a draft has read from the data, and return the spec, ready for ``publish``.
+    """Confirm what a draft read from the data, and return a spec that can be published.
 
-    Confirming roles and the way in which values are written reveals nothing. Lists of values and
-    bounds are published: by confirming them you assert that they are public knowledge, also to
-    somebody who has never seen the table, and the guarantee relies on it.
+    Roles and formats of values reveal nothing. Lists of values and bounds are published: by
+    confirming them you assert that they are public knowledge, also to a person who has never seen
+    the table. The guarantee rests on that assertion.
 
-    ``spec`` is a draft, or a spec with entries to confirm; it stays as it is. Each answer is a
-    column, for all of its entries, or a column and one entry, as ``("zip", "hierarchy")``. With
-    ``all``, every entry of every column is confirmed, values and bounds included. ``unit`` confirms
-    what one person is, a row or the rows that share an id; the whole guarantee rests on it, so
-    ``all`` does not. An unknown column or entry is refused, and so is a call that names nothing.
+    Args:
+        spec: A draft, or a spec with entries to confirm. It is not changed.
+        answers: What to confirm. A column name confirms all entries of the column; a pair such as
+            ``("zip", "hierarchy")`` confirms one entry.
+        all: Confirm every entry of every column, lists of values and bounds included.
+        unit: Confirm the unit of privacy: a row, or all rows that share an id. ``all`` does not
+            confirm it, because the whole guarantee rests on it.
+
+    Returns:
+        The spec without the confirmed entries.
+
+    Raises:
+        IncrowdError: A column or entry is unknown, or the call names nothing to confirm.
+
+    Examples:
+        >>> import polars as pl
+        >>> import incrowd as ic
+        >>> draft = ic.draft(pl.DataFrame({"ward": ["A", "B", "A", "B"] * 50}))
+        >>> sorted(ic.confirm(draft, unit=True).spec.unconfirmed)
+        ['ward']
+        >>> ic.confirm(draft, ["ward"], unit=True).spec.is_confirmed
+        True
     """
-    file = taken(spec)
+    file = load_spec(spec)
     if isinstance(answers, str):
         raise ParameterError("answers", "be a list of columns", answers)
-    waiting = file.spec.unconfirmed
+    waiting = file.spec.unconfirmed_entries
     left: dict[str, list[str]] = {name: list(entries) for name, entries in waiting.items()}
     if all:
         answers = list(waiting)
@@ -229,13 +248,13 @@ def confirm(
         listed = "; ".join(f"{name}: {', '.join(entries)}" for name, entries in waiting.items())
         listed = "; ".join(filter(None, (*file.spec.confirm, listed)))
         raise IncrowdError(
-            "Say what is confirmed: columns, all=True or unit=True. Left to confirm: "
+            "Nothing is named to confirm. Name columns, all=True or unit=True; not confirmed: "
             f"{listed or 'nothing'}."
         )
     answers = list(answers or ())
     unit = unit or (UNIT, UNIT) in answers
     changed = set()
-    for name, entry in _entries(file, answers):
+    for name, entry in _expand_answers(file, answers):
         if entry in left.get(name, []):
             left[name].remove(entry)
             changed.add(name)
@@ -244,10 +263,12 @@ def confirm(
     }
     if unit and file.spec.confirm:
         changes["confirm",] = None
-    return file.changed_at(changes) if changes else file
+    return file.with_entries(changes) if changes else file
 
 
-def _entries(file: SpecFile, answers: Iterable[str | tuple[str, str]]) -> Iterator[tuple[str, str]]:
+def _expand_answers(
+    file: SpecFile, answers: Iterable[str | tuple[str, str]]
+) -> Iterator[tuple[str, str]]:
     """Yield columns with single entries; refuse columns and entries that do not exist."""
     columns, entries = file.spec.columns, get_args(Confirmable)
     for answer in answers:
@@ -257,42 +278,41 @@ def _entries(file: SpecFile, answers: Iterable[str | tuple[str, str]]) -> Iterat
         if name not in columns:
             close = difflib.get_close_matches(name, list(columns), n=1)
             hint = f" Did you mean '{close[0]}'?" if close else ""
-            raise IncrowdError(f"The spec has no column '{name}' to confirm.{hint}")
+            raise IncrowdError(f"Column '{name}': not in the spec.{hint}")
         if entry is None:
             yield from ((name, one) for one in columns[name].confirm)
         elif entry in entries:
             yield name, entry
         else:
             raise IncrowdError(
-                f"The column '{name}' has no entry '{entry}' to confirm. Entries are "
-                f"{', '.join(entries)}."
+                f"Column '{name}': no entry '{entry}' to confirm. Entries are {', '.join(entries)}."
             )
 
 
-def free(file: SpecFile) -> list[tuple[str, str]]:
-    """All questions whose answers tell nothing of anybody: roles and how values are written."""
+def list_harmless_entries(file: SpecFile) -> list[tuple[str, str]]:
+    """List the entries that reveal nothing: roles and how values are written."""
     return [
         (name, entry)
-        for name, entries in file.spec.unconfirmed.items()
+        for name, entries in file.spec.unconfirmed_entries.items()
         for entry in entries
         if entry in FREE
     ]
 
 
-def public(file: SpecFile, columns: Sequence[str]) -> list[tuple[str, str]]:
-    """The questions of some columns whose values and bounds are public knowledge."""
+def list_public_entries(file: SpecFile, columns: Sequence[str]) -> list[tuple[str, str]]:
+    """List the entries of some columns whose values and bounds are public knowledge."""
     for name in columns:
         if name not in file.spec.columns:
-            raise IncrowdError(f"The spec has no column '{name}' whose values could be public.")
+            raise IncrowdError(f"Column '{name}': not in the spec.")
     return [
         (name, entry)
         for name in columns
-        for entry in file.spec.unconfirmed.get(name, ())
+        for entry in file.spec.unconfirmed_entries.get(name, ())
         if entry not in FREE
     ]
 
 
-def save(file: SpecFile) -> None:
+def save_spec(file: SpecFile) -> None:
     """Write a spec back to its file, whole or not at all."""
     assert file.path is not None
     draft = Path(f"{file.path}.part")

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from incrowd.methods.base import Method, published
+from incrowd.methods.base import Method, published_columns
 from incrowd.methods.k_anonymity.method import KAnonymity
 from incrowd.methods.k_epsilon.method import KEpsilon
-from incrowd.methods.registry import method_of
+from incrowd.methods.registry import make_method
 from incrowd.methods.safe.method import Safe
 from incrowd.methods.synthetic.method import Synthetic
 from incrowd.privacy.events import Event
@@ -22,7 +22,7 @@ from incrowd.release.parameters import (
     synthetic_parameters,
 )
 from incrowd.release.statement import Facts, Sentence, write_statement
-from incrowd.spec.file import SpecSource, taken
+from incrowd.spec.file import SpecSource, load_spec
 from incrowd.spec.model import Spec
 from incrowd.spec.release import SafeSpec
 
@@ -37,7 +37,7 @@ _TOSSED = (
 
 
 @dataclass(frozen=True)
-class Promised:
+class PlannedGuarantee:
     """What will be promised: by ``kind``, with ``epsilon`` and ``delta`` where there are any.
 
     ``crowd`` is the number of people alike from which they are shown at least as often as not.
@@ -55,19 +55,19 @@ class Promised:
     events: tuple[Event, ...]
 
 
-def promised(spec: SpecSource) -> Promised:
-    """What a release by a spec will promise, whatever is left to confirm in it."""
-    file = taken(spec).confirmed()
-    method = method_of(file)
-    words, later = _stated(file.spec, method)
+def plan_guarantee(spec: SpecSource) -> PlannedGuarantee:
+    """Return the guarantee of a release by a spec, whatever is left to confirm in it."""
+    file = load_spec(spec).with_all_confirmed()
+    method = make_method(file)
+    words, later = _write_statement(file.spec, method)
     known = method.promise
-    return Promised(
-        kind=known.kind, epsilon=known.epsilon, delta=known.delta, crowd=method.settled.crowd,
+    return PlannedGuarantee(
+        kind=known.kind, epsilon=known.epsilon, delta=known.delta, crowd=method.planned_release.crowd,
         statement=words, later=later, events=tuple(method.events),
     )  # fmt: skip
 
 
-def _stated(spec: Spec, method: Method) -> tuple[list[Sentence], str]:
+def _write_statement(spec: Spec, method: Method) -> tuple[list[Sentence], str]:
     release, known = spec.release, method.promise
     assert release is not None
     common: dict[str, Any] = {
@@ -79,7 +79,7 @@ def _stated(spec: Spec, method: Method) -> tuple[list[Sentence], str]:
         parameters = method.parameters() if isinstance(method, KEpsilon) else columns.parameters()
         local = sorted(columns.quasi) if columns.release.is_local else ()
         facts = Facts(
-            tables=[parameters], local=local, noisy=tuple(published(spec, "noisy")),
+            tables=[parameters], local=local, noisy=tuple(published_columns(spec, "noisy")),
             kept=sorted(columns.kept), **common,
         )  # fmt: skip
         return write_statement(facts), ""
@@ -89,9 +89,12 @@ def _stated(spec: Spec, method: Method) -> tuple[list[Sentence], str]:
     assert isinstance(release, SafeSpec)
     implied = parameters_from_events(list(method.events))
     assert implied is not None
-    names = published(spec, "quasi", "sensitive")
+    names = published_columns(spec, "quasi", "sensitive")
     assert isinstance(method, Safe)
-    tables, shared = [_of_table(possible, release) for possible in implied.tables], implied.shared
+    tables, shared = (
+        [_choose_worst_parameters(possible, release) for possible in implied.tables],
+        implied.shared,
+    )
     if len(tables) == 1:
         tables = [{**tables[0], **method.asserted}]
     else:
@@ -109,7 +112,7 @@ def _stated(spec: Spec, method: Method) -> tuple[list[Sentence], str]:
     return [one for one in sentences if one.key != "sample"], _LATER
 
 
-def _of_table(possible: list[Parameters], release: SafeSpec) -> Parameters:
-    """The parameters of a table, with the largest noise that it may have; no event tells k."""
+def _choose_worst_parameters(possible: list[Parameters], release: SafeSpec) -> Parameters:
+    """Return the parameters of a table, with the largest noise that it may have."""
     worst = max(possible, key=lambda known: float(known.get("r", 0.0)))
     return {"k": float(release.k or USUAL_K), **worst} if "r" in worst else worst

@@ -15,7 +15,7 @@ from incrowd.errors import IncrowdError, check_whole
 from incrowd.methods.fictional import make_fictional_table
 from incrowd.publication import RunContext, make_release, publish_into
 from incrowd.release.release import Release
-from incrowd.spec.file import SpecFile, SpecSource, taken
+from incrowd.spec.file import SpecFile, SpecSource, load_spec
 
 
 def rehearse(
@@ -27,36 +27,60 @@ def rehearse(
     step: Step = lambda _: None,
     progress: Progress = lambda _done, _all: None,
 ) -> Release:
-    """Publish a made-up table as the spec says; ``size`` people, or as many as the spec says.
+    """Publish a generated table as the spec asks, without opening your own table.
 
-    What is to be confirmed in the spec does not matter here: nothing of the data is used.
+    A dry run makes the same files as a release: data, certificate, README and report. No budget is
+    spent. Its statement begins with "DRY RUN", and :func:`incrowd.verify` rejects it. Entries that
+    are not confirmed do not matter, because nothing of the data is used.
+
+    Args:
+        spec: Path of a spec, its YAML text, a mapping, or a draft.
+        size: Number of people to generate; by default the size that the spec states.
+        output: Folder for the release; it must not exist, or be empty. None writes nothing.
+        curator: Folder for the private report; by default ``NAME.curator`` beside ``output``.
+        step: Called with the name of each step before it is taken.
+        progress: Called with the done and the total amount of work of a long search.
+
+    Returns:
+        The release of the generated table.
+
+    Raises:
+        IncrowdError: The spec is invalid, or neither the call nor the spec gives a size.
+
+    Examples:
+        >>> import incrowd as ic
+        >>> sex = {"role": "quasi", "hierarchy": {"flat": {"values": ["female", "male"]}}}
+        >>> asked = {"method": "safe", "epsilon": 1.0, "delta": 1e-6}
+        >>> release = ic.rehearse({"columns": {"sex": sex}, "release": asked}, size=1000)
+        >>> release.certificate.rehearsal
+        True
     """
-    file = taken(spec)
-    size = int(check_whole("size", size)) if size is not None else _stated(file)
-    table, plain = make_fictional_table(file, size), _plain(file)
+    file = load_spec(spec)
+    size = int(check_whole("size", size)) if size is not None else _read_size(file)
+    table, plain = make_fictional_table(file, size), _confirm_everything(file)
 
-    def make(folder: Path) -> Release:
+    def make_rehearsal(folder: Path) -> Release:
         private = None if curator is None else Path(curator)
         run = RunContext(
             table, plain, folder, private, step=step, progress=progress, rehearsal=True
         )
         return make_release(run)
 
-    return publish_into(output, make)
+    return publish_into(output, make_rehearsal)
 
 
-def _stated(spec: SpecFile) -> int:
+def _read_size(spec: SpecFile) -> int:
     if isinstance(spec.spec.size, int):
         return spec.spec.size
     raise IncrowdError(
-        "A rehearsal does not open the table, so it must be told how many people to make up: "
-        "'size: NUMBER' in the spec, or --size NUMBER."
+        "Dry run: the number of fictional people is not given. Add `size: NUMBER` to the spec, or "
+        "--size NUMBER."
     )
 
 
-def _plain(spec: SpecFile) -> SpecFile:
-    """The spec with nothing left to confirm; made-up values are written in the usual way."""
-    known = spec.confirmed()
+def _confirm_everything(spec: SpecFile) -> SpecFile:
+    """Return the spec with nothing left to confirm, and values written in the usual way."""
+    known = spec.with_all_confirmed()
     columns = {
         name: column.model_copy(update={"written": None})
         for name, column in known.spec.columns.items()

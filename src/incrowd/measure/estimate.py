@@ -21,12 +21,20 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Rate:
-    """Hits of tries, the share, and the interval that holds the true share with a confidence.
+    """A success rate with its confidence interval.
 
-    >>> Rate.of(3, 100)
-    Rate(hits=3, tries=100, value=0.03, low=0.00623, high=0.0852)
-    >>> Rate.of(0, 0)
-    Rate(hits=0, tries=0, value=0, low=0, high=1)
+    Attributes:
+        hits: Number of successes.
+        tries: Number of tries.
+        value: Their ratio.
+        low: Lower end of the interval.
+        high: Upper end of the interval.
+
+    Examples:
+        >>> Rate.of(3, 100)
+        Rate(hits=3, tries=100, value=0.03, low=0.00623, high=0.0852)
+        >>> Rate.of(0, 0)
+        Rate(hits=0, tries=0, value=0, low=0, high=1)
     """
 
     hits: int
@@ -36,26 +44,26 @@ class Rate:
     high: float
 
     @classmethod
-    def of(cls, hits: int, tries: int, confidence: float = CONFIDENCE) -> Rate:
-        """The share of hits, with its interval."""
-        low, high = interval(hits, tries, confidence)
+    def from_hits(cls, hits: int, tries: int, confidence: float = CONFIDENCE) -> Rate:
+        """Return the share of hits, with its interval."""
+        low, high = compute_interval(hits, tries, confidence)
         return cls(hits, tries, hits / tries if tries else 0.0, low, high)
 
     @classmethod
-    def known(cls, value: float) -> Rate:
-        """A share that is computed and not estimated: its interval is itself."""
+    def from_value(cls, value: float) -> Rate:
+        """Return a share that is computed and not estimated: its interval is itself."""
         return cls(0, 0, value, value, value)
 
     @classmethod
-    def drawn(
+    def from_chances(
         cls, chances: Floats, rng: np.random.Generator, confidence: float = CONFIDENCE
     ) -> Rate:
-        """Tries that succeed with given chances each, decided by a draw of each.
+        """Return the rate of tries with given chances each, decided by a draw of each.
 
         So the tries are what they would be in the world, and the interval holds.
         """
         hits = int((rng.random(len(chances)) < chances).sum())
-        return cls.of(hits, len(chances), confidence)
+        return cls.from_hits(hits, len(chances), confidence)
 
     def __repr__(self) -> str:
         return (
@@ -64,19 +72,19 @@ class Rate:
         )
 
 
-def interval(hits: int, tries: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """The interval of Clopper and Pearson; from 0 to 1 where nothing was tried."""
+def compute_interval(hits: int, tries: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Return the interval of Clopper and Pearson; from 0 to 1 where nothing was tried."""
     check_fraction("confidence", confidence)
     if not 0 <= hits <= tries:
-        raise ParameterError("hits", f"must be from 0 to the tries ({tries})", hits)
+        raise ParameterError("hits", f"be from 0 to the tries ({tries})", hits)
     error = (1 - confidence) / 2
-    low = _share(hits, tries, error) if hits else 0.0
-    high = 1 - _share(tries - hits, tries, error) if hits < tries else 1.0
+    low = _solve_share(hits, tries, error) if hits else 0.0
+    high = 1 - _solve_share(tries - hits, tries, error) if hits < tries else 1.0
     return low, high
 
 
-def _share(hits: int, tries: int, chance: float) -> float:
-    """The share p at which so many hits, or more, have a chance.
+def _solve_share(hits: int, tries: int, chance: float) -> float:
+    """Return the share p at which so many hits, or more, have a chance.
 
     Newton's method in ln p, in which the logarithm of the chance is concave: after one step it
     comes nearer from below. Hits x have a chance f(x), with f(x + 1) = f(x) p (n - x) / (1 - p)
@@ -107,13 +115,18 @@ def _share(hits: int, tries: int, chance: float) -> float:
 
 @dataclass(frozen=True)
 class Estimate:
-    """One attack: how often it succeeds, beside guessing, and beside people not in the table.
+    """One attack: its success, beside guessing and beside people who are not in the table.
 
-    ``attack`` is what it is called, ``name`` which form of it in a few words; ``knows`` is what the
-    attacker has, ``says`` what counts as success. ``guess`` is the success of somebody who has not
-    seen the release, ``control`` that of the same attack on people whom the release cannot know.
-    ``bound`` is the most that the guarantee allows, None where there is no guarantee or nothing
-    is known of what would be without the release.
+    Attributes:
+        attack: The kind of attack.
+        name: The form of the attack.
+        knows: What the attacker knows.
+        success: Success rate on people of the table.
+        guess: Success rate without the release.
+        control: Success rate of the same attack on people who are not in the table.
+        says: What counts as a success.
+        bound: The largest success rate that the guarantee allows; None without a guarantee.
+        details: Further figures of this attack.
     """
 
     attack: str
@@ -127,24 +140,24 @@ class Estimate:
     details: dict[str, float | str] = field(default_factory=dict)
 
     @property
-    def rest(self) -> Rate:
-        """What needs no release of these people: the better of guessing and the control group."""
+    def baseline(self) -> Rate:
+        """The success that needs no release: the better of guessing and the control group."""
         if self.control is None or self.control.value < self.guess.value:
             return self.guess
         return self.control
 
     @property
     def excess(self) -> tuple[float, float, float]:
-        """What the release adds: the share of people hit who would not have been hit without it.
+        """The share of people hit who would not have been hit without the release.
 
-        ``(success - rest) / (1 - rest)``, at least 0, with ends at which both intervals are worst;
-        so its confidence is at least that of both together.
+        This is ``(success - rest) / (1 - rest)``, at least 0. Its ends are those at which both
+        intervals are worst, so its confidence is at least that of both together.
         """
         beside = [self.guess] if self.control is None else [self.guess, self.control]
         return (
-            _residual(self.success.value, max(one.value for one in beside)),
-            _residual(self.success.low, max(one.high for one in beside)),
-            _residual(self.success.high, max(one.low for one in beside)),
+            _compute_residual(self.success.value, max(one.value for one in beside)),
+            _compute_residual(self.success.low, max(one.high for one in beside)),
+            _compute_residual(self.success.high, max(one.low for one in beside)),
         )
 
     @property
@@ -155,23 +168,27 @@ class Estimate:
 
     @property
     def verdict(self) -> str:
-        """What the release adds for this attacker, in words."""
+        """The advantage that the release gives this attacker, in words."""
         if not self.succeeds:
-            return "nothing that shows"
+            return "none detected"
         added = self.excess[0]
-        share = f"{added:.0%}" if added >= 0.01 else f"{added:.1g}"
-        words = f"{share} of those who were safe"
+        share = f"{100 * added:.0f} %" if added >= 0.01 else f"{100 * added:.1g} %"
+        words = f"{share} of people who were safe without it"
         if self.control is None:
-            words = f"more than guessing, for {share} of the others"
+            words = f"{share} of people whom guessing misses"
         allowed = self.bound is not None and self.success.low <= self.bound
         return f"{words}, within the theoretical bound" if allowed else words
 
 
 @dataclass(frozen=True)
-class Attacked:
-    """What was tried against a release, and what was not and why.
+class AttackReport:
+    """The attacks tried against a release, and those not tried with the reason.
 
-    ``people`` of the table were attacked, and ``control`` people who are not in it.
+    Attributes:
+        estimates: One estimate per attack.
+        people: Number of people of the table who were attacked.
+        control: Number of attacked people who are not in the table.
+        notes: Attacks that could not be tried, and why.
     """
 
     estimates: tuple[Estimate, ...]
@@ -180,7 +197,7 @@ class Attacked:
     notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """Return the attacks as plain values, for JSON."""
         return {
             "people": self.people,
             "control": self.control,
@@ -196,5 +213,5 @@ class Attacked:
         }
 
 
-def _residual(success: float, rest: float) -> float:
+def _compute_residual(success: float, rest: float) -> float:
     return max(0.0, (success - rest) / (1 - rest)) if rest < 1 else 0.0

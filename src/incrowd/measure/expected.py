@@ -39,7 +39,7 @@ _Waves: TypeAlias = npt.NDArray[np.complex128]
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class GroupShares:
     """The groups of a column at one level: the logarithm of the share of each kind of them.
 
     ``mass`` is the share of all rows that lie in groups of each kind; it adds up to 1.
@@ -49,46 +49,46 @@ class Groups:
     mass: Floats
 
     @staticmethod
-    def of(shares: Floats) -> Groups:
-        """Groups by their shares."""
+    def from_shares(shares: Floats) -> GroupShares:
+        """Return groups by their shares."""
         shares = shares[shares > 0]
-        return Groups(np.minimum(np.log(shares), 0.0), shares)
+        return GroupShares(np.minimum(np.log(shares), 0.0), shares)
 
     @property
-    def single(self) -> bool:
+    def is_single(self) -> bool:
         """Whether there is only one group, which tells nothing."""
         return len(self.logs) == 1 and bool(self.logs[0] > -1e-9)
 
 
-def weights(values: int, assumption: Assumption) -> Floats:
-    """The shares of so many values."""
+def compute_shares(values: int, assumption: Assumption) -> Floats:
+    """Return the shares of so many values."""
     plain = np.ones(values) if assumption == "even" else 1 / np.arange(1, values + 1)
     found: Floats = plain / plain.sum()
     return found
 
 
-def groups(hierarchy: Hierarchy, level: int, assumption: Assumption) -> Groups:
-    """The groups of a listed domain at a level."""
+def build_group_shares(hierarchy: Hierarchy, level: int, assumption: Assumption) -> GroupShares:
+    """Return the groups of a listed domain at a level."""
     values = len(hierarchy.values)
-    shares = _added(hierarchy.groups[level][:values], weights(values, assumption))
-    return Groups.of(shares)
+    shares = _sum_by_place(hierarchy.groups[level][:values], compute_shares(values, assumption))
+    return GroupShares.from_shares(shares)
 
 
-def masked(mask: Mask, level: int, assumption: Assumption) -> Groups:
-    """The groups of a mask that hides so many characters."""
-    return _characters(len(set(mask.alphabet)), mask.length - level, assumption)
+def build_mask_shares(mask: Mask, level: int, assumption: Assumption) -> GroupShares:
+    """Return the groups of a mask that hides ``level`` characters."""
+    return _build_text_shares(len(set(mask.alphabet)), mask.length - level, assumption)
 
 
 @lru_cache(maxsize=256)
-def _characters(letters: int, shown: int, assumption: Assumption) -> Groups:
-    """The groups of texts of so many characters. Of very many kinds, near ones are taken together.
+def _build_text_shares(letters: int, shown: int, assumption: Assumption) -> GroupShares:
+    """Return the groups of texts of so many characters; of many kinds near ones are joined.
 
     Sizes are then off by a factor that is small beside how much they differ.
     """
     if not shown:
-        return Groups(np.zeros(1), np.ones(1))
-    found = _characters(letters, shown - 1, assumption)
-    one = Groups.of(weights(letters, assumption))
+        return GroupShares(np.zeros(1), np.ones(1))
+    found = _build_text_shares(letters, shown - 1, assumption)
+    one = GroupShares.from_shares(compute_shares(letters, assumption))
     logs: Floats = np.add.outer(found.logs, one.logs).ravel()
     mass: Floats = np.multiply.outer(found.mass, one.mass).ravel()
     kinds, at = np.unique(np.round(logs, 6), return_inverse=True)
@@ -96,24 +96,24 @@ def _characters(letters: int, shown: int, assumption: Assumption) -> Groups:
         wide = float(np.ptp(kinds)) / _MOST_KINDS
         kinds, at = np.unique(np.floor(logs / wide), return_inverse=True)
         kinds = (kinds + 0.5) * wide
-    return Groups(kinds, _added(at, mass))
+    return GroupShares(kinds, _sum_by_place(at, mass))
 
 
-def _added(places: npt.NDArray[np.integer], mass: Floats, least: int = 0) -> Floats:
-    """The mass at each place."""
+def _sum_by_place(places: npt.NDArray[np.integer], mass: Floats, least: int = 0) -> Floats:
+    """Return the mass at each place."""
     return np.bincount(places, weights=mass, minlength=least).astype(np.float64)
 
 
 @dataclass(frozen=True)
-class Seen:
-    """The share of rows that are shown, and how likely not a single one is."""
+class PublishedShare:
+    """The share of rows that are published, and how likely not a single one is."""
 
     rows: float
     empty: float
 
 
-class _Chances:
-    """How likely a cell is shown, and a row of it, by the mean number of its rows.
+class _PublishChances:
+    """The chance that a cell is published, and a row of it, by the mean number of its rows.
 
     Means lie on the same grid as shares, so that one table does for tables of any size.
     """
@@ -133,8 +133,8 @@ class _Chances:
             for mass in (poisson, poisson * n / means[:, None])
         )
 
-    def at(self, places: Places) -> tuple[Floats, Floats]:
-        """Both, at places of the grid; nothing is shown below it, everything above it."""
+    def look_up(self, places: Places) -> tuple[Floats, Floats]:
+        """Return both, at places of the grid; nothing is shown below it, everything above it."""
         inside = np.clip(places - self._first, 0, len(self._met) - 1)
         above, below = places - self._first >= len(self._met), places < self._first
         return tuple(  # type: ignore[return-value]
@@ -146,93 +146,93 @@ class _Chances:
 _GRID = np.unique(np.geomspace(1, 10_000_000, 600).round())
 
 
-class Outlook:
-    """What tables with these columns can be expected to show, at any levels and of any size.
+class TableForecast:
+    """What tables with these columns can be expected to publish, at any levels and size.
 
     ``columns`` has for each column the groups of each level that it may take; a cell of n rows is
     shown with probability ``likely(n)``.
     """
 
     def __init__(
-        self, columns: Mapping[str, Mapping[int, Groups]], likely: Callable[[Floats], Floats]
+        self, columns: Mapping[str, Mapping[int, GroupShares]], likely: Callable[[Floats], Floats]
     ) -> None:
-        self._columns, self._chances = columns, _Chances(likely)
+        self._columns, self._chances = columns, _PublishChances(likely)
         least = sum(min(float(g.logs.min()) for g in one.values()) for one in columns.values())
         self._points = 1 << max(math.ceil(math.log2((-least + 2) * _PER_NAT + 2 * len(columns))), 6)
         self._waves = {
-            (name, level): np.fft.rfft(self._on_grid(found))
+            (name, level): np.fft.rfft(self._put_on_grid(found))
             for name, levels in columns.items()
             for level, found in levels.items()
         }
 
-    def _on_grid(self, found: Groups) -> Floats:
-        """The mass at each point of the grid, shared between neighbours so that means are kept."""
+    def _put_on_grid(self, found: GroupShares) -> Floats:
+        """Return the mass at each grid point, shared between neighbors so that means are kept."""
         place = -found.logs * _PER_NAT
         below = np.floor(place).astype(np.int64)
         part = place - below
-        first = _added(below, found.mass * (1 - part), self._points)
-        return first + _added(below + 1, found.mass * part, self._points)
+        first = _sum_by_place(below, found.mass * (1 - part), self._points)
+        return first + _sum_by_place(below + 1, found.mass * part, self._points)
 
-    def seen(self, levels: Levels, size: float) -> Seen:
-        """What is shown of so many rows at these levels."""
-        return self._seen(*self._cells(levels), round(math.log(size) * _PER_NAT))
+    def predict_share(self, levels: Levels, size: float) -> PublishedShare:
+        """Return what is published of so many rows at these levels."""
+        return self._predict_share(*self._find_cells(levels), round(math.log(size) * _PER_NAT))
 
-    def _cells(self, levels: Levels) -> tuple[Places, Floats]:
-        """The cells of a scheme: the places of their shares on the grid, the rows at each."""
+    def _find_cells(self, levels: Levels) -> tuple[Places, Floats]:
+        """Return the cells of a scheme: the places of their shares on the grid, and their rows."""
         waves = [self._waves[name, level] for name, level in levels.items()]
-        return self._cells_of(np.prod(waves, axis=0))
+        return self._find_wave_cells(np.prod(waves, axis=0))
 
-    def _cells_of(self, wave: _Waves) -> tuple[Places, Floats]:
+    def _find_wave_cells(self, wave: _Waves) -> tuple[Places, Floats]:
         mass = np.maximum(np.fft.irfft(wave, self._points), 0.0)
         kinds = np.flatnonzero(mass > 1e-12)
         return kinds, mass[kinds] / mass[kinds].sum()
 
-    def _seen(self, kinds: Places, mass: Floats, size: int) -> Seen:
-        shown, met = self._chances.at(size - kinds)
+    def _predict_share(self, kinds: Places, mass: Floats, size: int) -> PublishedShare:
+        shown, met = self._chances.look_up(size - kinds)
         # Of each kind there are as many cells as its rows are times the share of one.
         cells = mass * np.exp(kinds / _PER_NAT)
         nothing = float((cells * np.log1p(-np.minimum(shown, 1 - 1e-15))).sum())
-        return Seen(rows=float((mass * met).sum()), empty=math.exp(nothing))
+        return PublishedShare(rows=float((mass * met).sum()), empty=math.exp(nothing))
 
     @property
-    def coarsest(self) -> Levels:
+    def coarsest_levels(self) -> Levels:
         """The highest level of each column."""
         return {name: max(levels) for name, levels in self._columns.items()}
 
-    def told(self, levels: Levels) -> tuple[str, ...]:
-        """The columns of which something is shown at these levels."""
-        return tuple(name for name, at in levels.items() if not self._columns[name][at].single)
+    def list_informative_columns(self, levels: Levels) -> tuple[str, ...]:
+        """Return the columns of which something is published at these levels."""
+        return tuple(name for name, at in levels.items() if not self._columns[name][at].is_single)
 
-    def telling(self) -> Levels:
-        """The coarsest levels at which something is shown of every column that can show it."""
+    def find_informative_levels(self) -> Levels:
+        """Return the coarsest levels that show something of every column that can show it."""
         return {
-            name: max([at for at, found in levels.items() if not found.single] or [max(levels)])
+            name: max([at for at, found in levels.items() if not found.is_single] or [max(levels)])
             for name, levels in self._columns.items()
         }
 
-    def finest(self, size: float, share: float) -> Levels:
-        """The finest levels at which so large a share of the rows is shown, one step at a time.
+    def find_finest_levels(self, size: float, share: float) -> Levels:
+        """Return the finest levels that publish so large a share of the rows, one step at a time.
 
         Each step makes one column finer, the one that costs the fewest rows; columns of which
         nothing is shown yet go first.
         """
-        levels, place = self.coarsest, round(math.log(size) * _PER_NAT)
+        levels, place = self.coarsest_levels, round(math.log(size) * _PER_NAT)
         while True:
             tried = []
-            for name, others in self._without_one(levels):
+            for name, others in self._iterate_leave_one_out(levels):
                 finer = levels[name] - 1
                 if (name, finer) in self._waves:
-                    cells = self._cells_of(others * self._waves[name, finer])
-                    silent = self._columns[name][levels[name]].single
-                    tried.append((silent, self._seen(*cells, place).rows, name))
+                    cells = self._find_wave_cells(others * self._waves[name, finer])
+                    silent = self._columns[name][levels[name]].is_single
+                    tried.append((silent, self._predict_share(*cells, place).rows, name))
             fitting = [one for one in tried if one[1] >= share]
             if not fitting:
                 return levels
             name = max(fitting)[2]
             levels = {**levels, name: levels[name] - 1}
 
-    def _without_one(self, levels: Levels) -> Iterator[tuple[str, _Waves]]:
-        """For each column the product of all others."""
+    def _iterate_leave_one_out(self, levels: Levels) -> Iterator[tuple[str, _Waves]]:
+        """Yield for each column the product of all others."""
         waves = [self._waves[name, level] for name, level in levels.items()]
         one = np.ones_like(waves[0])
         after = [one, *itertools.accumulate(reversed(waves), np.multiply)][-2::-1]
@@ -241,14 +241,14 @@ class Outlook:
             yield name, before * rest
             before = before * wave
 
-    def size(self, levels: Levels, share: float) -> float:
-        """About the smallest size of which so large a share is shown at these levels."""
-        cells = self._cells(levels)
+    def find_table_size(self, levels: Levels, share: float) -> float:
+        """Return about the smallest size of which such a share is published at these levels."""
+        cells = self._find_cells(levels)
         low, high = 0, _PER_NAT * 40
-        if self._seen(*cells, high).rows < share:
+        if self._predict_share(*cells, high).rows < share:
             return math.inf
         while high - low > 1:
             middle = (low + high) // 2
-            enough = self._seen(*cells, middle).rows >= share
+            enough = self._predict_share(*cells, middle).rows >= share
             low, high = (low, middle) if enough else (middle, high)
         return math.exp(high / _PER_NAT)

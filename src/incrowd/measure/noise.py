@@ -14,19 +14,19 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.arrays import Codes, Steps
-from incrowd.codes.frequency import keys
+from incrowd.codes.frequency import number_tuples
 from incrowd.findings import Finding
-from incrowd.measure.labels import Cover
-from incrowd.measure.linkage import Mean
-from incrowd.measure.risk import label_at
+from incrowd.measure.labels import LabelCover
+from incrowd.measure.linkage import RunMean
+from incrowd.measure.risk import find_label
 
-NOT_MEASURED = "simulated with fresh noise of the spec's parameters, not measured on this file"
-FRESH = "simulated with fresh noise on the same classes, not measured on this release"
+NOT_MEASURED = "fresh noise by the spec, not measured on this file"
+FRESH = "fresh noise on the same classes, not measured on this release"
 
 
 @dataclass(frozen=True)
 class NoiseLoss:
-    """What noise did to one column. What cannot be told from the tables at hand is None.
+    """The loss that noise caused in one column; None for what the tables at hand cannot tell.
 
     ``measured_error`` is the mean relative error of the rows shown, and ``unchanged`` how many of
     them show their own value; both need to know which row is whose. Values of 0 have no relative
@@ -34,7 +34,7 @@ class NoiseLoss:
     ``mean_scale`` the mean width of the noise, in the column's own unit.
 
     Where nobody knows which row is whose, ``least_error`` says what the mean absolute error is at
-    least, in the column's own unit (see :func:`least_apart`); ``rows_as_original`` counts the rows
+    least, in the column's own unit (see :func:`compute_least_distance`); ``rows_as_original`` counts the rows
     of classes in which all released values are, one for one, values of original rows that fit the
     class. Both are over ``rows_compared``: rows with a value in a class that some original fits,
     or, where recoding is local and classes are many, of random classes.
@@ -54,7 +54,7 @@ class NoiseLoss:
 
 @dataclass(frozen=True)
 class SimulatedLoss:
-    """What fresh noise does to one column: errors relative, the scale in the column's own unit."""
+    """The loss by fresh noise in one column: errors relative, the scale in the column's unit."""
 
     error: float
     expected_error: float
@@ -63,22 +63,22 @@ class SimulatedLoss:
 
 
 @dataclass(frozen=True)
-class Simulated:
+class NoiseSimulation:
     """Runs with fresh noise, of which ``note`` says what they are; of no file in particular.
 
     ``guessing`` is what naming any row of the class would link.
     """
 
-    linking: Mean
-    linking_shared: Mean
+    linking: RunMean
+    linking_shared: RunMean
     columns: dict[str, SimulatedLoss] = field(default_factory=dict)
     note: str = NOT_MEASURED
     guessing: float = 0.0
 
 
 @dataclass(frozen=True)
-class Noisiness:
-    """What noise did and what it leaves to an attacker who knows all original values.
+class NoiseEvaluation:
+    """The loss by noise, and the risk by an attacker who knows all original values.
 
     ``linking`` is the share of rows of this release that are linked to their own original by
     nearest values, a tie counting as a success; ``linking_shared`` counts one of t ties as 1 / t.
@@ -87,37 +87,37 @@ class Noisiness:
     """
 
     columns: dict[str, NoiseLoss]
-    linking: Mean | None
-    linking_shared: Mean | None
+    linking: RunMean | None
+    linking_shared: RunMean | None
     suppressed_by_confidence: int | None
     findings: tuple[Finding, ...] = ()
-    simulated: Simulated | None = None
+    simulated: NoiseSimulation | None = None
 
 
-class Fitting:
-    """Which original tuples fit each class of a release.
+class ClassMatcher:
+    """Matches the original tuples to the classes of a release that they fit.
 
     ``points`` are the tuples by their positions on the axes, ``classes`` by their labels. Where
     no value fits two labels of a column, each tuple is looked up once; elsewhere each class is
     held against all tuples.
     """
 
-    def __init__(self, points: Codes, classes: Codes, covers: Sequence[Cover]) -> None:
+    def __init__(self, points: Codes, classes: Codes, covers: Sequence[LabelCover]) -> None:
         self._covers, self._classes = covers, classes
         self._columns = [np.ascontiguousarray(column) for column in points.T]
-        labels = [label_at(cover, points[:, at]) for at, cover in enumerate(covers)]
+        labels = [find_label(cover, points[:, at]) for at, cover in enumerate(covers)]
         apart = [label for label in labels if label is not None]
         self._of: list[npt.NDArray[np.int64]] | None = None
         if len(apart) == len(labels) and len(classes):
-            self._of = _grouped(np.column_stack(apart), classes)
+            self._of = _group_tuples(np.column_stack(apart), classes)
 
     @property
-    def at_once(self) -> bool:
+    def is_indexed(self) -> bool:
         """Whether all classes are known already."""
         return self._of is not None
 
-    def of(self, number: int) -> npt.NDArray[np.int64]:
-        """The tuples that fit a class."""
+    def find_tuples(self, number: int) -> npt.NDArray[np.int64]:
+        """Return the tuples that fit a class."""
         if self._of is not None:
             return self._of[number]
         fit = np.ones(len(self._columns[0]), dtype=bool)
@@ -131,18 +131,18 @@ class Fitting:
         return np.flatnonzero(fit)
 
 
-def _grouped(codes: npt.NDArray[np.int64], classes: Codes) -> list[npt.NDArray[np.int64]]:
-    """The tuples of each class, by their labels; -1 is no label."""
+def _group_tuples(codes: npt.NDArray[np.int64], classes: Codes) -> list[npt.NDArray[np.int64]]:
+    """Return the tuples of each class, by their labels; -1 is no label."""
     known = np.flatnonzero((codes >= 0).all(axis=1))
-    named = keys(np.vstack([classes, codes[known]]).astype(np.int32))
+    named = number_tuples(np.vstack([classes, codes[known]]).astype(np.int32))
     places, at = np.unique(named, return_inverse=True)
     order = np.argsort(at[len(classes) :], kind="stable")
     ends = np.searchsorted(at[len(classes) :][order], np.arange(len(places) + 1))
     return [known[order[ends[place] : ends[place + 1]]] for place in at[: len(classes)]]
 
 
-def least_apart(originals: Steps, released: Steps) -> tuple[float, bool]:
-    """How far released values are from originals at least, in sum; and whether all are among them.
+def compute_least_distance(originals: Steps, released: Steps) -> tuple[float, bool]:
+    """Return the least total distance of released values to originals, and if all match.
 
     Claim: whichever original each released value belongs to, different ones to different values,
     the distances add up to this much or more. Where there are as many of both, every original is
@@ -161,10 +161,10 @@ def least_apart(originals: Steps, released: Steps) -> tuple[float, bool]:
     below, above = known[np.maximum(place - 1, 0)], known[np.minimum(place, len(known) - 1)]
     values = shown.astype(np.float64)
     nearest = np.minimum(np.abs(values - below), np.abs(values - above))
-    return float(nearest.sum()), _among(known, shown)
+    return float(nearest.sum()), _is_among(known, shown)
 
 
-def _among(known: Steps, shown: Steps) -> bool:
+def _is_among(known: Steps, shown: Steps) -> bool:
     values, often = np.unique(shown, return_counts=True)
     first, last = np.searchsorted(known, values), np.searchsorted(known, values, side="right")
     return bool((last - first >= often).all())

@@ -12,9 +12,9 @@ from itertools import combinations
 import numpy as np
 
 from incrowd.arrays import Codes, Floats
-from incrowd.codes.counted import Counted, Shown
-from incrowd.codes.frequency import Frequencies, keys
-from incrowd.measure.evaluation import Evaluation, pair_of, useful
+from incrowd.codes.counted import CountedTable, PublishedTable
+from incrowd.codes.frequency import Frequencies, number_tuples
+from incrowd.measure.evaluation import Evaluation, build_pair, measure_utility
 
 MOST_PAIRS = 500
 _MOST_VALUES = 20
@@ -106,7 +106,7 @@ class SyntheticEvaluation(Evaluation):
 
 
 def evaluate_synthetic(
-    original: Counted, shown: Shown, again: Codes, *, queries: int | None = None
+    original: CountedTable, shown: PublishedTable, again: Codes, *, queries: int | None = None
 ) -> SyntheticEvaluation:
     """Hold synthetic rows against their table, both by the values of level 0.
 
@@ -121,7 +121,7 @@ def evaluate_synthetic(
     names = original.names
     sizes = [len(hierarchy.values) + 2 for hierarchy in original.hierarchies]
     shares = [(_share(before, [at], sizes), _share(after, [at], sizes)) for at in range(len(names))]
-    utility = useful(pair_of(original, original.axes, shown), asked=queries)
+    utility = measure_utility(build_pair(original, original.axes, shown), asked=queries)
     return SyntheticEvaluation(
         rows_original=before.total,
         rows_released=after.total,
@@ -170,7 +170,7 @@ def _pairs(
     ]  # fmt: skip
 
 
-def _values(original: Counted, shares: Sequence[tuple[Floats, Floats]]) -> list[ValueShare]:
+def _values(original: CountedTable, shares: Sequence[tuple[Floats, Floats]]) -> list[ValueShare]:
     """The values of enough people whose shares differ most."""
     rows, found = original.frequencies.total, []
     for name, hierarchy, (before, after) in zip(
@@ -197,6 +197,6 @@ def count_equal(before: Frequencies, after: Frequencies, again: Codes) -> EqualR
 
 def _count_met(rows: Frequencies, table: Frequencies) -> int:
     """How many of the rows have a tuple that the table has."""
-    both = keys(np.concatenate([rows.codes, table.codes]).astype(np.int32))
+    both = number_tuples(np.concatenate([rows.codes, table.codes]).astype(np.int32))
     met = np.isin(both[: len(rows)], both[len(rows) :])
     return int(rows.counts[met].sum())

@@ -10,24 +10,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from incrowd.engine.source import open_for
+from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Table
 from incrowd.findings import Finding, Severity, make_finding
 from incrowd.measure.expected import (
     ASSUMPTIONS,
     OPEN_VALUES,
     Assumption,
-    Groups,
-    Outlook,
-    groups,
-    masked,
-    weights,
+    GroupShares,
+    TableForecast,
+    build_group_shares,
+    build_mask_shares,
+    compute_shares,
 )
-from incrowd.methods.base import Settled
-from incrowd.methods.registry import method_of
-from incrowd.privacy.rounded import people_alike
-from incrowd.spec.build import Declared
-from incrowd.spec.file import SpecFile, SpecSource, taken
+from incrowd.methods.base import PlannedRelease
+from incrowd.methods.registry import make_method
+from incrowd.privacy.rounded import round_crowd_size
+from incrowd.spec.build import ColumnHierarchies
+from incrowd.spec.file import SpecFile, SpecSource, load_spec
 from incrowd.spec.model import PersonId
 
 SHARE = 0.9
@@ -38,12 +38,18 @@ _SPREAD = {"even": "uniform", "skewed": "skewed"}
 
 
 @dataclass(frozen=True)
-class Expected:
-    """What a table of some size can be expected to show, under one assumption.
+class SizeForecast:
+    """A forecast for a table of some size, under one assumption.
 
-    ``told`` are the columns of which something is shown, and what, at the finest levels at which
-    nine rows in ten are shown, or at those of the spec. ``whole`` is about how many people it takes
-    to show something of every column. Without a size, ``rows`` and ``empty`` are None.
+    Attributes:
+        assumption: Equally frequent values ("even"), or skewed ones ("skewed").
+        size: Number of people; None if it is not known.
+        columns: Number of published columns.
+        told: What is published of each informative column, at the finest levels at which 90 % of
+            rows are published, or at those of the spec.
+        rows: Expected share of published rows; None without a size.
+        empty: Probability of an empty release; None without a size.
+        whole: Number of people needed for every column to be informative.
     """
 
     assumption: Assumption
@@ -55,65 +61,71 @@ class Expected:
     whole: float
 
     @property
-    def doubtful(self) -> bool:
+    def is_doubtful(self) -> bool:
         """Whether the release may well be empty, or say nothing."""
         return self.empty is not None and (self.empty > _LIKELY_EMPTY or not self.told)
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """What to expect under each assumption, and the findings of it.
+    """A forecast of a release under each assumption.
 
-    ``crowd`` is the number of people alike from which they are shown at least as often as not.
+    Attributes:
+        crowd: The group size that is published with probability 1/2 or more.
+        each: One forecast per assumption.
+        tables: Number of tables.
+        fixed: Whether the spec fixes every level.
     """
 
     crowd: float
-    each: tuple[Expected, ...]
+    each: tuple[SizeForecast, ...]
     tables: int
     fixed: bool
 
     @property
-    def people(self) -> int:
+    def crowd_size(self) -> int:
         """The crowd as a number of people, the same that a plan of the same setting says."""
-        return people_alike(self.crowd)
+        return round_crowd_size(self.crowd)
 
     @property
-    def doubtful(self) -> bool:
+    def is_doubtful(self) -> bool:
         """Whether an empty or silent release is to be expected under some assumption."""
-        return any(one.doubtful for one in self.each)
+        return any(one.is_doubtful for one in self.each)
 
     def warnings(self) -> list[Finding]:
         """Return the findings of an empty or silent release."""
         return [one for one in self.findings() if one.severity is Severity.WARNING]
 
-    def summary(self) -> str:
-        """The shortest that can be said, in one sentence."""
+    def summarize(self) -> str:
+        """Return the shortest that can be said, in one sentence."""
         size, columns = self.each[0].size, self.each[0].columns
         if size is None:
-            return f"Expected: groups of about {self.people:,} or more rows."
+            return f"Forecast: crowd size {self.crowd_size:,} rows."
         if max(one.empty or 0.0 for one in self.each) > 0.5:
             return (
-                f"Expected of {size:,} people: an empty release, since rows are shown in crowds of "
-                f"about {self.people:,} or more."
+                f"Forecast for {size:,} people: an empty release, because groups need about "
+                f"{self.crowd_size:,} people."
             )
-        told = _span([len(one.told) for one in self.each], "d")
-        rows = _span([one.rows or 0.0 for one in self.each], ".0%")
+        told = _format_range([len(one.told) for one in self.each], "d")
+        rows = _format_range([100 * (one.rows or 0.0) for one in self.each], ".0f") + " %"
         what = (
-            "the levels of the spec" if self.fixed else f"something of {told} of {columns} columns"
+            "at the levels of the spec"
+            if self.fixed
+            else f"{told} of {columns} columns informative"
         )
-        return f"Expected of {size:,} people: {what}, in {rows} of the rows."
+        return f"Forecast for {size:,} people: {rows} of rows published, {what}."
 
     def findings(self) -> list[Finding]:
         """Return the table size that is needed or, where a size is known, a forecast of each."""
         if any(one.size is not None for one in self.each):
-            return [self._forecast(one) for one in self.each]
-        return [self._needed(), make_finding("CROWD_SIZE", crowd=self.people)]
+            return [self._find_forecast(one) for one in self.each]
+        return [self._find_needed_size(), make_finding("CROWD_SIZE", crowd=self.crowd_size)]
 
     @property
-    def _slices(self) -> int | None:
+    def _slice_count(self) -> int | None:
         return self.tables if self.tables > 1 else None
 
-    def _needed(self) -> Finding:
+    def _find_needed_size(self) -> Finding:
         uniform, skewed = (_round_people(one.whole) for one in self.each)
         if uniform is None:
             return make_finding("NO_TABLE_LARGE_ENOUGH")
@@ -121,22 +133,26 @@ class Expectation:
         if self.fixed:
             return make_finding(
                 "TABLE_SIZE_AT_LEVELS", uniform=uniform, skewed=skewed, beyond=beyond,
-                slices=self._slices,
+                slices=self._slice_count,
             )  # fmt: skip
         return make_finding(
-            "TABLE_SIZE_NEEDED", uniform=uniform, skewed=skewed, beyond=beyond, slices=self._slices
+            "TABLE_SIZE_NEEDED",
+            uniform=uniform,
+            skewed=skewed,
+            beyond=beyond,
+            slices=self._slice_count,
         )
 
-    def _forecast(self, one: Expected) -> Finding:
+    def _find_forecast(self, one: SizeForecast) -> Finding:
         assert one.size is not None
         assert one.rows is not None
         assert one.empty is not None
-        size, spread, slices = one.size, _SPREAD[one.assumption], self._slices
+        size, spread, slices = one.size, _SPREAD[one.assumption], self._slice_count
         needed = _round_people(one.whole)
         if one.empty > 0.5:
             return make_finding(
                 "RELEASE_LIKELY_EMPTY", size=size, spread=spread, slices=slices, empty=one.empty,
-                crowd=self.people,
+                crowd=self.crowd_size,
             )  # fmt: skip
         if one.empty > _LIKELY_EMPTY:
             return make_finding(
@@ -163,75 +179,105 @@ class Expectation:
 
 
 def expect(table: Any, spec: SpecSource) -> Expectation:
-    """Say what to expect; the table is counted only where the spec says that its size is public.
+    """Forecast what a release will publish, from its spec and a table size.
 
-    ``table`` is whatever :func:`incrowd.publish` takes, or None for the one that the spec names.
+    The forecast is computed for two tables that are not yours: one with equally frequent values,
+    and a skewed one. The table is counted only if the spec declares its size as public.
+
+    Args:
+        table: The table, in any form that :func:`incrowd.publish` takes; None for the table that
+            the spec names.
+        spec: Path of a spec, its YAML text, a mapping, or a draft.
+
+    Returns:
+        The crowd size and one forecast per assumption.
+
+    Raises:
+        IncrowdError: The spec is invalid or asks for no release.
+
+    Examples:
+        >>> import incrowd as ic
+        >>> sex = {"role": "quasi", "hierarchy": {"flat": {"values": ["female", "male"]}}}
+        >>> asked = {"method": "safe", "epsilon": 1.0, "delta": 1e-6}
+        >>> spec = {"size": 5000, "columns": {"sex": sex}, "release": asked}
+        >>> [forecast.assumption for forecast in ic.expect(None, spec).each]
+        ['even', 'skewed']
     """
-    file = taken(spec)
-    method = method_of(file.confirmed())
-    size = stated_size(file, table)
+    file = load_spec(spec)
+    method = make_method(file.with_all_confirmed())
+    size = resolve_size(file, table)
     if file.spec.release is not None and file.spec.release.method == "synthetic":
         from incrowd.methods.synthetic import expect as synthetic
 
         return synthetic.expect_synthetic(method, size)
-    settled = method.settled
-    widest = max(settled.tables, key=lambda limits: _depth(settled.declared, limits))
+    settled = method.planned_release
+    widest = max(settled.tables, key=lambda limits: _sum_heights(settled.declared, limits))
     return Expectation(
         crowd=settled.crowd,
-        each=tuple(_expected(settled, widest, size, assumption) for assumption in ASSUMPTIONS),
+        each=tuple(_make_forecast(settled, widest, size, assumption) for assumption in ASSUMPTIONS),
         tables=len(settled.tables),
         fixed=all(low == high for low, high in widest.values()),
     )
 
 
-def expect_by(draw: str, table: Any, file: SpecFile) -> Expectation:
+def expect_with_draw(draw: str, table: Any, file: SpecFile) -> Expectation:
     """Say what to expect of a safe release by this draw, whichever its spec asks for."""
-    return expect(table, file.changed(("release", "draw"), draw))
+    return expect(table, file.with_entry(("release", "draw"), draw))
 
 
-def _expected(
-    settled: Settled,
+def _make_forecast(
+    settled: PlannedRelease,
     limits: Mapping[str, tuple[int, int]],
     size: int | None,
     assumption: Assumption,
-) -> Expected:
+) -> SizeForecast:
     declared = settled.declared
-    outlook = Outlook(
+    outlook = TableForecast(
         {
             name: {
-                level: _groups(declared, name, level, assumption) for level in range(low, high + 1)
+                level: _expect_groups(declared, name, level, assumption)
+                for level in range(low, high + 1)
             }
             for name, (low, high) in limits.items()
         },
         settled.likely,
     )
-    levels = outlook.telling() if size is None else outlook.finest(size, SHARE)
-    seen = None if size is None else outlook.seen(levels, size)
-    return Expected(
+    levels = (
+        outlook.find_informative_levels()
+        if size is None
+        else outlook.find_finest_levels(size, SHARE)
+    )
+    seen = None if size is None else outlook.predict_share(levels, size)
+    return SizeForecast(
         assumption=assumption,
         size=size,
         columns=len(limits),
-        told={name: declared.words(name, levels[name]) for name in outlook.told(levels)},
+        told={
+            name: declared.describe_level(name, levels[name])
+            for name in outlook.list_informative_columns(levels)
+        },
         rows=None if seen is None else seen.rows,
         empty=None if seen is None else seen.empty,
-        whole=outlook.size(outlook.telling(), SHARE),
+        whole=outlook.find_table_size(outlook.find_informative_levels(), SHARE),
     )
 
 
-def _groups(declared: Declared, name: str, level: int, assumption: Assumption) -> Groups:
+def _expect_groups(
+    declared: ColumnHierarchies, name: str, level: int, assumption: Assumption
+) -> GroupShares:
     if not declared.is_open(name):
-        return groups(declared.over(name, tuple), level, assumption)
+        return build_group_shares(declared.get_hierarchy(name, tuple), level, assumption)
     hierarchy = declared.columns[name].hierarchy
     if hierarchy is not None and hierarchy.mask is not None:
-        return masked(hierarchy.mask, level, assumption)
-    return Groups.of(weights(1 if level else OPEN_VALUES, assumption))
+        return build_mask_shares(hierarchy.mask, level, assumption)
+    return GroupShares.from_shares(compute_shares(1 if level else OPEN_VALUES, assumption))
 
 
-def _depth(declared: Declared, limits: Mapping[str, tuple[int, int]]) -> int:
+def _sum_heights(declared: ColumnHierarchies, limits: Mapping[str, tuple[int, int]]) -> int:
     return sum(declared.height(name) for name in limits)
 
 
-def stated_size(file: SpecFile, table: Any = None) -> int | None:
+def resolve_size(file: SpecFile, table: Any = None) -> int | None:
     """Return the size that the spec states or, where it says 'public', count the table.
 
     What is counted serves expectations alone. It never goes back into the spec: there it would
@@ -240,18 +286,18 @@ def stated_size(file: SpecFile, table: Any = None) -> int | None:
     """
     if file.spec.size != "public":
         return file.spec.size
-    return max(people(file, open_for(file, table)), 1)
+    return max(count_people(file, open_spec_table(file, table)), 1)
 
 
-def people(file: SpecFile, table: Table) -> int:
-    """How many people are in a table, by the unit of the spec."""
+def count_people(file: SpecFile, table: Table) -> int:
+    """Count the people in a table, by the unit of the spec."""
     if not isinstance(file.spec.unit, PersonId):
         return table.rows()
-    return table.people(file.spec.unit.id)
+    return table.count_people(file.spec.unit.id)
 
 
-def _span(each: list[int] | list[float], form: str) -> str:
-    """What holds under the assumptions, from the least to the most."""
+def _format_range(each: list[int] | list[float], form: str) -> str:
+    """Format what holds under the assumptions, from the least to the most."""
     return " to ".join(dict.fromkeys(format(one, form) for one in (min(each), max(each))))
 
 

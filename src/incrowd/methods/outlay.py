@@ -12,22 +12,22 @@ from pathlib import Path
 from incrowd.errors import IncrowdError, check_whole
 from incrowd.findings import Finding, make_finding
 from incrowd.methods.base import Method
-from incrowd.methods.registry import method_of
+from incrowd.methods.registry import make_method
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Composition, Event
 from incrowd.privacy.filter import repeat_event
-from incrowd.privacy.rounded import rounded
-from incrowd.release.certificate import Promise
-from incrowd.release.entries import Booking, Spend, write_left, write_pair
-from incrowd.release.ledger import ONE_ROW, BudgetError, Ledger, unit_of_id
+from incrowd.privacy.rounded import format_parameter
+from incrowd.release.certificate import CertifiedGuarantee
+from incrowd.release.entries import Booking, Spend, format_guarantee, format_remaining
+from incrowd.release.ledger import ONE_ROW, BudgetError, Ledger, name_person_unit
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import PersonId, Spec
 
 _SQLITE = b"SQLite format 3\0"
 
 
-def ledger_of(file: SpecFile, given: Ledger | Path | str | None = None) -> Ledger | None:
+def resolve_ledger(file: SpecFile, given: Ledger | Path | str | None = None) -> Ledger | None:
     """Return the ledger that a spec names, or the ``given`` one where it names none.
 
     The path of the spec is relative to the spec. The file is not opened; whatever opens it says how
@@ -40,24 +40,23 @@ def ledger_of(file: SpecFile, given: Ledger | Path | str | None = None) -> Ledge
     own = Ledger(file.folder / file.spec.ledger)
     if chosen is not None and chosen.path.resolve() != own.path.resolve():
         raise IncrowdError(
-            f"The spec names the ledger '{file.spec.ledger}', and '{chosen.path}' was given. Leave "
-            "out --ledger, or change 'ledger' in the spec: all releases of a table share one."
+            f"Ledger: the spec names '{file.spec.ledger}', the command '{chosen.path}'. Drop "
+            "--ledger, or change the spec: all releases of a table share one ledger."
         )
     return own
 
 
-def refuse_without_events(method: str, events: Sequence[Event]) -> None:
+def require_events(method: str, events: Sequence[Event]) -> None:
     """Refuse a ledger for a method that is not differentially private."""
     if not events:
         raise IncrowdError(
-            f"The method '{method}' is not differentially private, so a ledger cannot account for "
-            "it. Publish it without --ledger and without 'ledger' in the spec, knowing that it "
-            "adds to no budget."
+            f"Method '{method}' is not differentially private, so no ledger can account for it. "
+            "Remove --ledger, and `ledger` from the spec."
         )
 
 
 @dataclass(frozen=True)
-class Outlay:
+class BudgetPreview:
     """A budget, what is spent of it, and what it comes to with one release more.
 
     Numbers are epsilons, and deltas where their name says so. ``after`` is None where nothing more
@@ -77,12 +76,12 @@ class Outlay:
     refused: str
 
     @property
-    def left(self) -> float:
+    def remaining_epsilon(self) -> float:
         """The epsilon that may still be spent."""
         return max(self.epsilon - self.spent, 0.0)
 
     @property
-    def left_delta(self) -> float:
+    def remaining_delta(self) -> float:
         """The delta that may still be spent."""
         return max(self.delta - self.spent_delta, 0.0)
 
@@ -95,8 +94,8 @@ class Outlay:
 
     def findings(self) -> list[Finding]:
         """Return what the ledger has left, and how the release fits."""
-        left = write_left(Guarantee(self.left, self.left_delta))
-        spent = write_pair(Guarantee(self.spent, self.spent_delta))
+        left = format_remaining(Guarantee(self.remaining_epsilon, self.remaining_delta))
+        spent = format_guarantee(Guarantee(self.spent, self.spent_delta))
         found = [
             make_finding(
                 "LEDGER_LEFT", epsilon=self.epsilon, delta=self.delta, spent=spent, left=left,
@@ -106,19 +105,19 @@ class Outlay:
         if self.refused:
             found.append(make_finding("LEDGER_REFUSED", problem=self.refused))
         elif self.booking is not None:
-            article = "" if self.booking.planned else "an "
+            article = "" if self.booking.is_planned else "an "
             found.append(make_finding("LEDGER_FITS", booking=f"{article}{self.booking}"))
         return found
 
 
-def outlay(
+def preview_budget(
     path: Path,
     events: Sequence[Event],
     unit: str = ONE_ROW,
     guarantee: Guarantee | None = None,
     *,
     planned: bool = False,
-) -> Outlay:
+) -> BudgetPreview:
     """Return what a release of ``events`` would take of a ledger's budget; nothing is booked.
 
     ``guarantee`` is what they are certified to satisfy; without it see :meth:`Ledger.charge_of`.
@@ -132,9 +131,9 @@ def outlay(
             booking = ledger.allow(events, unit=unit, guarantee=guarantee, planned=planned)
         except BudgetError as error:
             refused = str(error)
-        paid = booking is not None and booking.planned
-        after = ledger.total([] if paid else [ledger.charge_of(events, guarantee)])
-    return Outlay(
+        paid = booking is not None and booking.is_planned
+        after = ledger.total([] if paid else [ledger.compute_charge(events, guarantee)])
+    return BudgetPreview(
         epsilon=budget.epsilon, delta=budget.delta, releases=sum(spend.used for spend in spends),
         spent=total.epsilon, spent_delta=total.delta,
         after=None if after is None else after.epsilon,
@@ -142,25 +141,25 @@ def outlay(
     )  # fmt: skip
 
 
-def outlay_of(
+def preview_spec_budget(
     file: SpecFile, ledger: Ledger | None = None, *, method: Method | None = None
-) -> Outlay | None:
+) -> BudgetPreview | None:
     """Return what a release by a spec would take of its ledger; None where it has no ledger.
 
     ``ledger`` is used where the spec names none. Nothing is read from the table.
     """
-    book = ledger_of(file, ledger)
+    book = resolve_ledger(file, ledger)
     release = file.spec.release
     if release is None:
         return None
     if book is None:
-        refuse_without_ledger(file)
+        require_ledger(file)
         return None
-    method = method or method_of(file)
-    refuse_without_events(release.method, method.events)
-    return outlay(
-        book.path, method.events, unit_of(file.spec), guarantee_of(method.promise),
-        planned=release.planned is not None,
+    method = method or make_method(file)
+    require_events(release.method, method.events)
+    return preview_budget(
+        book.path, method.events, name_unit(file.spec), get_guarantee(method.promise),
+        planned=release.planned_releases is not None,
     )  # fmt: skip
 
 
@@ -168,22 +167,21 @@ def book_release(file: SpecFile, method: Method, book: Callable[..., Booking]) -
     """Book a release by a spec; ``book`` is :meth:`Ledger.book`, or ``allow`` to try it."""
     release = file.spec.release
     return book(
-        method.events, unit=unit_of(file.spec), guarantee=guarantee_of(method.promise),
-        planned=release is not None and release.planned is not None,
+        method.events, unit=name_unit(file.spec), guarantee=get_guarantee(method.promise),
+        planned=release is not None and release.planned_releases is not None,
     )  # fmt: skip
 
 
-def refuse_without_ledger(file: SpecFile) -> None:
+def require_ledger(file: SpecFile) -> None:
     """Refuse a spec of planned releases that has no ledger to count them."""
-    if file.spec.release is not None and file.spec.release.planned is not None:
+    if file.spec.release is not None and file.spec.release.planned_releases is not None:
         raise IncrowdError(
-            f"The spec says 'releases: {file.spec.release.planned}', which takes a ledger to count "
-            "them. Name it in the spec, 'ledger: FILE', and plan: incrowd ledger plan FILE --spec "
-            "SPEC."
+            f"Spec: `releases: {file.spec.release.planned_releases}` needs a ledger. Add `ledger: FILE`, "
+            "then: incrowd ledger plan FILE --spec SPEC"
         )
 
 
-def guarantee_of(promise: Promise) -> Guarantee:
+def get_guarantee(promise: CertifiedGuarantee) -> Guarantee:
     """Return the (epsilon, delta) that a release will be certified with."""
     assert promise.epsilon is not None
     assert promise.delta is not None
@@ -199,57 +197,63 @@ def plan_block(
     each of ``releases`` costs what the spec says, and the block costs the tight composition of all
     of them at ``delta``, by default the sum of their deltas.
     """
-    book = ledger_of(file, ledger)
+    book = resolve_ledger(file, ledger)
     assert book is not None
-    method = method_of(file)
+    method = make_method(file)
     assert file.spec.release is not None
-    refuse_without_events(file.spec.release.method, method.events)
-    number, stated = releases, file.spec.release.planned
+    require_events(file.spec.release.method, method.events)
+    number, stated = releases, file.spec.release.planned_releases
     if stated is not None and (releases not in (None, stated) or delta is not None):
         raise IncrowdError(
-            f"The spec says 'releases: {stated}', and its epsilon and delta are those of the whole "
-            "block. Leave out --releases and --delta, or change the spec."
+            f"Spec: `releases: {stated}` sets ε and δ of the whole block. Drop --releases and "
+            "--delta, or change the spec."
         )
     if stated is None and number is None:
-        raise IncrowdError("Say how many releases to plan: --releases, or 'releases' in the spec.")
+        raise IncrowdError(
+            "The number of releases is not given. Add --releases, or `releases` to the spec."
+        )
     events = method.events
     event = events[0] if len(events) == 1 else Composition(events)
     number = stated if number is None else int(check_whole("releases", number))
     assert number is not None
-    together = method.together
+    together = method.joint_guarantee
     if together is None:
-        together = _compose(event, number, guarantee_of(method.promise), delta)
-    return book.plan(event, releases=number, guarantee=together, unit=unit_of(file.spec))
+        together = _compose_guarantee(event, number, get_guarantee(method.promise), delta)
+    return book.plan(event, releases=number, guarantee=together, unit=name_unit(file.spec))
 
 
-def _compose(event: Event, number: int, each: Guarantee, delta: float | None) -> Guarantee:
-    """What releases of one event satisfy together, epsilon rounded up to six digits."""
+def _compose_guarantee(
+    event: Event, number: int, each: Guarantee, delta: float | None
+) -> Guarantee:
+    """Return what releases of one event satisfy together, epsilon rounded up to six digits."""
     if delta is None:
         delta = float(Fraction(repr(each.delta)) * number)
         if delta >= 1:
-            raise IncrowdError(f"{number} releases of delta = {each.delta:g} promise nothing.")
+            raise IncrowdError(
+                f"{number} releases with δ = {each.delta:g} guarantee nothing. Use a smaller δ."
+            )
     epsilon = Accountant(repeat_event(event, number)).epsilon(delta=delta)
     if math.isinf(epsilon):
         raise IncrowdError(
-            f"No epsilon is enough for {number} releases at delta = {delta:g}. Use a larger "
-            "--delta, or fewer releases."
+            f"No ε suffices for {number} releases at δ = {delta:g}. Use a larger --delta, or fewer "
+            "releases."
         )
-    return Guarantee(float(rounded("epsilon", epsilon, 6)), delta)
+    return Guarantee(float(format_parameter("epsilon", epsilon, 6)), delta)
 
 
-def unit_of(spec: Spec) -> str:
-    """What releases by a spec protect, as a ledger has it."""
-    return unit_of_id(spec.unit.id) if isinstance(spec.unit, PersonId) else ONE_ROW
+def name_unit(spec: Spec) -> str:
+    """Return what releases by a spec protect, as a ledger has it."""
+    return name_person_unit(spec.unit.id) if isinstance(spec.unit, PersonId) else ONE_ROW
 
 
-def ledgers(folder: Path) -> list[Path]:
-    """The ledgers in a folder, by name."""
+def list_ledgers(folder: Path) -> list[Path]:
+    """Return the ledgers in a folder, by name."""
     found = (path for path in folder.iterdir() if path.is_file() and _is_ledger(path))
     return sorted(found, key=lambda path: path.name.lower())
 
 
 def _is_ledger(path: Path) -> bool:
-    """Whether a file is a ledger with a budget."""
+    """Return whether a file is a ledger with a budget."""
     try:
         with path.open("rb") as file:
             if file.read(len(_SQLITE)) != _SQLITE:

@@ -23,11 +23,11 @@ from functools import cache
 import numpy as np
 
 from incrowd.arrays import Codes
-from incrowd.codes.axis import Axis, Boxes
+from incrowd.codes.axis import Axis, ClassBounds
 from incrowd.measure.estimate import Estimate, Rate
-from incrowd.papers.baselines import line
+from incrowd.papers.baselines import make_number_axis
 
-Publish = Callable[[Codes, np.random.Generator], Boxes]
+Publish = Callable[[Codes, np.random.Generator], ClassBounds]
 
 AREAS = 100
 TOP = 500  # worth is told in steps of 200,000, up to 100 million
@@ -37,13 +37,13 @@ WORTH = 1
 
 
 @cache
-def axes() -> tuple[Axis, Axis]:
-    """The columns of a town: area and worth."""
-    return line(AREAS), line(TOP + 1)
+def make_town_axes() -> tuple[Axis, Axis]:
+    """Return the columns of a town: area and worth."""
+    return make_number_axis(AREAS), make_number_axis(TOP + 1)
 
 
-def town(people: int, rng: np.random.Generator) -> Codes:
-    """A town of people none of whom is rich; last among them, the one who is.
+def draw_town(people: int, rng: np.random.Generator) -> Codes:
+    """Draw a town of people none of whom is rich, but for the last one.
 
     Worth is log-normal around 540,000; that of the rich person is uniform above what is
     known, so that nobody can know it beforehand.
@@ -53,7 +53,7 @@ def town(people: int, rng: np.random.Generator) -> Codes:
     return np.column_stack([rng.integers(0, AREAS, people), worth]).astype(np.int32)
 
 
-def extreme(
+def attack_extreme_value(
     publish: Publish,
     *,
     name: str,
@@ -62,40 +62,40 @@ def extreme(
     people: int = 200,
     bound: float | None = None,
 ) -> Estimate:
-    """How often the highest end of a release is the rich person's worth, over many towns.
+    """Estimate how often the highest end of a release is the rich person's worth.
 
     ``control`` is the same attack on the table of the same town from which the rich person was
     left out, ``guess`` a value at random above what is known.
     """
     hits = control = guess = 0
     for _ in range(towns):
-        points = town(people, rng)
+        points = draw_town(people, rng)
         worth = points[:, WORTH]
-        hits += _alone(_said(publish(points, rng), rng), worth)
-        control += _alone(_said(publish(points[:-1], rng), rng), worth)
-        guess += _alone(_any(rng), worth)
+        hits += _is_unique_worth(_guess_worth(publish(points, rng), rng), worth)
+        control += _is_unique_worth(_guess_worth(publish(points[:-1], rng), rng), worth)
+        guess += _is_unique_worth(_draw_worth(rng), worth)
     return Estimate(
         attack="extreme value",
         name=name,
         knows="that one person of the town has more than 10 million",
-        success=Rate.of(hits, towns),
-        guess=Rate.of(guess, towns),
-        control=Rate.of(control, towns),
+        success=Rate.from_hits(hits, towns),
+        guess=Rate.from_hits(guess, towns),
+        control=Rate.from_hits(control, towns),
         says="The highest end of an interval is exactly what one person has.",
         bound=bound,
     )
 
 
-def _said(shown: Boxes, rng: np.random.Generator) -> int:
-    """What the attacker says: the highest end, or any value if no end is above what is known."""
+def _guess_worth(shown: ClassBounds, rng: np.random.Generator) -> int:
+    """Return the attacker's guess: the highest end, or any value above what is known."""
     highest = int(shown.high[:, WORTH].max(initial=0))
-    return highest if highest > KNOWN else _any(rng)
+    return highest if highest > KNOWN else _draw_worth(rng)
 
 
-def _any(rng: np.random.Generator) -> int:
+def _draw_worth(rng: np.random.Generator) -> int:
     return int(rng.integers(KNOWN + 1, TOP + 1))
 
 
-def _alone(said: int, worth: Codes) -> bool:
-    """Whether exactly one person has what was said."""
+def _is_unique_worth(said: int, worth: Codes) -> bool:
+    """Return whether exactly one person has the guessed worth."""
     return int((worth == said).sum()) == 1

@@ -35,7 +35,7 @@ Label: TypeAlias = tuple[tuple[int, int], ...]  # of each column the level, and 
 
 
 @dataclass(frozen=True, eq=False)
-class Classes:
+class RecodedClasses:
     """What is published: of each class the level and code of every column, and its rows."""
 
     levels: Codes
@@ -47,26 +47,26 @@ class Classes:
 class Recoding:
     """What is published, and what is not: the class of each record."""
 
-    classes: Classes
+    classes: RecodedClasses
     members: Members
 
 
-def recoded(hierarchies: Sequence[Hierarchy], codes: Codes, *, k: int) -> Recoding:
-    """The minimal recoding of records, given by their codes of level 0.
+def recode_minimally(hierarchies: Sequence[Hierarchy], codes: Codes, *, k: int) -> Recoding:
+    """Return the minimal recoding of records, given by their codes of level 0.
 
     Of several steps that are possible, the one in the first column is taken.
     """
     check_whole("k", k)
     if len(codes) < k:
         raise ParameterError("k", f"be at most the number of rows ({len(codes)})", k)
-    if not all(hierarchy.rooted for hierarchy in hierarchies):
+    if not all(hierarchy.is_rooted for hierarchy in hierarchies):
         raise ParameterError("hierarchies", "each have a single root", "one without")
     found = _Recoder(hierarchies, codes, k).run()
     labels = np.array(list(found), dtype=np.int32)
     members = np.empty(len(codes), dtype=np.int64)
     for number, rows in enumerate(found.values()):
         members[rows] = number
-    classes = Classes(labels[:, :, 0], labels[:, :, 1], np.bincount(members))
+    classes = RecodedClasses(labels[:, :, 0], labels[:, :, 1], np.bincount(members))
     return Recoding(classes, members)
 
 
@@ -85,17 +85,17 @@ class _Recoder:
             stepped = False
             while waiting:
                 label = waiting.pop()
-                moved = self._step(label) if label in self._classes else []
+                moved = self._take_step(label) if label in self._classes else []
                 stepped = stepped or bool(moved)
                 waiting += moved
             # A class that grew may take in records that it could not before: one more pass.
             waiting = list(self._classes) if stepped else []
         return self._classes
 
-    def _step(self, label: Label) -> list[Label]:
-        """Take one step in a class, if there is one; the classes that it changed."""
-        for groups in self._groups(label):
-            moves = self._moves(label, groups)
+    def _take_step(self, label: Label) -> list[Label]:
+        """Take one step in a class, if there is one; return the classes that it changed."""
+        for groups in self._list_groups(label):
+            moves = self._choose_moves(label, groups)
             if moves:
                 gone = np.concatenate(list(moves.values()))
                 left = np.setdiff1d(self._classes[label], gone)
@@ -109,8 +109,8 @@ class _Recoder:
                 return list(moves)
         return []
 
-    def _groups(self, label: Label) -> Iterator[dict[Label, Places]]:
-        """For each column that is not at its values: the class's records by their groups below."""
+    def _list_groups(self, label: Label) -> Iterator[dict[Label, Places]]:
+        """Yield, for each column above its values, the class's records by their groups below."""
         rows = self._classes[label]
         for at, (level, _) in enumerate(label):
             if level:
@@ -120,8 +120,8 @@ class _Recoder:
                     for code in np.unique(below)
                 }
 
-    def _moves(self, label: Label, groups: dict[Label, Places]) -> dict[Label, Places]:
-        """Which records to take to which class; none if no step leaves it k-anonymous."""
+    def _choose_moves(self, label: Label, groups: dict[Label, Places]) -> dict[Label, Places]:
+        """Choose which records go to which class; none if no step leaves it k-anonymous."""
         there = {target: len(self._classes.get(target, ())) for target in groups}
         if all(there[target] + len(rows) >= self._k for target, rows in groups.items()):
             return groups

@@ -14,13 +14,13 @@ from __future__ import annotations
 import numpy as np
 
 from incrowd.arrays import Bools, Codes
-from incrowd.codes.axis import Boxes
-from incrowd.codes.frequency import keys
+from incrowd.codes.axis import ClassBounds
+from incrowd.codes.frequency import number_tuples
 from incrowd.measure.estimate import Estimate, Rate
 
 
-def whole(
-    shown: Boxes,
+def attack_full_disclosure(
+    shown: ClassBounds,
     members: Codes,
     others: Codes,
     *,
@@ -28,7 +28,7 @@ def whole(
     rng: np.random.Generator,
     bound: float | None = None,
 ) -> Estimate:
-    """The share of people whose whole record is shown, as their own or as that of somebody alike.
+    """Estimate the share of people whose whole record is shown, as theirs or another's.
 
     ``members`` are the people of the table, ``others`` people like them who are not in it.
     ``guess`` says for each person the record of somebody like them.
@@ -36,21 +36,21 @@ def whole(
     single = (shown.low == shown.high).all(axis=1)
     rows = shown.low[single]
     said = others[rng.integers(0, len(others), len(members))]
-    found = int(_among(members, rows).sum())
+    found = int(_find_among(members, rows).sum())
     return Estimate(
         attack="published whole",
         name=name,
         knows="nothing",
-        success=Rate.of(found, len(members)),
-        guess=Rate.of(int((members == said).all(axis=1).sum()), len(members)),
-        control=Rate.of(int(_among(others, rows).sum()), len(others)),
+        success=Rate.from_hits(found, len(members)),
+        guess=Rate.from_hits(int((members == said).all(axis=1).sum()), len(members)),
+        control=Rate.from_hits(int(_find_among(others, rows).sum()), len(others)),
         says="Every column of a person stands in the release as it is.",
         bound=bound,
         details={"people published whole": float(found)},
     )
 
 
-def _among(points: Codes, rows: Codes) -> Bools:
-    """Which points are among some rows."""
-    named = keys(np.concatenate([points, rows]))
+def _find_among(points: Codes, rows: Codes) -> Bools:
+    """Find which points are among some rows."""
+    named = number_tuples(np.concatenate([points, rows]))
     return np.isin(named[: len(points)], named[len(points) :])

@@ -96,15 +96,26 @@ def delta(
     epsilon: npt.ArrayLike,
     definition: Definition = "tight",
 ) -> float | Floats:
-    """The delta of a safe release with the given k, beta and epsilon, rounded up.
+    """Return the delta of a safe release with the given k, beta and epsilon, rounded up.
 
-    Numbers give a number; arrays are broadcast against each other and give an array.
-    A delta too small for a float is reported as 2.2e-308, never as 0.
+    Args:
+        k: Threshold: groups with fewer sampled rows are suppressed.
+        beta: Sampling rate.
+        epsilon: Epsilon at which delta is computed.
+        definition: "tight" for the smallest valid delta, "paper" for Theorem 1 of the paper.
 
-    >>> f"{delta(k=20, beta=0.1, epsilon=1.0):.3e}"
-    '2.761e-15'
-    >>> f"{delta(k=20, beta=0.1, epsilon=1.0, definition='paper'):.3e}"
-    '4.073e-14'
+    Returns:
+        Delta, as a number for numbers and an array for arrays, which are broadcast. A delta
+        that is too small for a float is 2.2e-308, never 0.
+
+    Raises:
+        ParameterError: A parameter is out of range.
+
+    Examples:
+        >>> f"{delta(k=20, beta=0.1, epsilon=1.0):.3e}"
+        '2.761e-15'
+        >>> f"{delta(k=20, beta=0.1, epsilon=1.0, definition='paper'):.3e}"
+        '4.073e-14'
     """
     k, beta, epsilon = (
         check_whole("k", k),
@@ -114,8 +125,8 @@ def delta(
     check_definition(definition, beta=beta, epsilon=epsilon)
     shape = np.broadcast_shapes(k.shape, beta.shape, epsilon.shape)
     k, beta, epsilon = (np.broadcast_to(x, shape).ravel() for x in (k, beta, epsilon))
-    value = np.maximum(round_up(log_delta(k, beta, epsilon, definition)), SMALLEST)
-    return as_given(value.reshape(shape))
+    value = np.maximum(round_up_exp(log_delta(k, beta, epsilon, definition)), SMALLEST)
+    return unwrap_scalar(value.reshape(shape))
 
 
 def check_definition(definition: str, *, beta: Floats, epsilon: Floats) -> None:
@@ -137,26 +148,28 @@ def check_definition(definition: str, *, beta: Floats, epsilon: Floats) -> None:
 
 
 def log_delta(k: Floats, beta: Floats, epsilon: Floats, definition: str) -> Floats:
-    """ln(delta), elementwise, not yet rounded up."""
+    """Return ln(delta), elementwise, not yet rounded up."""
     if definition == "paper":
-        return _log_paper(k, beta, epsilon)
-    return np.maximum(log_present(k, beta, epsilon), log_absent(k, beta, epsilon))
+        return _log_paper_delta(k, beta, epsilon)
+    return np.maximum(
+        log_present_divergence(k, beta, epsilon), log_absent_divergence(k, beta, epsilon)
+    )
 
 
-def round_up(log: Floats) -> Floats:
-    """exp(log), never below the true value although ``log`` carries rounding errors."""
+def round_up_exp(log: Floats) -> Floats:
+    """Return exp(log), never below the true value although ``log`` carries rounding errors."""
     size = np.where(np.isfinite(log), np.abs(log), 0.0)
     with np.errstate(under="ignore"):
         return np.exp(np.minimum(log + _ROUND_UP * (1 + size), 0.0))
 
 
-def as_given(result: Floats) -> float | Floats:
-    """A zero-dimensional result as a plain number, others as they are."""
+def unwrap_scalar(result: Floats) -> float | Floats:
+    """Return a zero-dimensional result as a plain number, others as they are."""
     return float(result) if result.ndim == 0 else result
 
 
-def log_present(k: Floats, beta: Floats, epsilon: Floats) -> Floats:
-    """ln of the largest divergence of the release with the row from that without it."""
+def log_present_divergence(k: Floats, beta: Floats, epsilon: Floats) -> Floats:
+    """Return ln of the largest divergence of the release with the row from that without it."""
     epsilon = np.minimum(epsilon, _LARGEST_EPSILON)
     complement = (1 - beta) * np.exp(-epsilon)
     g = beta - (1 - beta) * np.expm1(-epsilon)
@@ -164,8 +177,8 @@ def log_present(k: Floats, beta: Floats, epsilon: Floats) -> Floats:
     return epsilon - np.log1p(-beta) + log_excess(n, beta, 1 - beta, g, complement)
 
 
-def log_absent(k: Floats, beta: Floats, epsilon: Floats) -> Floats:
-    """ln of the largest divergence of the release without the row from that with it."""
+def log_absent_divergence(k: Floats, beta: Floats, epsilon: Floats) -> Floats:
+    """Return ln of the largest divergence of the release without the row from that with it."""
     border = -np.log1p(-beta)
     # Near the border h is as small as the rounding errors of its parts; it must not be too small.
     h = -np.expm1(np.minimum(epsilon - border - _BORDER * (epsilon + border), 1.0))
@@ -176,8 +189,8 @@ def log_absent(k: Floats, beta: Floats, epsilon: Floats) -> Floats:
     return np.where(possible, log, -np.inf)
 
 
-def _log_paper(k: Floats, beta: Floats, epsilon: Floats) -> Floats:
-    """ln of max over n >= ceil(k/g - 1) of P[Binomial(n, beta) > g n].
+def _log_paper_delta(k: Floats, beta: Floats, epsilon: Floats) -> Floats:
+    """Return ln of max over n >= ceil(k/g - 1) of P[Binomial(n, beta) > g n].
 
     Between two whole values of g n the tail only grows with n, so for each j >= k the one n
     to look at is the last with g n < j; a tie up to rounding counts as below, which gives

@@ -16,8 +16,8 @@ from incrowd.privacy.randomness import Randomness
 
 
 @dataclass(frozen=True, eq=False)
-class Noise:
-    """How noise is drawn for one column: for each class its width, 0 for none.
+class ClassNoise:
+    """The noise of one column: for each class its width, 0 for none.
 
     Laplace noise has P[y] proportional to exp(-|y| s / t); Gaussian noise has a whole sigma.
     """
@@ -27,14 +27,14 @@ class Noise:
     sigma: Counts | None = None
 
     def draw(self, members: Members, bits: Randomness) -> Steps:
-        """Independent noise for each row, by its class."""
+        """Draw independent noise for each row, by its class."""
         drawn = np.zeros(len(members), dtype=np.int64)
         width = self.t if self.sigma is None else self.sigma
         noisy = np.flatnonzero(width[members] > 0)
         if self.sigma is None:
-            drawn[noisy] = noise.laplace(self.t[members[noisy]], self.s, bits)
+            drawn[noisy] = noise.sample_laplace(self.t[members[noisy]], self.s, bits)
         else:
-            drawn[noisy] = noise.gaussian(self.sigma[members[noisy]], bits)
+            drawn[noisy] = noise.sample_gaussian(self.sigma[members[noisy]], bits)
         return drawn
 
     @property
@@ -44,14 +44,14 @@ class Noise:
         means = np.zeros(len(width))
         some = width > 0
         means[some] = (
-            noise.mean_laplace(self.t[some], self.s)
+            noise.compute_laplace_mean(self.t[some], self.s)
             if self.sigma is None
-            else noise.mean_gaussian(self.sigma[some])
+            else noise.compute_gaussian_mean(self.sigma[some])
         )
         return means
 
-    def mean_apart(self, shift: Floats, members: Members) -> Floats:
-        """The mean of |Y + shift| for each row: for Laplace noise |shift| + q^|shift| E|Y|."""
+    def compute_shifted_mean(self, shift: Floats, members: Members) -> Floats:
+        """Return the mean of |Y + shift| per row: for Laplace noise |shift| + q^|shift| E|Y|."""
         away, mean = np.abs(shift), self.mean[members]
         if self.sigma is None:
             rate = np.divide(self.s, self.t, out=np.full(len(self.t), 1e300), where=self.t > 0)
@@ -66,18 +66,22 @@ class Noise:
         """t / s, or sigma: what distances in a class are measured by."""
         return self.t / self.s if self.sigma is None else self.sigma.astype(np.float64)
 
-    def radius(self, confidence: float) -> Floats:
-        """How far from a released value its original lies, with that confidence, by class."""
+    def compute_radius(self, confidence: float) -> Floats:
+        """Return how far from a released value its original lies, with a confidence, by class."""
         if self.sigma is None:
             return -self.scale * math.log1p(-confidence)
         return self.scale * NormalDist().inv_cdf((1 + confidence) / 2)
 
-    def between(self, below: Floats, above: Floats, members: Members) -> Floats:
-        """P[-below <= Y <= above] for each row, of whole steps; infinity is allowed."""
-        return self._upto(above, members) + self._upto(below, members) - self._at_zero(members)
+    def compute_probability(self, below: Floats, above: Floats, members: Members) -> Floats:
+        """Return P[-below <= Y <= above] for each row, of whole steps; infinity is allowed."""
+        return (
+            self._compute_probability_to(above, members)
+            + self._compute_probability_to(below, members)
+            - self._compute_probability_zero(members)
+        )
 
-    def _upto(self, most: Floats, members: Members) -> Floats:
-        """P[0 <= Y <= most], most a whole number or infinity."""
+    def _compute_probability_to(self, most: Floats, members: Members) -> Floats:
+        """Return P[0 <= Y <= most], most a whole number or infinity."""
         if self.sigma is None:
             rate = np.divide(self.s, self.t, out=np.full(len(self.t), np.inf), where=self.t > 0)
             q = np.exp(-rate)[members]
@@ -86,10 +90,12 @@ class Noise:
         wide = np.maximum(self.sigma, 1e-9)[members]
         erf = np.vectorize(math.erf, otypes=[float])
         half = erf(np.minimum((most + 0.5) / (wide * math.sqrt(2)), 30.0)) / 2
-        return np.where(self.sigma[members] > 0, half + self._at_zero(members) / 2, 1.0)
+        return np.where(
+            self.sigma[members] > 0, half + self._compute_probability_zero(members) / 2, 1.0
+        )
 
-    def _at_zero(self, members: Members) -> Floats:
-        """P[Y = 0]."""
+    def _compute_probability_zero(self, members: Members) -> Floats:
+        """Return P[Y = 0]."""
         if self.sigma is None:
             rate = np.divide(self.s, self.t, out=np.full(len(self.t), np.inf), where=self.t > 0)
             q = np.exp(-rate)[members]
@@ -101,8 +107,8 @@ class Noise:
         )
 
 
-def laplace(widths: Counts, epsilon: Fraction) -> Noise:
-    """Laplace noise of scale width / epsilon for each class."""
+def make_laplace_noise(widths: Counts, epsilon: Fraction) -> ClassNoise:
+    """Return Laplace noise of scale width / epsilon for each class."""
     largest = int(widths.max(initial=0)) * epsilon.denominator
     if largest >= 2**52:
         raise ParameterError(
@@ -111,12 +117,12 @@ def laplace(widths: Counts, epsilon: Fraction) -> Noise:
             float(epsilon),
             "Give it fewer digits, or the columns a coarser precision.",
         )
-    return Noise(widths * epsilon.denominator, epsilon.numerator)
+    return ClassNoise(widths * epsilon.denominator, epsilon.numerator)
 
 
-def gaussian(widths: Counts, epsilon: Fraction, delta: float) -> Noise:
-    """Gaussian noise that makes values as far apart as each class is wide indistinguishable."""
+def make_gaussian_noise(widths: Counts, epsilon: Fraction, delta: float) -> ClassNoise:
+    """Return Gaussian noise that makes values a class's width apart indistinguishable."""
     sigma = np.zeros(len(widths), dtype=np.int64)
     for width in np.unique(widths[widths > 0]):
-        sigma[widths == width] = noise.sigma_for(int(width), epsilon=float(epsilon), delta=delta)
-    return Noise(np.zeros_like(widths), 1, sigma)
+        sigma[widths == width] = noise.find_sigma(int(width), epsilon=float(epsilon), delta=delta)
+    return ClassNoise(np.zeros_like(widths), 1, sigma)

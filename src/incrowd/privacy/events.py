@@ -21,9 +21,9 @@ from incrowd.errors import (
     check_at_least_zero,
     check_fraction,
     check_whole,
-    single,
+    require_single,
 )
-from incrowd.privacy.rounded import as_written
+from incrowd.privacy.rounded import read_as_decimal
 
 LARGEST_K = 10_000_000
 LARGEST_R = 1_000_000
@@ -33,54 +33,79 @@ _BILLION = 1_000_000_000
 
 @dataclass(frozen=True)
 class SafeRelease:
-    """A sample with rate ``beta``, generalised, without the tuples seen fewer than ``k`` times."""
+    """A random sample of rows, without the groups that have fewer than k sampled rows.
+
+    Attributes:
+        k: Threshold on the number of sampled rows.
+        beta: Sampling rate.
+
+    Examples:
+        >>> SafeRelease(k=20, beta=0.1)
+        SafeRelease(k=20, beta=0.1)
+    """
 
     k: int
     beta: float
 
     def __post_init__(self) -> None:
-        k = int(single("k", check_whole("k", self.k)))
+        k = int(require_single("k", check_whole("k", self.k)))
         if k > LARGEST_K:
             raise ParameterError("k", f"be at most {LARGEST_K:,}", k)
         object.__setattr__(self, "k", k)
-        object.__setattr__(self, "beta", single("beta", check_fraction("beta", self.beta)))
+        object.__setattr__(self, "beta", require_single("beta", check_fraction("beta", self.beta)))
 
 
 @dataclass(frozen=True)
 class GeometricCounts:
-    """The count of every cell with two-sided geometric noise of at most ``r``.
+    """The count of every cell with two-sided geometric noise, truncated at r.
 
-    P[X = x] is proportional to e^(-epsilon |x|). Cells are shown from a noisy count of r + 1 on, or
-    of more; see :mod:`incrowd.privacy.counts`. What is drawn, and what is charged, is the law of
-    the decimal that epsilon is written as.
+    P[X = x] is proportional to e^(-epsilon |x|). Cells with a noisy count of r or less are
+    suppressed. What is drawn, and what is charged, is the distribution for epsilon as the decimal
+    that is written; see :mod:`incrowd.privacy.counts`.
+
+    Attributes:
+        r: Largest noise, either way.
+        epsilon: Epsilon of the noise.
+
+    Examples:
+        >>> GeometricCounts(r=14, epsilon=1.0).r
+        14
     """
 
     r: int
     epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "r", _reach(self.r))
-        epsilon = single("epsilon", check_at_least_zero("epsilon", self.epsilon))
-        if not epsilon > 0 or as_written(epsilon).denominator > _MILLION:
+        object.__setattr__(self, "r", _check_reach(self.r))
+        epsilon = require_single("epsilon", check_at_least_zero("epsilon", self.epsilon))
+        if not epsilon > 0 or read_as_decimal(epsilon).denominator > _MILLION:
             raise ParameterError("epsilon", "be above 0 and have at most six decimals", epsilon)
         object.__setattr__(self, "epsilon", epsilon)
 
 
 @dataclass(frozen=True)
 class GaussianCounts:
-    """The count of every cell with Gaussian noise of at most ``r``.
+    """The count of every cell with Gaussian noise on whole numbers, truncated at r.
 
-    P[X = x] is proportional to e^(-x^2 / (2 variance)). Otherwise as :class:`GeometricCounts`.
-    A bound beyond forty standard deviations would bound nothing.
+    P[X = x] is proportional to e^(-x^2 / (2 variance)). Cells with a noisy count of r or less are
+    suppressed. A bound beyond forty standard deviations is refused.
+
+    Attributes:
+        r: Largest noise, either way.
+        variance: Variance before truncation.
+
+    Examples:
+        >>> GaussianCounts(r=40, variance=60.0).variance
+        60.0
     """
 
     r: int
     variance: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "r", _reach(self.r))
-        variance = single("variance", check_at_least_zero("variance", self.variance))
-        if not 0 < variance <= _MILLION or as_written(variance).denominator > 1000:
+        object.__setattr__(self, "r", _check_reach(self.r))
+        variance = require_single("variance", check_at_least_zero("variance", self.variance))
+        if not 0 < variance <= _MILLION or read_as_decimal(variance).denominator > 1000:
             raise ParameterError(
                 "variance",
                 "be above 0, at most a million, and have at most three decimals",
@@ -93,9 +118,18 @@ class GaussianCounts:
 
 @dataclass(frozen=True)
 class Coin:
-    """``first`` with the probability ``chance``, else ``second``; the coin sees no data.
+    """One of two events, chosen by a coin that sees no data.
 
-    Which one it was may be told, so it costs the average of both, at every epsilon by itself.
+    The outcome of the coin may be published, so the cost is the average of both at every epsilon.
+
+    Attributes:
+        first: The event with probability ``chance``.
+        second: The other event.
+        chance: Probability of the first.
+
+    Examples:
+        >>> Coin(GeometricCounts(13, 1.0), GeometricCounts(14, 1.0), chance=0.9).chance
+        0.9
     """
 
     first: Event
@@ -105,11 +139,13 @@ class Coin:
     def __post_init__(self) -> None:
         _check_event("first", self.first)
         _check_event("second", self.second)
-        object.__setattr__(self, "chance", single("chance", check_fraction("chance", self.chance)))
+        object.__setattr__(
+            self, "chance", require_single("chance", check_fraction("chance", self.chance))
+        )
 
 
-def _reach(r: int) -> int:
-    found = int(single("r", check_whole("r", r)))
+def _check_reach(r: int) -> int:
+    found = int(require_single("r", check_whole("r", r)))
     if found > LARGEST_R:
         raise ParameterError("r", f"be at most {LARGEST_R:,}", found)
     return found
@@ -117,13 +153,21 @@ def _reach(r: int) -> int:
 
 @dataclass(frozen=True)
 class Selection:
-    """A choice that satisfies pure ``epsilon``-differential privacy, epsilon as it is written."""
+    """A choice with pure epsilon-differential privacy, such as that of a scheme.
+
+    Attributes:
+        epsilon: Epsilon of the choice, as the decimal that is written.
+
+    Examples:
+        >>> Selection(epsilon=0.05)
+        Selection(epsilon=0.05)
+    """
 
     epsilon: float
 
     def __post_init__(self) -> None:
         object.__setattr__(
-            self, "epsilon", single("epsilon", check_at_least_zero("epsilon", self.epsilon))
+            self, "epsilon", require_single("epsilon", check_at_least_zero("epsilon", self.epsilon))
         )
 
 
@@ -139,7 +183,7 @@ class BoundedChoice:
     epsilon: float
 
     def __post_init__(self) -> None:
-        epsilon = single("epsilon", check_at_least_zero("epsilon", self.epsilon))
+        epsilon = require_single("epsilon", check_at_least_zero("epsilon", self.epsilon))
         if not epsilon > 0 or _BILLION % Fraction(repr(epsilon)).denominator:
             raise ParameterError("epsilon", "be above 0 and have at most nine decimals", epsilon)
         object.__setattr__(self, "epsilon", epsilon)
@@ -157,7 +201,9 @@ class GaussianMeasurements:
     information: float
 
     def __post_init__(self) -> None:
-        information = single("information", check_at_least_zero("information", self.information))
+        information = require_single(
+            "information", check_at_least_zero("information", self.information)
+        )
         if not 1e-12 <= information <= 1e6:
             requirement = "be at least 1e-12 and at most a million"
             raise ParameterError("information", requirement, information)
@@ -166,28 +212,47 @@ class GaussianMeasurements:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """Any mechanism of which only (``epsilon``, ``delta``)-differential privacy is known."""
+    """Any mechanism that is known to satisfy (epsilon, delta)-differential privacy.
+
+    Attributes:
+        epsilon: Its epsilon.
+        delta: Its delta.
+
+    Examples:
+        >>> Mechanism(epsilon=0.5, delta=1e-7)
+        Mechanism(epsilon=0.5, delta=1e-07)
+    """
 
     epsilon: float
     delta: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(
-            self, "epsilon", single("epsilon", check_at_least_zero("epsilon", self.epsilon))
+            self, "epsilon", require_single("epsilon", check_at_least_zero("epsilon", self.epsilon))
         )
         if self.delta != 0:
-            object.__setattr__(self, "delta", single("delta", check_fraction("delta", self.delta)))
+            object.__setattr__(
+                self, "delta", require_single("delta", check_fraction("delta", self.delta))
+            )
 
 
 @dataclass(frozen=True)
-class Sampled:
-    """``event`` on a table that is itself a random sample of a population.
+class SampledEvent:
+    """An event on a table that is itself a random sample of a population.
 
-    Everybody of the population is in the table with probability ``rate``, independently.
-    Premise: each person's own membership of the table is unknown to the attacker, who may
-    know everybody else's. What is protected is that a person is in the population at all. A
-    composition inside sees one and the same sample; a composition of sampled events means a
-    fresh sample for each.
+    Each person of the population is in the table with probability ``rate``, independently. The
+    premise is that a person's own membership in the table is unknown to the attacker, who may know
+    all other members. The guarantee is for the presence of a person in the population. A
+    composition inside uses one sample; a composition of sampled events means a fresh sample for
+    each.
+
+    Attributes:
+        event: The event on the table.
+        rate: Probability of being in the table.
+
+    Examples:
+        >>> Sampled(SafeRelease(k=20, beta=0.1), rate=0.05).rate
+        0.05
     """
 
     event: Event
@@ -195,14 +260,21 @@ class Sampled:
 
     def __post_init__(self) -> None:
         _check_event("event", self.event)
-        object.__setattr__(self, "rate", single("rate", check_fraction("rate", self.rate)))
+        object.__setattr__(self, "rate", require_single("rate", check_fraction("rate", self.rate)))
 
 
 @dataclass(frozen=True)
 class OneOf:
-    """One of ``events``: which one may depend on the results of earlier events.
+    """One of several events, chosen by the results of earlier events.
 
-    It costs what the worst of them costs, at every epsilon by itself.
+    It costs the maximum of their costs at every epsilon.
+
+    Attributes:
+        events: The possible events.
+
+    Examples:
+        >>> len(OneOf((SafeRelease(20, 0.1), SafeRelease(40, 0.2))).events)
+        2
     """
 
     events: tuple[Event, ...]
@@ -217,7 +289,15 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Composition:
-    """All of ``events``, on the same table."""
+    """Several events on the same table, all of which happen.
+
+    Attributes:
+        events: The events.
+
+    Examples:
+        >>> len(Composition((Selection(0.05), SafeRelease(20, 0.1))).events)
+        2
+    """
 
     events: tuple[Event, ...]
 
@@ -229,7 +309,7 @@ class Composition:
 
 Event: TypeAlias = (
     SafeRelease | GeometricCounts | GaussianCounts | Selection | BoundedChoice
-    | GaussianMeasurements | Mechanism | Sampled | OneOf | Coin | Composition
+    | GaussianMeasurements | Mechanism | SampledEvent | OneOf | Coin | Composition
 )  # fmt: skip
 
 
@@ -238,41 +318,40 @@ def _check_event(name: str, event: object) -> None:
         raise ParameterError(name, "hold events such as SafeRelease(k=20, beta=0.1)", event)
 
 
-def words(event: Event) -> str:
-    """An event on one line, for people; what happened several times is said once.
+def describe_event(event: Event) -> str:
+    """Return an event on one line, for people; repeated parts are listed once.
 
     >>> words(Composition([Selection(0.05), *[SafeRelease(k=20, beta=0.1)] * 3]))
-    'choice of epsilon 0.05, 3 x (release of k 20, beta 0.1)'
+    'private choice (ε = 0.05), 3 x (sample (k = 20, β = 0.1))'
     """
     match event:
         case SafeRelease(k, beta):
-            return f"release of k {k}, beta {beta:g}"
+            return f"sample (k = {k}, β = {beta:g})"
         case GeometricCounts(r, epsilon):
-            return f"counts with geometric noise of epsilon {epsilon:g}, at most {r}"
+            return f"counts with geometric noise (ε = {epsilon:g}, at most ±{r})"
         case GaussianCounts(r, variance):
-            return f"counts with Gaussian noise of variance {variance:g}, at most {r}"
+            return f"counts with Gaussian noise (variance {variance:g}, at most ±{r})"
         case Coin(first, second, chance):
-            return f"{words(first)} ({chance:.4g} of the time), else {words(second)}"
+            return f"{describe_event(first)} with probability {chance:.4g}, else {describe_event(second)}"
         case Selection(epsilon):
-            return f"choice of epsilon {epsilon:g}"
+            return f"private choice (ε = {epsilon:g})"
         case BoundedChoice(epsilon):
             return f"choice of range {epsilon:g}"
         case GaussianMeasurements(information):
             return f"measurements with Gaussian noise of information {information:g}"
         case Mechanism(epsilon, delta):
-            return f"mechanism of epsilon {epsilon:g}, delta {delta:g}"
-        case Sampled(part, rate):
-            return f"on a sample of rate {rate:g}: {words(part)}"
+            return f"mechanism (ε = {epsilon:g}, δ = {delta:g})"
+        case SampledEvent(part, rate):
+            return f"on a sample at rate {rate:g}: {describe_event(part)}"
         case OneOf(events):
-            listed = " or ".join(words(part).removeprefix("release of ") for part in events)
-            return f"release of {listed}"
+            return f"one of: {' or '.join(describe_event(part) for part in events)}"
         case Composition(events):
-            times = Counter(words(part) for part in events)
+            times = Counter(describe_event(part) for part in events)
             return ", ".join(one if n == 1 else f"{n} x ({one})" for one, n in times.items())
 
 
-def as_dict(event: Event) -> dict[str, Any]:
-    """An event as plain values, for certificates and ledgers."""
+def serialize_event(event: Event) -> dict[str, Any]:
+    """Return an event as plain values, for certificates and ledgers."""
     match event:
         case SafeRelease(k, beta):
             return {"kind": "safe release", "k": k, "beta": beta}
@@ -281,7 +360,7 @@ def as_dict(event: Event) -> dict[str, Any]:
         case GaussianCounts(r, variance):
             return {"kind": "gaussian counts", "r": r, "variance": variance}
         case Coin(first, second, chance):
-            both = {"first": as_dict(first), "second": as_dict(second)}
+            both = {"first": serialize_event(first), "second": serialize_event(second)}
             return {"kind": "coin", "chance": chance, **both}
         case Selection(epsilon):
             return {"kind": "selection", "epsilon": epsilon}
@@ -291,16 +370,16 @@ def as_dict(event: Event) -> dict[str, Any]:
             return {"kind": "gaussian measurements", "information": information}
         case Mechanism(epsilon, delta):
             return {"kind": "mechanism", "epsilon": epsilon, "delta": delta}
-        case Sampled(part, rate):
-            return {"kind": "sampled", "rate": rate, "event": as_dict(part)}
+        case SampledEvent(part, rate):
+            return {"kind": "sampled", "rate": rate, "event": serialize_event(part)}
         case OneOf(events):
-            return {"kind": "one of", "events": [as_dict(part) for part in events]}
+            return {"kind": "one of", "events": [serialize_event(part) for part in events]}
         case Composition(events):
-            return {"kind": "composition", "events": [as_dict(part) for part in events]}
+            return {"kind": "composition", "events": [serialize_event(part) for part in events]}
 
 
-def from_dict(value: object) -> Event:
-    """The event of :func:`as_dict`; raises :class:`ParameterError` for anything else."""
+def parse_event(value: object) -> Event:
+    """Return the event of :func:`serialize_event`; raise ParameterError for anything else."""
     made: Event
     match value:
         case {"kind": "safe release", "k": k, "beta": beta, **rest}:
@@ -310,7 +389,7 @@ def from_dict(value: object) -> Event:
         case {"kind": "gaussian counts", "r": r, "variance": variance, **rest}:
             made = GaussianCounts(r, variance)
         case {"kind": "coin", "chance": chance, "first": first, "second": second, **rest}:
-            made = Coin(from_dict(first), from_dict(second), chance)
+            made = Coin(parse_event(first), parse_event(second), chance)
         case {"kind": "selection", "epsilon": epsilon, **rest}:
             made = Selection(epsilon)
         case {"kind": "bounded choice", "epsilon": epsilon, **rest}:
@@ -320,11 +399,11 @@ def from_dict(value: object) -> Event:
         case {"kind": "mechanism", "epsilon": epsilon, "delta": delta, **rest}:
             made = Mechanism(epsilon, delta)
         case {"kind": "sampled", "rate": rate, "event": event, **rest}:
-            made = Sampled(from_dict(event), rate)
+            made = SampledEvent(parse_event(event), rate)
         case {"kind": "one of", "events": list(events), **rest}:
-            made = OneOf(from_dict(part) for part in events)
+            made = OneOf(parse_event(part) for part in events)
         case {"kind": "composition", "events": list(events), **rest}:
-            made = Composition(from_dict(part) for part in events)
+            made = Composition(parse_event(part) for part in events)
         case _:
             raise ParameterError("event", "be a known event", value)
     if rest:

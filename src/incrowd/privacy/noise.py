@@ -20,7 +20,7 @@ from incrowd.arrays import Counts, Floats
 from incrowd.errors import ParameterError, UnsolvableError
 from incrowd.privacy.binomial import SMALLEST
 from incrowd.privacy.large_coins import flip_large_exp
-from incrowd.privacy.randomness import Randomness, below
+from incrowd.privacy.randomness import Randomness, sample_below
 
 _WIDEST = 1 << 52
 _LARGEST_SIGMA = 1 << 26
@@ -29,8 +29,8 @@ _SMALLEST_DELTA = 1e-300
 _SUMMED = 200  # up to this sigma probabilities are summed, beyond it sums are bounded by integrals
 
 
-def geometric(t: Counts, s: int, bits: Randomness) -> Counts:
-    """For each t an independent Y >= 0 with P[Y = y] proportional to exp(-y s / t).
+def sample_geometric(t: Counts, s: int, bits: Randomness) -> Counts:
+    """Draw for each t an independent Y >= 0 with P[Y = y] proportional to exp(-y s / t).
 
     Claim: exactly so, for whole t >= 1 and s >= 1. Let U be uniform below t, kept with
     probability exp(-U / t), and V the number of successes before the first failure of coins
@@ -48,33 +48,33 @@ def geometric(t: Counts, s: int, bits: Randomness) -> Counts:
     drawn = np.zeros(len(t), dtype=np.int64)
     waiting = np.arange(len(t))
     while len(waiting):
-        step = below(t[waiting], bits)
-        kept = with_exp(step, t[waiting], bits)
+        step = sample_below(t[waiting], bits)
+        kept = flip_exp_coins(step, t[waiting], bits)
         found = waiting[kept]
-        drawn[found] = (step[kept] + t[found] * _successes(len(found), bits)) // s
+        drawn[found] = (step[kept] + t[found] * _count_successes(len(found), bits)) // s
         waiting = waiting[~kept]
     return drawn
 
 
-def laplace(t: Counts, s: int, bits: Randomness) -> Counts:
-    """For each t an independent Y with P[Y = y] proportional to exp(-|y| s / t).
+def sample_laplace(t: Counts, s: int, bits: Randomness) -> Counts:
+    """Draw for each t an independent Y with P[Y = y] proportional to exp(-|y| s / t).
 
-    Claim: exactly so. It is :func:`geometric` with a fair sign, where a negative zero is drawn
+    Claim: exactly so. It is :func:`sample_geometric` with a fair sign, where a negative zero is drawn
     again, so that zero counts once.
     """
     drawn = np.zeros(len(t), dtype=np.int64)
     waiting = np.arange(len(t))
     while len(waiting):
-        y = geometric(t[waiting], s, bits)
-        negative = (bits.words(len(waiting)) >> np.uint64(63)).astype(bool)
+        y = sample_geometric(t[waiting], s, bits)
+        negative = (bits.draw_words(len(waiting)) >> np.uint64(63)).astype(bool)
         good = ~(negative & (y == 0))
         drawn[waiting[good]] = np.where(negative, -y, y)[good]
         waiting = waiting[~good]
     return drawn
 
 
-def gaussian(sigma: Counts, bits: Randomness) -> Counts:
-    """For each whole sigma an independent Y, P[Y = y] proportional to exp(-y^2 / (2 sigma^2)).
+def sample_gaussian(sigma: Counts, bits: Randomness) -> Counts:
+    """Draw per whole sigma an independent Y, P[Y = y] proportional to exp(-y^2/(2 sigma^2)).
 
     Claim: exactly so. Y is drawn with probability proportional to exp(-|y| / sigma) and kept
     with probability exp(-(|y| - sigma)^2 / (2 sigma^2)); the product is proportional to
@@ -92,17 +92,17 @@ def gaussian(sigma: Counts, bits: Randomness) -> Counts:
     waiting = np.arange(len(sigma))
     while len(waiting):
         here = sigma[waiting]
-        y = laplace(here, 1, bits)
-        whole, rest = _square_over(y, 1, here, 2 * here * here, 40 * here)
-        good = with_exp(rest, 2 * here * here, bits)
-        good &= _all_exp(whole, bits)
+        y = sample_laplace(here, 1, bits)
+        whole, rest = _divide_square(y, 1, here, 2 * here * here, 40 * here)
+        good = flip_exp_coins(rest, 2 * here * here, bits)
+        good &= _flip_exp_powers(whole, bits)
         drawn[waiting[good]] = y[good]
         waiting = waiting[~good]
     return drawn
 
 
-def gaussian_of(variance: Fraction, count: int, bits: Randomness) -> Counts:
-    """So many independent Y with P[Y = y] proportional to exp(-y^2 / (2 variance)).
+def sample_rational_gaussian(variance: Fraction, count: int, bits: Randomness) -> Counts:
+    """Draw ``count`` independent Y with P[Y = y] proportional to exp(-y^2 / (2 variance)).
 
     Claim: exactly so, for any variance above 0 that is a fraction a / b. Let t be the whole part of
     its root, plus 1, and Y two-sided geometric of scale t, kept with probability
@@ -125,22 +125,22 @@ def gaussian_of(variance: Fraction, count: int, bits: Randomness) -> Counts:
     minus, under, most = (np.full(count, value, dtype=np.int64) for value in fixed)
     while len(waiting):
         n = len(waiting)
-        y = laplace(scale[:n], 1, bits)
+        y = sample_laplace(scale[:n], 1, bits)
         if large:
             good = flip_exp((np.abs(y).astype(object) * (b * t) - a) ** 2, below_, bits)
         else:
-            whole, rest = _square_over(y, b * t, minus[:n], under[:n], most[:n])
-            good = with_exp(rest, under[:n], bits)
-            good &= _all_exp(whole, bits)
+            whole, rest = _divide_square(y, b * t, minus[:n], under[:n], most[:n])
+            good = flip_exp_coins(rest, under[:n], bits)
+            good &= _flip_exp_powers(whole, bits)
         drawn[waiting[good]] = y[good]
         waiting = waiting[~good]
     return drawn
 
 
-def _square_over(
+def _divide_square(
     y: Counts, factor: int, minus: Counts, under: Counts, far: Counts
 ) -> tuple[Counts, Counts]:
-    """Divide each (|y| factor - minus)^2 by what it is over: whole parts and rests, exactly.
+    """Divide each (|y| factor - minus)^2 by ``under``: whole parts and rests, exactly.
 
     Beyond ``far`` the square would not fit into 64 bits, so there it is computed without bound.
     """
@@ -161,16 +161,16 @@ def flip_exp(over: npt.NDArray[Any], under: int, bits: Randomness) -> npt.NDArra
     """
     if over.dtype != object and under < 2**62:
         whole, rest = np.divmod(over, under)
-        good = with_exp(rest, np.full(len(over), under, dtype=np.int64), bits)
+        good = flip_exp_coins(rest, np.full(len(over), under, dtype=np.int64), bits)
     else:
         parts = [divmod(int(number), under) for number in over]
         whole = np.array([min(part[0], 2**62) for part in parts], dtype=np.int64)
         good = flip_large_exp([part[1] for part in parts], under, bits)
-    return good & _all_exp(whole, bits)
+    return good & _flip_exp_powers(whole, bits)
 
 
-def with_exp(u: Counts, t: Counts, bits: Randomness) -> npt.NDArray[np.bool_]:
-    """For each pair 0 <= u <= t a coin that is true with probability exp(-u / t), exactly.
+def flip_exp_coins(u: Counts, t: Counts, bits: Randomness) -> npt.NDArray[np.bool_]:
+    """Flip for each pair 0 <= u <= t a coin that is true with probability exactly exp(-u / t).
 
     Coins of probability (u / t) / 1, (u / t) / 2, ... are thrown until one is false; the number
     of throws is odd with probability 1 - g + g^2/2! - ... = exp(-g), g = u / t.
@@ -179,17 +179,17 @@ def with_exp(u: Counts, t: Counts, bits: Randomness) -> npt.NDArray[np.bool_]:
     alive = np.arange(len(u))
     throw = 1
     while len(alive):
-        go_on = below(t[alive], bits) < u[alive]
+        go_on = sample_below(t[alive], bits) < u[alive]
         if throw > 1:
-            go_on &= below(np.full(len(alive), throw, dtype=np.int64), bits) == 0
+            go_on &= sample_below(np.full(len(alive), throw, dtype=np.int64), bits) == 0
         odd[alive[~go_on]] = throw % 2 == 1
         alive = alive[go_on]
         throw += 1
     return odd
 
 
-def _with_exp_one(count: int, bits: Randomness) -> npt.NDArray[np.bool_]:
-    """So many coins that are true with probability exp(-1): :func:`with_exp` for u = t.
+def _flip_exp_one_coins(count: int, bits: Randomness) -> npt.NDArray[np.bool_]:
+    """Flip ``count`` coins true with probability exp(-1): :func:`flip_exp_coins` for u = t.
 
     There the first throw never fails, and each later one is the coin of 1 / 2, 1 / 3, ... alone.
     """
@@ -197,42 +197,42 @@ def _with_exp_one(count: int, bits: Randomness) -> npt.NDArray[np.bool_]:
     alive = np.arange(count)
     throw = 2
     while len(alive):
-        go_on = below(np.full(len(alive), throw, dtype=np.int64), bits) == 0
+        go_on = sample_below(np.full(len(alive), throw, dtype=np.int64), bits) == 0
         odd[alive[~go_on]] = throw % 2 == 1
         alive = alive[go_on]
         throw += 1
     return odd
 
 
-def _successes(count: int, bits: Randomness) -> Counts:
-    """How many coins of probability exp(-1) come true before the first that does not."""
+def _count_successes(count: int, bits: Randomness) -> Counts:
+    """Count the coins of probability exp(-1) that come true before the first that does not."""
     found = np.zeros(count, dtype=np.int64)
     alive = np.arange(count)
     while len(alive):
-        alive = alive[_with_exp_one(len(alive), bits)]
+        alive = alive[_flip_exp_one_coins(len(alive), bits)]
         found[alive] += 1
     return found
 
 
-def _all_exp(whole: Counts, bits: Randomness) -> npt.NDArray[np.bool_]:
-    """For each whole number a coin that is true with probability exp(-it)."""
+def _flip_exp_powers(whole: Counts, bits: Randomness) -> npt.NDArray[np.bool_]:
+    """Flip for each whole number n a coin that is true with probability exp(-n)."""
     true = np.ones(len(whole), dtype=bool)
     for throw in range(int(whole.max(initial=0))):
         alive = np.flatnonzero(true & (whole > throw))
         if not len(alive):
             break
-        true[alive] = _with_exp_one(len(alive), bits)
+        true[alive] = _flip_exp_one_coins(len(alive), bits)
     return true
 
 
-def mean_laplace(t: Counts, s: int) -> Floats:
-    """The mean of |Y|: 1 / sinh(s / t), which is close to t / s where that is large."""
+def compute_laplace_mean(t: Counts, s: int) -> Floats:
+    """Return the mean of |Y|: 1 / sinh(s / t), which is close to t / s where that is large."""
     rate = s / t.astype(np.float64)
     return 1 / np.sinh(np.minimum(rate, 700.0))
 
 
-def mean_gaussian(sigma: Counts) -> Floats:
-    """The mean of |Y|: summed for small sigma, by Euler and Maclaurin's formula for large."""
+def compute_gaussian_mean(sigma: Counts) -> Floats:
+    """Return the mean of |Y|: summed for small sigma, by Euler-Maclaurin's formula for large."""
     wide = sigma.astype(np.float64)
     means = 2 * (wide**2 - 1 / 12) / (wide * math.sqrt(2 * math.pi))
     for small in np.unique(sigma[sigma <= 64]):
@@ -242,11 +242,11 @@ def mean_gaussian(sigma: Counts) -> Floats:
     return means
 
 
-def sigma_for(diameter: int, *, epsilon: float, delta: float) -> int:
-    """A whole sigma whose noise hides which of two values up to ``diameter`` apart it was added to.
+def find_sigma(diameter: int, *, epsilon: float, delta: float) -> int:
+    """Return a whole sigma that makes values up to ``diameter`` apart indistinguishable.
 
-    Claim: with it, adding :func:`gaussian` noise is (epsilon, delta)-indistinguishable for any
-    two whole numbers at most that far apart; see :func:`gaussian_delta`. It is the smallest near
+    Claim: with it, adding :func:`sample_gaussian` noise is (epsilon, delta)-indistinguishable for any
+    two whole numbers at most that far apart; see :func:`compute_gaussian_delta`. It is the smallest near
     the one that continuous noise would need.
     """
     if diameter < 1:
@@ -256,10 +256,10 @@ def sigma_for(diameter: int, *, epsilon: float, delta: float) -> int:
     if not _SMALLEST_DELTA <= delta < 1:
         requirement = f"be at least {_SMALLEST_DELTA:g} and below 1 for Gaussian noise"
         raise ParameterError("delta", requirement, delta)
-    needed = _continuous_sigma(epsilon, delta) * diameter
+    needed = _find_continuous_sigma(epsilon, delta) * diameter
     low = high = max(math.ceil(needed), 1) if needed <= _LARGEST_SIGMA else _LARGEST_SIGMA
     step = 1
-    while gaussian_delta(diameter, high, epsilon) > delta:
+    while compute_gaussian_delta(diameter, high, epsilon) > delta:
         if high >= _LARGEST_SIGMA:
             raise UnsolvableError(
                 f"Noise for a diameter of {diameter:,} steps would have to be wider than "
@@ -268,25 +268,25 @@ def sigma_for(diameter: int, *, epsilon: float, delta: float) -> int:
         low, high, step = high, min(high + step, _LARGEST_SIGMA), 2 * step
     if low == high:
         low -= 1
-        while low and gaussian_delta(diameter, low, epsilon) <= delta:
+        while low and compute_gaussian_delta(diameter, low, epsilon) <= delta:
             low, high = low - 1, low
     while high - low > 1:
         middle = (low + high) // 2
-        enough = gaussian_delta(diameter, middle, epsilon) <= delta
+        enough = compute_gaussian_delta(diameter, middle, epsilon) <= delta
         low, high = (low, middle) if enough else (middle, high)
     return high
 
 
 @lru_cache(maxsize=64)
-def _continuous_sigma(epsilon: float, delta: float) -> float:
-    """The sigma that continuous noise needs at distance 1, by bisection; where to begin, no more.
+def _find_continuous_sigma(epsilon: float, delta: float) -> float:
+    """Return by bisection the sigma that continuous noise needs at distance 1: a first guess.
 
     Inf if it is more than the largest of all.
     """
     epsilon = min(epsilon, _LARGEST_EPSILON)
 
     def needed(sigma: float) -> float:
-        return _normal_excess(epsilon * sigma - 0.5 / sigma, 1 / sigma)[0]
+        return _compute_normal_excess(epsilon * sigma - 0.5 / sigma, 1 / sigma)[0]
 
     low, high = 1e-6, float(2 * _LARGEST_SIGMA)
     if needed(high) > delta:
@@ -297,8 +297,8 @@ def _continuous_sigma(epsilon: float, delta: float) -> float:
     return high
 
 
-def gaussian_delta(diameter: int, sigma: int, epsilon: float) -> float:
-    """The smallest delta for discrete Gaussian noise on values ``diameter`` apart; or just above.
+def compute_gaussian_delta(diameter: int, sigma: int, epsilon: float) -> float:
+    """Return the least delta, or just above, of discrete Gaussian noise at this ``diameter``.
 
     Write w(y) = exp(-y^2 / (2 sigma^2)), y counted away from the other value, d for the
     diameter. Delta is the sum of [w(y) - e^epsilon w(y + d)]_+ over the sum of all weights
@@ -319,15 +319,15 @@ def gaussian_delta(diameter: int, sigma: int, epsilon: float) -> float:
         return 1.0  # within 1e-18
     if a > 38:
         return SMALLEST  # w(y0) is below 1e-313
-    bounded = _summed if sigma <= _SUMMED else _integrated
+    bounded = _sum_terms if sigma <= _SUMMED else _bound_by_integral
     # a, b = a + h and the exponents, up to b^2 / 2 and 40 more, are off by a few units in the
     # last place; |d ln(delta) / da| < |a| + b + 2. Measured against 60 digits: a tenth of it.
     rounding = 1e-15 * ((a + h) ** 2 + 20)
     return min(max(bounded(start, diameter, sigma) * (1 + rounding), SMALLEST), 1.0)
 
 
-def _summed(start: Fraction, diameter: int, sigma: int) -> float:
-    """The sum of f over the sum of all weights, term by term.
+def _sum_terms(start: Fraction, diameter: int, sigma: int) -> float:
+    """Return the sum of f over the sum of all weights, term by term.
 
     f is log-concave, so the rest after the last term is at most geometric.
     """
@@ -346,8 +346,8 @@ def _summed(start: Fraction, diameter: int, sigma: int) -> float:
     )
 
 
-def _integrated(start: Fraction, diameter: int, sigma: int) -> float:
-    """The integral of f over sigma sqrt(2 pi), and by how much the sum may exceed it.
+def _bound_by_integral(start: Fraction, diameter: int, sigma: int) -> float:
+    """Return the integral of f over sigma sqrt(2 pi), plus what the sum may exceed it by.
 
     Let P be periodic with P' = x - 1/2 on [0, 1). The sum of f over whole numbers exceeds its
     integral by that of f' P', which is minus that of P df'. P has a range of 1/8, and f' comes
@@ -365,7 +365,7 @@ def _integrated(start: Fraction, diameter: int, sigma: int) -> float:
       c (1 + 2/e + 2 u), u = e^-1/2 max(-y0, 0) / sigma.
     """
     a, h = float(start) / sigma, diameter / sigma
-    excess, tail = _normal_excess(a, h)
+    excess, tail = _compute_normal_excess(a, h)
     if a >= 1:
         more = 0.217 * math.exp(-a * a / 2) / math.sqrt(2 * math.pi)  # (1 + 2/e) / 8
     else:
@@ -374,8 +374,8 @@ def _integrated(start: Fraction, diameter: int, sigma: int) -> float:
     return excess + more * h / sigma**2 + 1e-14 * tail
 
 
-def _normal_excess(a: float, h: float) -> tuple[float, float]:
-    """Q(a) - e^epsilon Q(a + h), where epsilon = a h + h^2 / 2, and Q(a); Q is the normal tail.
+def _compute_normal_excess(a: float, h: float) -> tuple[float, float]:
+    """Return Q(a) - e^epsilon Q(a + h), epsilon = a h + h^2 / 2, and Q(a); Q the normal tail.
 
     With the normal density g, Q(x) = g(x) R(x) and e^epsilon g(a + h) = g(a): the difference is
     g(a) (R(a) - R(a + h)), in which no large number multiplies a small one.

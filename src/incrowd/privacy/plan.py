@@ -15,22 +15,26 @@ from incrowd.errors import (
     check_choice,
     check_fraction,
     check_whole,
-    single,
+    require_single,
 )
-from incrowd.privacy.answer import Answer
 from incrowd.privacy.binomial import Definition
 from incrowd.privacy.events import LARGEST_K
 from incrowd.privacy.plan_counts import CountsPlan, plan_counts
-from incrowd.privacy.rounded import people_alike, rounded
-from incrowd.privacy.solver import solver_for
+from incrowd.privacy.rounded import PlanResult, format_parameter, round_crowd_size
+from incrowd.privacy.solver import choose_solver
 
 
 @dataclass(frozen=True)
-class Plan(Answer):
-    """Parameters of ``releases`` safe releases that together satisfy (epsilon, delta).
+class Plan(PlanResult):
+    """Parameters of samples that together satisfy (epsilon, delta)-differential privacy.
 
-    Each release draws its own sample with rate ``beta`` and drops what occurs fewer than
-    ``k`` times.
+    Attributes:
+        k: Threshold: groups with fewer sampled rows are suppressed.
+        beta: Sampling rate of each release.
+        epsilon: Epsilon of all releases together.
+        delta: Delta of all releases together.
+        definition: "tight" or "paper".
+        releases: Number of releases. Each draws a sample of its own.
     """
 
     k: int
@@ -42,11 +46,11 @@ class Plan(Answer):
 
     @property
     def crowd(self) -> float:
-        """k / beta: the number of alike people in the table from which publishing is likely."""
+        """Return the group size k / beta, which is published with probability 1/2."""
         return self.k / self.beta
 
     def as_dict(self) -> dict[str, int | float | str]:
-        """The plan as plain values, for JSON."""
+        """Return the plan as plain values, for JSON."""
         return {
             "k": self.k,
             "beta": self.beta,
@@ -57,20 +61,17 @@ class Plan(Answer):
             "releases": self.releases,
         }
 
-    def words(self) -> str:
-        """What the plan means for the people and the rows, in two sentences."""
-        each = "Each release keeps" if self.releases > 1 else "The release keeps"
-        together = (
-            f"All {self.releases} releases together satisfy"
-            if self.releases > 1
-            else ("It satisfies")
-        )
+    def describe(self) -> str:
+        """Return what the plan means for the people and the rows, in two sentences."""
+        many = f"All {self.releases} releases together satisfy" if self.releases > 1 else (
+            "The release satisfies"
+        )  # fmt: skip
+        crowd = round_crowd_size(self.crowd)
         return (
-            f"{each} {self.beta:.1%} of the rows, drawn at random, and only where at least "
-            f"{self.k} of those drawn are alike: a crowd of {people_alike(self.crowd)} people "
-            f"survives as often as not, a larger one more often. {together} "
-            f"({rounded('epsilon', self.epsilon, 4)}, {rounded('delta', self.delta, 3)})"
-            "-differential privacy."
+            f"Groups of {crowd:,} or more people are published with probability 1/2 or more. "
+            f"{self.beta:.1%} of rows are drawn at random; groups with fewer than {self.k} sampled "
+            f"rows are suppressed. {many} ({format_parameter('epsilon', self.epsilon, 4)}, "
+            f"{format_parameter('delta', self.delta, 3)})-differential privacy."
         )
 
 
@@ -112,27 +113,43 @@ def plan(
     releases: int = 1,
     definition: Definition = "tight",
 ) -> Plan | CountsPlan:
-    """Solve for what is not given, for a sample or, with ``draw="counts"``, for counts.
+    """Solve for the parameters of a release that are not given.
 
-    Of a sample:
+    For a sample (the default), give one of these sets:
 
-    - Three of k, beta, epsilon and delta: the best value of the fourth (smallest k,
-      epsilon and delta, largest beta).
-    - epsilon and delta: the k and beta that make the crowd k / beta smallest.
-    - epsilon, delta and ``keep``: beta is that share of the rows, and k follows.
+    - three of ``k``, ``beta``, ``epsilon`` and ``delta``: the fourth is solved (the smallest k,
+      epsilon or delta, or the largest beta);
+    - ``epsilon`` and ``delta``: k and beta with the smallest crowd size k / beta;
+    - ``epsilon``, ``delta`` and ``keep``: beta is that share of the rows, and k follows.
 
-    With ``releases`` the budget is for that many releases, all with the same k and beta;
-    the tight definition composes them by the accountant, the paper's by adding up.
+    For noisy counts (``draw="counts"``), give two of ``epsilon``, ``delta`` and ``crowd``.
 
-    Of counts, two of epsilon, delta and the crowd (see
-    :func:`incrowd.privacy.plan_counts.plan_counts`).
+    Args:
+        draw: "sample" (the default) or "counts".
+        epsilon: Epsilon of all releases together.
+        delta: Delta of all releases together.
+        k: Of a sample, the least number of sampled rows per group. Of counts, the least number of
+            input rows per published group, 5 by default.
+        beta: Sampling rate.
+        keep: Share of the rows to keep.
+        crowd: Group size that is published with probability 1/2.
+        releases: Number of releases that share the budget, all with the same parameters.
+        definition: "tight" composes releases by the accountant, "paper" adds them.
 
-    >>> plan(draw="counts", epsilon=1, delta=1e-6).crowd
-    19
-    >>> plan(epsilon=1, delta=1e-6, beta=0.2).k
-    12
-    >>> plan(epsilon=1, delta=1e-6).crowd < 56
-    True
+    Returns:
+        A plan for a sample, or for counts.
+
+    Raises:
+        ParameterError: Too many or too few parameters are given, or one is out of range.
+        UnsolvableError: No parameters satisfy the request.
+
+    Examples:
+        >>> plan(draw="counts", epsilon=1, delta=1e-6).crowd
+        19
+        >>> plan(epsilon=1, delta=1e-6, beta=0.2).k
+        12
+        >>> plan(epsilon=1, delta=1e-6).crowd < 56
+        True
     """
     check_choice("definition", definition, ("tight", "paper"))
     if draw is not None:
@@ -140,28 +157,28 @@ def plan(
     if draw == "counts":
         for name, value in (("beta", beta), ("keep", keep)):
             if value is not None:
-                raise ParameterError(name, "be left out: counts keep all rows", value)
+                raise ParameterError(name, "not be given for counts, which keep all rows", value)
         if definition == "paper":
-            raise ParameterError("definition", "be tight: the paper's is of samples", definition)
+            raise ParameterError("definition", "be 'tight' for counts", definition)
         return plan_counts(epsilon=epsilon, delta=delta, k=k, crowd=crowd, releases=releases)
     if crowd is not None:
-        raise ParameterError("crowd", "be left out, or go with draw='counts'", crowd)
+        raise ParameterError("crowd", "be given with draw='counts' only", crowd)
     if keep is not None:
         if beta is not None or k is not None:
-            raise ParameterError("keep", "stand without beta and k, which it decides", keep)
-        beta = single("keep", check_fraction("keep", keep))
+            raise ParameterError("keep", "not be given with beta or k, which it sets", keep)
+        beta = require_single("keep", check_fraction("keep", keep))
     if definition == "paper" and epsilon == 0:
         raise OutsideDefinitionError(
             "epsilon", "be above 0 under the paper's definition", epsilon, "Use the tight one."
         )
-    task = _Task(
-        k=None if k is None else int(single("k", check_whole("k", k))),
-        beta=None if beta is None else single("beta", check_fraction("beta", beta)),
+    task = _PlanProblem(
+        k=None if k is None else int(require_single("k", check_whole("k", k))),
+        beta=None if beta is None else require_single("beta", check_fraction("beta", beta)),
         epsilon=None
         if epsilon is None
-        else single("epsilon", check_at_least_zero("epsilon", epsilon)),
-        delta=None if delta is None else single("delta", check_fraction("delta", delta)),
-        releases=int(single("releases", check_whole("releases", releases))),
+        else require_single("epsilon", check_at_least_zero("epsilon", epsilon)),
+        delta=None if delta is None else require_single("delta", check_fraction("delta", delta)),
+        releases=int(require_single("releases", check_whole("releases", releases))),
         definition=definition,
     )
     return task.solve()
@@ -181,14 +198,14 @@ class PlanTable:
     definition: Definition
     releases: int
 
-    def words(self) -> str:
-        """The heading of the grid."""
+    def describe(self) -> str:
+        """Return the heading of the grid."""
         kind = {"k": "Smallest k", "beta": "Largest beta", "epsilon": "Smallest epsilon"}
-        many = f" for {self.releases} releases together" if self.releases > 1 else ""
-        return f"{kind[self.unknown]} with delta <= {self.delta:g}{many} ({self.definition})"
+        many = f", {self.releases} releases together" if self.releases > 1 else ""
+        return f"{kind[self.unknown]} with δ ≤ {self.delta:g}{many} ({self.definition} δ)"
 
     def as_dict(self) -> dict[str, object]:
-        """The grid as plain values, for JSON; None where there is no answer."""
+        """Return the grid as plain values, for JSON; None where there is no answer."""
         return {
             "unknown": self.unknown,
             "rows": {self.rows_name: list(self.rows)},
@@ -217,13 +234,13 @@ def plan_grid(
     releases: int = 1,
     definition: Definition = "tight",
 ) -> PlanTable:
-    """The unknown (k, beta or epsilon) over usual values of the other two.
+    """Compute the unknown (k, beta or epsilon) over usual values of the other two.
 
     A value that is given joins the usual ones.
     """
     check_choice("table", unknown, ("k", "beta", "epsilon"))
     if delta is None:
-        raise IncrowdError("A table needs delta. Give it, for example delta = 1e-6.")
+        raise IncrowdError("A grid needs δ. Add it, such as 1e-6.")
     rows_name, columns_name = (name for name in ("k", "beta", "epsilon") if name != unknown)
     given = {"k": k, "beta": beta, "epsilon": epsilon}
     axes = {
@@ -255,8 +272,8 @@ def plan_grid(
 
 
 @dataclass(frozen=True)
-class _Task:
-    """What is known and what is asked; None marks an unknown."""
+class _PlanProblem:
+    """The known parameters and the unknown one; None marks an unknown."""
 
     k: int | None
     beta: float | None
@@ -266,34 +283,34 @@ class _Task:
     definition: Definition
 
     def solve(self) -> Plan:
-        solver = solver_for(self.releases, self.definition)
+        solver = choose_solver(self.releases, self.definition)
         match self:
-            case _Task(int(k), float(beta), float(epsilon), None):
-                return self._plan(k, beta, epsilon, solver.delta(k, beta, epsilon))
-            case _Task(int(k), float(beta), None, float(delta)):
-                epsilon = self._finite_epsilon(solver.epsilon(k, beta, delta))
-                return self._plan(k, beta, epsilon, delta)
-            case _Task(int(k), None, float(epsilon), float(delta)):
-                return self._plan(k, solver.beta(k, epsilon, delta), epsilon, delta)
-            case _Task(None, float(beta), float(epsilon), float(delta)):
-                k = self._finite_k(solver.k(beta, epsilon, delta))
-                return self._plan(k, beta, epsilon, delta)
-            case _Task(None, None, float(epsilon), float(delta)):
-                size, rate = solver.least_crowd(epsilon, delta)
-                k, short = self._finite_k(size), float(rounded("beta", rate, 4))
+            case _PlanProblem(int(k), float(beta), float(epsilon), None):
+                return self._make_plan(k, beta, epsilon, solver.delta(k, beta, epsilon))
+            case _PlanProblem(int(k), float(beta), None, float(delta)):
+                epsilon = self._require_finite_epsilon(solver.epsilon(k, beta, delta))
+                return self._make_plan(k, beta, epsilon, delta)
+            case _PlanProblem(int(k), None, float(epsilon), float(delta)):
+                return self._make_plan(k, solver.beta(k, epsilon, delta), epsilon, delta)
+            case _PlanProblem(None, float(beta), float(epsilon), float(delta)):
+                k = self._require_finite_k(solver.k(beta, epsilon, delta))
+                return self._make_plan(k, beta, epsilon, delta)
+            case _PlanProblem(None, None, float(epsilon), float(delta)):
+                size, rate = solver.minimize_crowd(epsilon, delta)
+                k, short = self._require_finite_k(size), float(format_parameter("beta", rate, 4))
                 # Four digits of beta are enough, unless the paper's sawtooth forbids it.
                 beta = short if solver.delta(k, short, epsilon) <= delta else rate
-                return self._plan(k, beta, epsilon, delta)
-        raise self._wrong_unknowns()
+                return self._make_plan(k, beta, epsilon, delta)
+        raise self._make_unknowns_error()
 
     @property
-    def _count(self) -> str:
+    def _release_count(self) -> str:
         return "1 release" if self.releases == 1 else f"{self.releases} releases"
 
-    def _plan(self, k: int, beta: float, epsilon: float, delta: float) -> Plan:
+    def _make_plan(self, k: int, beta: float, epsilon: float, delta: float) -> Plan:
         return Plan(k, beta, epsilon, delta, self.definition, self.releases)
 
-    def _wrong_unknowns(self) -> IncrowdError:
+    def _make_unknowns_error(self) -> IncrowdError:
         names = ("k", "beta", "epsilon", "delta")
         given = [name for name in names if getattr(self, name) is not None]
         listed = ", ".join(given) or "none of them"
@@ -302,25 +319,24 @@ class _Task:
             f"Got {listed}" + ("; leave out the one to solve for." if len(given) == 4 else ".")
         )
 
-    def _finite_epsilon(self, epsilon: float) -> float:
+    def _require_finite_epsilon(self, epsilon: float) -> float:
         if math.isinf(epsilon):
             assert self.k is not None
             assert self.beta is not None
             floor = min(self.releases * self.beta**self.k, 1.0)
             raise UnsolvableError(
-                f"No epsilon reaches delta = {self.delta:g} with k = {self.k}, beta = "
-                f"{self.beta:g} and {self._count}: a cell of exactly k rows is "
-                f"published whole with probability beta**k, so delta cannot fall below about "
-                f"{floor:.3g}. Use a larger k, a smaller beta or a larger delta."
+                f"No ε reaches δ = {self.delta:g} with k = {self.k}, β = {self.beta:g} and "
+                f"{self._release_count}: δ cannot fall below about {floor:.3g}. Use a larger k, a smaller "
+                "β or a larger δ."
             )
         return epsilon
 
-    def _finite_k(self, k: float) -> int:
+    def _require_finite_k(self, k: float) -> int:
         if math.isinf(k):
             raise UnsolvableError(
-                f"No k up to {LARGEST_K:,} reaches epsilon = {self.epsilon:g}, delta = "
-                f"{self.delta:g} with {self._count}"
-                + ("" if self.beta is None else f" and beta = {self.beta:g}")
-                + ". Use a larger epsilon or delta, or a smaller beta."
+                f"No k up to {LARGEST_K:,} reaches ε = {self.epsilon:g}, δ = {self.delta:g} with "
+                f"{self._release_count}"
+                + ("" if self.beta is None else f" and β = {self.beta:g}")
+                + ". Use a larger ε or δ, or a smaller β."
             )
         return int(k)

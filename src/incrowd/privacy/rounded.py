@@ -1,13 +1,47 @@
-"""Parameters as they are shown: never better than they are."""
+"""Results as they are shown: figures never better than they are, answers in figures and words."""
 
 from __future__ import annotations
 
 import decimal
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from fractions import Fraction
+from html import escape
 
 
-def as_written(value: float) -> Fraction:
+class PlanResult(ABC):
+    """Figures by name, and a few sentences on their meaning."""
+
+    @abstractmethod
+    def as_dict(self) -> Mapping[str, int | float | str]:
+        """Return the figures as plain values, for JSON."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return what the figures mean, in a few sentences."""
+
+    def format_figures(self) -> list[tuple[str, str]]:
+        """Return names and values for display: six digits, rounded against us."""
+        return [
+            (name, value if isinstance(value, str) else format_parameter(name, value, 6))
+            for name, value in self.as_dict().items()
+        ]
+
+    def __str__(self) -> str:
+        figures = self.format_figures()
+        width = max(10, *(len(name) for name, _ in figures))
+        return "\n".join(
+            [*(f"{name:<{width}}  {value}" for name, value in figures), self.describe()]
+        )
+
+    def _repr_html_(self) -> str:
+        shown = [(escape(name), escape(value)) for name, value in self.format_figures()]
+        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in shown)
+        return f"<table>{rows}</table><p>{escape(self.describe())}</p>"
+
+
+def read_as_decimal(value: float) -> Fraction:
     """Return the decimal number that a finite float is written as, exactly.
 
     Specs, certificates and ledgers hold decimals, and noise is drawn with them. The binary number
@@ -19,8 +53,8 @@ def as_written(value: float) -> Fraction:
     return Fraction(repr(float(value)))
 
 
-def rounded(name: str, value: float, digits: int) -> str:
-    """A parameter with so many significant digits, never better than it is.
+def format_parameter(name: str, value: float, digits: int) -> str:
+    """Return a parameter with ``digits`` significant digits, never better than it is.
 
     beta and what is left of a budget are rounded down and everything else up, so that what is
     shown holds.
@@ -33,8 +67,8 @@ def rounded(name: str, value: float, digits: int) -> str:
     return f"{float(exact):.{digits}g}"
 
 
-def people_alike(crowd: float) -> int:
-    """A crowd, such as k / beta or r + k, as the number of people that is said of it everywhere.
+def round_crowd_size(crowd: float) -> int:
+    """Round a crowd, such as k / beta or r + k, to the number of people stated everywhere.
 
     It is rounded up, the way for which it is proved that so many people are shown at least as often
     as not: where n * beta >= k, a binomial variable has a mean, and so a median, of at least k.

@@ -9,6 +9,24 @@ h the profile of the releases, where a plus has probability e^epsilon_i / (1 + e
 each rate the smallest k that fits is found by this; since the choices decide among the pairs, h is
 the largest of all pairs' profiles at each epsilon, and the accountant has the last word. Where the
 table is itself a sample, choices and releases see the same sample, and are amplified together.
+
+**Counts.** A budget split between private choices and counts: the law of noise that needs the least
+crowd.
+
+**One table.** Choices that satisfy epsilon_1, epsilon_2, ... and geometric noise of what is left,
+epsilon - sum of epsilon_i, satisfy (epsilon, p(r)) together: past its own epsilon the noise costs
+p(r), whatever happened before. Nothing is gained by a larger epsilon of the noise, since below it
+the profile jumps far above any useful delta. As r is whole, p(r) lies below delta; a coin that sees
+no data takes r - 1 where the average of both still fits, and uses delta up; not where delta of
+r - 1 would be more than twice the average (:func:`incrowd.privacy.counts.is_even`).
+
+**Several tables.** Either each has geometric noise of an equal part, or Gaussian noise, which adds
+up less: from about three tables on it needs the smaller crowd. Its variance is found by the
+formulas of the law without bound, r then by the accountant, which has the last word on both. (A
+coin would gain less than one person of a crowd of dozens.)
+
+Where the table is itself a sample, all of it is amplified together: geometric noise is settled for
+what may be spent on the sample, and both laws are accounted as they are.
 """
 
 from __future__ import annotations
@@ -16,15 +34,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
 
 from incrowd.arrays import Floats
-from incrowd.errors import IncrowdError, UnsolvableError
-from incrowd.privacy.accountant import Accountant, profile_of
+from incrowd.errors import IncrowdError, ParameterError, UnsolvableError
+from incrowd.privacy.accountant import Accountant, build_profile
+from incrowd.privacy.amplification import Guarantee, invert_amplification
+from incrowd.privacy.counts import build_geometric_law, find_smallest_reach, is_even
 from incrowd.privacy.events import (
     LARGEST_K,
+    LARGEST_R,
     Coin,
     Composition,
     Event,
@@ -32,11 +54,138 @@ from incrowd.privacy.events import (
     GeometricCounts,
     OneOf,
     SafeRelease,
-    Sampled,
+    SampledEvent,
     Selection,
 )
-from incrowd.privacy.profile import Profile, sampled
-from incrowd.privacy.randomness import realised
+from incrowd.privacy.profile import Profile, amplify_profile
+from incrowd.privacy.randomness import round_down_rate
+from incrowd.privacy.solver import find_smallest_whole
+
+_LEAST_DELTA = 1e-300
+_WIDEST = 1_000_000  # the largest variance that is drawn
+_LAW_TRIES = 8
+
+
+def split_for_counts(
+    *,
+    epsilon: float,
+    delta: float,
+    selections: Sequence[float] = (),
+    choices: Sequence[float] = (),
+    tables: int = 1,
+    population: float | None = None,
+) -> BudgetSplit:
+    """Split a budget with the counts of smallest r: within (epsilon, delta), all together."""
+    if delta < _LEAST_DELTA:
+        raise ParameterError("delta", f"be at least {_LEAST_DELTA:g} for counts", delta)
+    chosen = (*choices, *tuple(selections) * tables)
+    refuse_if_spent(chosen, epsilon=epsilon, delta=delta, population=population)
+    empty = BudgetSplit(
+        epsilon, delta, Composition(()), tuple(selections), tuple(choices), tables, population
+    )  # fmt: skip
+    inside = Guarantee(epsilon, delta)
+    if population is not None:
+        inside = invert_amplification(epsilon=epsilon, delta=delta, rate=population)
+    geometric = _split_geometric(empty, inside, chosen)
+    gaussian = _split_gaussian(empty, inside, chosen) if tables > 1 else None
+    found = [split for split in (geometric, gaussian) if split is not None]
+    if not found:
+        raise UnsolvableError(
+            f"No noisy counts with noise of at most {LARGEST_R:,} reach ε = {epsilon:g}, δ = "
+            f"{delta:g} (tables: {tables}). Use a larger ε or δ, or fewer tables."
+        )
+    return min(found, key=lambda split: split.draws[-1].r)  # type: ignore[union-attr]
+
+
+def _is_within_budget(split: BudgetSplit) -> bool:
+    found = Accountant(split.events).delta(epsilon=split.epsilon)
+    return found * (1 + LAST_DIGITS) <= split.delta
+
+
+def _split_geometric(
+    empty: BudgetSplit, inside: Guarantee, chosen: Sequence[float]
+) -> BudgetSplit | None:
+    """Split for geometric noise of an equal part of what choices leave; None if it is nothing."""
+    left = (Fraction(inside.epsilon) - sum(map(Fraction, chosen))) / empty.tables
+    millionths = round(left * 1_000_000)
+    while Fraction(millionths / 1e6) > left:  # floats add up exactly, and to no more than that
+        millionths -= 1
+    part = min(-math.expm1(math.log1p(-min(inside.delta, 0.5)) / empty.tables), 0.5)
+    for _ in range(_LAW_TRIES):
+        own = millionths / 1e6
+        if own <= 0:
+            return None
+        r = max(find_smallest_reach(own, part * (1 - 2 * LAST_DIGITS)), 1)
+        if r > LARGEST_R:
+            return None
+        split = replace(empty, event=GeometricCounts(r, own))
+        if _is_within_budget(split):
+            return _add_coin(split, part) if empty.tables == 1 else split
+        millionths -= 1
+    return None
+
+
+def _add_coin(split: BudgetSplit, delta: float) -> BudgetSplit:
+    """Return the same split with a coin between r - 1 and r, where delta leaves room for it."""
+    (event,) = split.draws
+    assert isinstance(event, GeometricCounts)
+    if event.r < 2:
+        return split
+    less, more = (build_geometric_law(event.epsilon, r).min_delta for r in (event.r - 1, event.r))
+    spent = more
+    if split.population is None:  # delta of r itself, and what reading epsilon either way may cost
+        spent = max(spent, Accountant(split.events).delta(epsilon=split.epsilon))
+    chance = math.floor((delta * (1 - 2 * LAST_DIGITS) - spent) / (less - more) * 1e6) / 1e6
+    if not 0 < chance < 1:
+        return split
+    coin = Coin(GeometricCounts(event.r - 1, event.epsilon), event, chance)
+    tossed = replace(split, event=coin)
+    return tossed if is_even(coin) and _is_within_budget(tossed) else split
+
+
+def _split_gaussian(
+    empty: BudgetSplit, inside: Guarantee, chosen: Sequence[float]
+) -> BudgetSplit | None:
+    """Split for Gaussian noise of the variance at which r is least."""
+    guess = _guess_variance(empty.tables, inside, chosen)
+    if guess is None:
+        return None
+    variance, near = guess
+
+    def split(r: int) -> BudgetSplit:
+        return replace(empty, event=GaussianCounts(r, variance))
+
+    r = find_smallest_whole(lambda r: _is_within_budget(split(r)), near, LARGEST_R)
+    return split(int(r)) if math.isfinite(r) else None
+
+
+def _guess_variance(
+    tables: int, inside: Guarantee, chosen: Sequence[float]
+) -> tuple[float, int] | None:
+    """Return the variance at which r is least, and that r, by formulas of the unbounded law.
+
+    Gaussian noise of variance v on so many tables has the profile of one Gaussian whose mean is
+    mu = sqrt(tables / v) of its spread; the choices shift epsilon to either side. What is left of
+    delta goes to p(r) in every table.
+    """
+    from scipy.special import log_ndtr
+
+    variances = np.geomspace(0.05, _WIDEST, 2000)
+    sums, shares = enumerate_sign_sums(chosen)
+    mu = np.sqrt(tables / variances)[:, None]
+    at = inside.epsilon - sums[None, :]
+    tails = np.exp(log_ndtr(mu / 2 - at / mu)) - np.exp(at + log_ndtr(-mu / 2 - at / mu))
+    left = inside.delta - tails @ shares
+    with np.errstate(invalid="ignore", divide="ignore"):
+        odds: Floats = np.log(tables / (np.sqrt(2 * math.pi * variances) * left))
+        reach = np.sqrt(2 * variances * np.maximum(odds, 0.0))
+    reach[~(left > 0)] = math.inf
+    best = int(np.argmin(reach))
+    if not math.isfinite(reach[best]):
+        return None
+    digits = max(2 - math.floor(math.log10(variances[best])), 0)
+    return round(float(variances[best]), min(digits, 3)), max(math.ceil(reach[best]), 1)
+
 
 RATES = (0.3, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9)
 LAST_DIGITS = 1e-9  # what sums of floats may differ by on another machine, and far more
@@ -47,8 +196,8 @@ Draw: TypeAlias = SafeRelease | CountsEvent
 
 
 @dataclass(frozen=True)
-class Split:
-    """What is spent, settled before the table is seen; ``epsilon`` and ``delta`` hold for all.
+class BudgetSplit:
+    """A budget split fixed before the table is seen; ``epsilon`` and ``delta`` hold for all.
 
     First come ``choices``, of what goes into which table. Then, for each of ``tables``, come
     ``selections``, and what is drawn: ``event``, a sample (one of several, where selections choose
@@ -65,18 +214,18 @@ class Split:
     population: float | None = None
 
     @property
-    def shared(self) -> dict[str, float | str]:
-        """What certificates say of several tables together."""
+    def shared_parameters(self) -> dict[str, float | str]:
+        """The parameters that certificates state of several tables together."""
         known: dict[str, float | str] = {}
         if self.tables > 1 and self.choices:
-            known["slices_epsilon"] = _in_millionths(self.choices)
+            known["slices_epsilon"] = _sum_millionths(self.choices)
         if self.tables > 1 and self.population is not None:
             known["already_sampled"] = self.population
         return known
 
     @property
     def draws(self) -> tuple[Draw, ...]:
-        """What a table may be drawn with: of a coin, first the side that it names first."""
+        """The draws that a table may have: of a coin, first the side that it names first."""
         match self.event:
             case OneOf(events):
                 return tuple(part for part in events if isinstance(part, Draw))
@@ -86,14 +235,14 @@ class Split:
                 return (self.event,)
         raise AssertionError(self.event)
 
-    def parameters(self, draw: Draw) -> dict[str, float | str]:
-        """What certificates say of a table that was drawn with one of the draws.
+    def list_parameters(self, draw: Draw) -> dict[str, float | str]:
+        """Return what certificates state of a table that was drawn with one of the draws.
 
         Counts have a k besides, which no event knows: whatever it is, they cost the same.
         """
-        known = {**parameters_of(draw), **coin_of(self.event)}
+        known = {**list_draw_parameters(draw), **list_coin_parameters(self.event)}
         if self.selections:
-            known["search_epsilon"] = _in_millionths(self.selections)
+            known["search_epsilon"] = _sum_millionths(self.selections)
         if self.tables == 1 and self.population is not None:
             known["already_sampled"] = self.population
         return known
@@ -108,11 +257,11 @@ class Split:
         if self.population is None:
             return events
         inside = events[0] if len(events) == 1 else Composition(events)
-        return [Sampled(inside, self.population)]
+        return [SampledEvent(inside, self.population)]
 
 
-def parameters_of(draw: Draw) -> dict[str, float | str]:
-    """What certificates say of how a table was drawn."""
+def list_draw_parameters(draw: Draw) -> dict[str, float | str]:
+    """Return what certificates state of how a table was drawn."""
     match draw:
         case SafeRelease(k, beta):
             return {"k": float(k), "beta": beta}
@@ -122,20 +271,20 @@ def parameters_of(draw: Draw) -> dict[str, float | str]:
             return {"noise": "gaussian", "r": float(r), "noise_variance": variance}
 
 
-def coin_of(event: Event) -> dict[str, float | str]:
-    """What certificates say of the coin between two bounds; nothing where there is none."""
+def list_coin_parameters(event: Event) -> dict[str, float | str]:
+    """Return what certificates state of the coin between two bounds; nothing if there is none."""
     match event:
         case Coin(_, GeometricCounts(r, _), chance):
             return {"coin": chance, "coin_r": float(r)}
     return {}
 
 
-def _in_millionths(epsilons: Sequence[float]) -> float:
-    """A sum of epsilons that are payable, and so multiples of a millionth."""
+def _sum_millionths(epsilons: Sequence[float]) -> float:
+    """Return the sum of epsilons that are multiples of a millionth, as all payable ones are."""
     return round(math.fsum(epsilons), 6)
 
 
-def paired(
+def split_for_samples(
     *,
     epsilon: float,
     delta: float,
@@ -144,22 +293,22 @@ def paired(
     choices: Sequence[float] = (),
     tables: int = 1,
     population: float | None = None,
-) -> Split:
-    """A budget with the smallest k for each rate: within (epsilon, delta), all together."""
+) -> BudgetSplit:
+    """Split a budget with the smallest k for each rate: within (epsilon, delta), all together."""
     chosen = (*choices, *tuple(selections) * tables)
     refuse_if_spent(chosen, epsilon=epsilon, delta=delta, population=population)
-    empty = Split(
+    empty = BudgetSplit(
         epsilon, delta, Composition(()), tuple(selections), tuple(choices), tables, population
     )  # fmt: skip
-    target, sums = delta, signs(chosen)
+    target, sums = delta, enumerate_sign_sums(chosen)
     for _ in range(_TRIES):
-        pairs = tuple(_smallest(rate, empty, target, sums) for rate in rates)
+        pairs = tuple(_find_smallest_k(rate, empty, target, sums) for rate in rates)
         split = replace(empty, event=OneOf(pairs) if selections else pairs[0])
         found = Accountant(split.events).delta(epsilon=epsilon)
         if found * (1 + LAST_DIGITS) <= delta:
             return split
         target *= 0.98 * delta / found
-    raise UnsolvableError(f"No pairs of k and beta fit epsilon = {epsilon:g}, delta = {delta:g}.")
+    raise UnsolvableError(f"No k and β fit ε = {epsilon:g}, δ = {delta:g}. Use a larger ε or δ.")
 
 
 def refuse_if_spent(
@@ -167,41 +316,45 @@ def refuse_if_spent(
 ) -> None:
     """Refuse choices that leave nothing for a release."""
     spent = math.fsum(chosen)
-    if spent >= epsilon and _alone(chosen, delta, population) > 0.999 * epsilon:
+    if spent >= epsilon and _compute_choice_epsilon(chosen, delta, population) > 0.999 * epsilon:
         raise IncrowdError(
-            f"The search would spend epsilon = {spent:g} of {epsilon:g}, which leaves nothing for "
-            "the release. Use a smaller 'search_epsilon'."
+            f"The search would use ε = {spent:g} of {epsilon:g}, and leave none for the release. "
+            "Use a smaller `search_epsilon`."
         )
 
 
-def _alone(epsilons: Sequence[float], delta: float, population: float | None) -> float:
-    """What choices cost by themselves: of many, or on a sample, less than their sum."""
+def _compute_choice_epsilon(
+    epsilons: Sequence[float], delta: float, population: float | None
+) -> float:
+    """Return what choices cost by themselves: of many, or on a sample, less than their sum."""
     event: Event = Composition(Selection(epsilon) for epsilon in epsilons)
     if population is not None:
-        event = Sampled(event, population)
+        event = SampledEvent(event, population)
     return Accountant(event).epsilon(delta=delta)
 
 
-def _smallest(rate: float, split: Split, delta: float, sums: tuple[Floats, Floats]) -> SafeRelease:
-    """The smallest k at a rate, by bisection; delta falls as k grows."""
-    beta = realised(rate)
+def _find_smallest_k(
+    rate: float, split: BudgetSplit, delta: float, sums: tuple[Floats, Floats]
+) -> SafeRelease:
+    """Return the pair with the smallest k at a rate, by bisection; delta falls as k grows."""
+    beta = round_down_rate(rate)
     low, high = 0, 1
-    while _delta(SafeRelease(high, beta), split, delta, sums) > delta:
+    while _compute_delta(SafeRelease(high, beta), split, delta, sums) > delta:
         low, high = high, 2 * high
         if high > LARGEST_K:
             raise UnsolvableError(
-                f"No k reaches delta = {delta:.3g} at epsilon = {split.epsilon:g} and beta = "
-                f"{rate:g}."
+                f"No k reaches δ = {delta:.3g} at ε = {split.epsilon:g} and β = {rate:g}. Use a "
+                "larger ε or δ, or a smaller β."
             )
     while high - low > 1:
         middle = (low + high) // 2
-        fits = _delta(SafeRelease(middle, beta), split, delta, sums) <= delta
+        fits = _compute_delta(SafeRelease(middle, beta), split, delta, sums) <= delta
         low, high = (low, middle) if fits else (middle, high)
     return SafeRelease(high, beta)
 
 
-def signs(epsilons: Sequence[float]) -> tuple[Floats, Floats]:
-    """The sums of signed epsilons, equal ones together, and how likely each is."""
+def enumerate_sign_sums(epsilons: Sequence[float]) -> tuple[Floats, Floats]:
+    """Return the sums of signed epsilons, equal ones together, and how likely each is."""
     sums, shares = np.zeros(1), np.ones(1)
     for epsilon in epsilons:
         plus = 1 / (1 + math.exp(-epsilon))
@@ -212,17 +365,19 @@ def signs(epsilons: Sequence[float]) -> tuple[Floats, Floats]:
     return sums, shares
 
 
-def _delta(pair: SafeRelease, split: Split, target: float, sums: tuple[Floats, Floats]) -> float:
-    """Delta if each release had this pair, near the target or above it."""
+def _compute_delta(
+    pair: SafeRelease, split: BudgetSplit, target: float, sums: tuple[Floats, Floats]
+) -> float:
+    """Return delta if each release had this pair, near the target or above it."""
     event = pair if split.tables == 1 else Composition([pair] * split.tables)
-    profile = _after(sums, profile_of(event, tail=target * 1e-5 / split.tables))
+    profile = _compose_responses(sums, build_profile(event, tail=target * 1e-5 / split.tables))
     if split.population is not None:
-        profile = sampled(profile, split.population)
+        profile = amplify_profile(profile, split.population)
     return float(profile.delta(np.array([split.epsilon]))[0])
 
 
-def _after(chosen: tuple[Floats, Floats], profile: Profile) -> Profile:
-    """A profile after randomised responses; each side below zero follows from the other."""
+def _compose_responses(chosen: tuple[Floats, Floats], profile: Profile) -> Profile:
+    """Return a profile after randomized responses; a side below zero follows from the other."""
     sums, shares = chosen
 
     def side(one: Side, other: Side) -> Side:

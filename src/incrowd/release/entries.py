@@ -8,18 +8,23 @@ from dataclasses import dataclass
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
 from incrowd.privacy.filter import Charge
-from incrowd.privacy.rounded import rounded
+from incrowd.privacy.rounded import format_parameter
 
 RULE = (
-    "Releases of a planned block compose tightly, since their events were fixed in advance. "
-    "Planned blocks and unplanned releases add their ε's and their δ's, which also holds where "
-    "parameters are chosen after earlier results."
+    "Releases of a planned block compose tightly. Blocks and unplanned releases add their ε and "
+    "their δ, even if their parameters are chosen after earlier results."
 )
 
 
 @dataclass(frozen=True)
-class Budget:
-    """What may be spent on a table in all, and the day that it was decided."""
+class LedgerBudget:
+    """A privacy budget of a table, and the day it was set.
+
+    Attributes:
+        epsilon: Epsilon of all releases together.
+        delta: Delta of all releases together.
+        day: The day, in ISO form.
+    """
 
     epsilon: float
     delta: float
@@ -30,9 +35,13 @@ class Budget:
 class Spend:
     """An entry of a ledger: an unplanned release, or a planned block.
 
-    ``event`` is that of the release, or of each release of the block. Of a block, ``releases`` says
-    how many were planned and ``used`` how many were made; of an unplanned release they are None
-    and 1.
+    Attributes:
+        number: The number of the entry.
+        day: The day it was booked, in ISO form.
+        event: The event of the release, or of each release of the block.
+        charge: What the entry takes from the budget.
+        releases: Number of planned releases of a block; None for an unplanned release.
+        used: Number of releases that were made.
     """
 
     number: int
@@ -48,16 +57,20 @@ class Spend:
         return self.charge.guarantee
 
     @property
-    def left(self) -> int:
+    def remaining_releases(self) -> int:
         """The number of planned releases that are not made yet."""
         return 0 if self.releases is None else self.releases - self.used
 
 
 @dataclass(frozen=True)
 class Booking:
-    """How a release is booked: as an unplanned one, or as one of a planned block.
+    """How a release is booked: unplanned, or as one of a planned block.
 
-    ``number`` is that of the entry; ``release`` of ``releases`` the place in the block.
+    Attributes:
+        number: The number of the entry.
+        charge: What the entry takes from the budget.
+        release: The place of the release in its block.
+        releases: Number of releases of the block.
     """
 
     number: int
@@ -66,31 +79,31 @@ class Booking:
     releases: int | None = None
 
     @property
-    def planned(self) -> bool:
+    def is_planned(self) -> bool:
         """Whether the release is one of a planned block, which is paid for already."""
         return self.release is not None
 
     def as_dict(self) -> dict[str, int | float | bool | None]:
-        """The booking as plain values, for JSON."""
+        """Return the booking as plain values, for JSON."""
         known = self.charge.guarantee
         return {
-            "entry": self.number, "planned": self.planned, "release": self.release,
+            "entry": self.number, "planned": self.is_planned, "release": self.release,
             "releases": self.releases, "epsilon": known.epsilon, "delta": known.delta,
         }  # fmt: skip
 
     def __str__(self) -> str:
-        if self.planned:
+        if self.is_planned:
             return f"release {self.release} of {self.releases} of planned block {self.number}"
-        return f"unplanned release, (ε, δ) = {write_pair(self.charge.guarantee)}"
+        return f"unplanned release, (ε, δ) = {format_guarantee(self.charge.guarantee)}"
 
 
-def write_pair(guarantee: Guarantee) -> str:
+def format_guarantee(guarantee: Guarantee) -> str:
     """Return an (epsilon, delta) of spends in short, rounded up."""
     epsilon = guarantee.epsilon
-    shown = "inf" if math.isinf(epsilon) else rounded("epsilon", epsilon, 4)
-    return f"({shown}, {rounded('delta', guarantee.delta, 3)})"
+    shown = "inf" if math.isinf(epsilon) else format_parameter("epsilon", epsilon, 4)
+    return f"({shown}, {format_parameter('delta', guarantee.delta, 3)})"
 
 
-def write_left(guarantee: Guarantee) -> str:
+def format_remaining(guarantee: Guarantee) -> str:
     """Return what is left of an (epsilon, delta) in short, rounded down."""
-    return f"({rounded('left', guarantee.epsilon, 4)}, {rounded('left', guarantee.delta, 3)})"
+    return f"({format_parameter('left', guarantee.epsilon, 4)}, {format_parameter('left', guarantee.delta, 3)})"

@@ -17,33 +17,38 @@ from cryptography.hazmat.primitives.serialization import (
 from incrowd.errors import IncrowdError
 
 
-def public_key(text: str) -> str:
-    """An Ed25519 public key in hexadecimal: given so, or the path of a PEM file with one."""
+def read_public_key(text: str) -> str:
+    """Return an Ed25519 public key in hexadecimal: as given, or from the PEM file at a path."""
     if re.fullmatch(r"[0-9a-fA-F]{64}", text):
         return text.lower()
     try:
         key = load_pem_public_key(Path(text).read_bytes())
     except OSError as error:
         raise IncrowdError(
-            f"'{text}' is no public key: give 64 hexadecimal digits, or the path of a PEM file."
+            f"Key '{text}': not a public key. Give 64 hexadecimal digits, or a PEM file."
         ) from error
     except ValueError as error:
-        raise IncrowdError(f"'{text}' is no public key in PEM form.") from error
+        raise IncrowdError(
+            f"Key '{text}': not a public key in PEM form. Name another file."
+        ) from error
     if not isinstance(key, Ed25519PublicKey):
-        raise IncrowdError(f"'{text}' is no Ed25519 key.")
+        raise IncrowdError(f"Key '{text}': not an Ed25519 key. Name another one.")
     return key.public_bytes_raw().hex()
 
 
-def load_key(path: Path) -> Ed25519PrivateKey:
-    """An Ed25519 private key from an unencrypted PEM file."""
+def load_private_key(path: Path) -> Ed25519PrivateKey:
+    """Load an Ed25519 private key from an unencrypted PEM file."""
     try:
         key = load_pem_private_key(path.read_bytes(), password=None)
     except OSError as error:
         raise IncrowdError(f"Cannot read the key '{path}': {error.strerror}.") from error
     except (ValueError, TypeError) as error:
-        raise IncrowdError(f"'{path}' is no unencrypted private key in PEM form.") from error
+        raise IncrowdError(
+            f"Key '{path}': not an unencrypted private key in PEM form. Name another file."
+        ) from error
     if not isinstance(key, Ed25519PrivateKey):
         raise IncrowdError(
-            f"'{path}' is no Ed25519 key. Make one: openssl genpkey -algorithm ed25519 -out {path}"
+            f"Key '{path}': not an Ed25519 key. Make one: openssl genpkey -algorithm ed25519 -out "
+            f"{path}"
         )
     return key

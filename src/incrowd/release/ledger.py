@@ -25,7 +25,7 @@ from typing import Any
 
 from incrowd.errors import IncrowdError, Refusal, check_at_least_zero, check_fraction, check_whole
 from incrowd.privacy.amplification import Guarantee
-from incrowd.privacy.events import Composition, Event, Sampled, as_dict, from_dict
+from incrowd.privacy.events import Composition, Event, SampledEvent, parse_event, serialize_event
 from incrowd.privacy.filter import (
     Charge,
     charge_guarantee,
@@ -35,7 +35,7 @@ from incrowd.privacy.filter import (
     separate_sampling,
     sum_charges,
 )
-from incrowd.release.entries import Booking, Budget, Spend, write_pair
+from incrowd.release.entries import Booking, LedgerBudget, Spend, format_guarantee
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -59,182 +59,264 @@ MOST_RELEASES = 1000  # of a planned block
 ONE_ROW = "one row"
 
 
-def unit_of_id(column: str) -> str:
-    """The unit of releases that use one row for each value of a column."""
+def name_person_unit(column: str) -> str:
+    """Return the unit of releases that use one row for each value of a column."""
     return f"one person, by the column '{column}'"
 
 
 class BudgetError(Refusal):
-    """The budget does not allow what was asked: the answer is no."""
+    """The privacy budget does not allow the request."""
 
 
 class Ledger:
-    """The budget and the spends of one table."""
+    """The privacy budget of one table, and every release that was booked on it.
+
+    A ledger is one SQLite file. Two processes cannot both spend the last of the budget. After a
+    crash the ledger may hold a spend without a release, and never lacks one.
+
+    Args:
+        path: The file. It is created when a budget is set.
+
+    Examples:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import incrowd as ic
+        >>> ledger = ic.Ledger(Path(tempfile.mkdtemp()) / "people.ledger")
+        >>> ledger.set_budget(epsilon=2.0, delta=2e-6)
+        >>> booking = ledger.book([ic.Mechanism(epsilon=0.5, delta=1e-6)])
+        >>> ledger.remaining()
+        Guarantee(epsilon=1.5, delta=1e-06)
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def set_budget(self, *, epsilon: float, delta: float, raising: bool = False) -> None:
-        """Decide what may be spent in all. Earlier decisions stay on record.
+        """Set the budget of all releases together. Earlier budgets stay on record.
 
-        To allow more than before takes ``raising``: people were promised the old budget.
+        Args:
+            epsilon: Epsilon of the budget.
+            delta: Delta of the budget.
+            raising: Allow a larger budget than before. People were promised the old one.
+
+        Raises:
+            BudgetError: The budget is larger than before, and ``raising`` is not given.
+            ParameterError: A parameter is out of range.
         """
         known = (
             float(check_at_least_zero("epsilon", epsilon)),
             float(check_fraction("delta", delta)),
         )
-        with self._writing(create=True) as database:
-            old = self._budgets(database)
+        with self._open_transaction(create=True) as database:
+            old = self._read_budgets(database)
             if old and not raising and (known[0] > old[-1].epsilon or known[1] > old[-1].delta):
                 raise BudgetError(
-                    f"The budget of '{self.path.name}' is epsilon = {old[-1].epsilon:g} at delta = "
-                    f"{old[-1].delta:g}, and epsilon = {known[0]:g} at delta = {known[1]:g} would "
-                    "raise it. To raise what may be learnt about people is a decision of its own: "
-                    "confirm it with --raise (raising=True). It stays on record."
+                    f"Ledger '{self.path.name}': ({known[0]:g}, {known[1]:g}) would raise the "
+                    f"budget of ({old[-1].epsilon:g}, {old[-1].delta:g}). Confirm it with --raise "
+                    "(raising=True); it stays on record."
                 )
             database.execute(
-                "INSERT INTO budgets (day, epsilon, delta) VALUES (?, ?, ?)", (_today(), *known)
+                "INSERT INTO budgets (day, epsilon, delta) VALUES (?, ?, ?)", (_get_today(), *known)
             )
 
-    def budget(self) -> Budget:
-        """What may be spent in all, by the latest decision."""
-        with self._open() as database:
-            return self._budget(database)
+    def budget(self) -> LedgerBudget:
+        """Return what may be spent in all, by the latest decision."""
+        with self._open_database() as database:
+            return self._read_budget(database)
 
-    def budgets(self) -> list[Budget]:
-        """All decisions on the budget, the oldest first."""
-        with self._open() as database:
-            return self._budgets(database)
+    def budgets(self) -> list[LedgerBudget]:
+        """Return all decisions on the budget, the oldest first."""
+        with self._open_database() as database:
+            return self._read_budgets(database)
 
     def unit(self) -> str | None:
-        """What every release under this ledger protects; None before the first."""
-        with self._open() as database:
-            return self._about(database).get("unit")
+        """Return what every release under this ledger protects; None before the first."""
+        with self._open_database() as database:
+            return self._read_about(database).get("unit")
 
     def set_unit(self, unit: str) -> None:
-        """Say what the releases protect, where a ledger of an older version does not."""
-        with self._writing() as database:
+        """Set the unit of privacy of a ledger that an older version made.
+
+        Args:
+            unit: :data:`ONE_ROW`, or the result of :func:`name_person_unit`.
+        """
+        with self._open_transaction() as database:
             self._refuse_unit(database, unit, told=True)
             database.execute("INSERT OR IGNORE INTO about VALUES ('unit', ?)", (unit,))
 
     def spends(self) -> list[Spend]:
-        """Everything that was booked, the oldest first."""
-        with self._open() as database:
-            return self._spends(database)
+        """Return everything that was booked, the oldest first."""
+        with self._open_database() as database:
+            return self._read_spends(database)
 
     def match_sampling(self, event: Event) -> Event:
-        """Return an event as the table's others are: sampled, where all of them are at one rate."""
+        """Return an event with the sampling rate that all other releases share, if they do."""
         rates = {spend.charge.rate for spend in self.spends()}
         rate = rates.pop() if len(rates) == 1 else None
-        return event if rate is None else Sampled(event, rate)
+        return event if rate is None else SampledEvent(event, rate)
 
     def total(self, more: Iterable[Charge] = ()) -> Guarantee:
-        """The (epsilon, delta) of everything booked, and of some more charges."""
+        """Return the (epsilon, delta) of everything booked, and of some more charges.
+
+        Args:
+            more: Further charges to include.
+
+        Returns:
+            The guarantee of all entries together.
+        """
         return sum_charges([*(spend.charge for spend in self.spends()), *more])
 
-    def remaining(self) -> Guarantee:
-        """What the budget leaves for further blocks and unplanned releases."""
-        with self._open() as database:
-            budget = self._budget(database)
-            total = sum_charges([spend.charge for spend in self._spends(database)])
+    def remaining_budget(self) -> Guarantee:
+        """Return what the budget leaves for further blocks and unplanned releases."""
+        with self._open_database() as database:
+            budget = self._read_budget(database)
+            total = sum_charges([spend.charge for spend in self._read_spends(database)])
         left = (max(all_ - spent, 0.0) for all_, spent in zip(
             (budget.epsilon, budget.delta), (total.epsilon, total.delta), strict=True
         ))  # fmt: skip
         return Guarantee(*left)
 
-    def fits(self, more: Iterable[Charge]) -> bool:
-        """Return whether the budget allows charges besides everything booked."""
+    def allows_charges(self, more: Iterable[Charge]) -> bool:
+        """Return whether the budget allows charges in addition to everything booked.
+
+        Args:
+            more: The charges.
+        """
         budget = self.budget()
         charges = [*(spend.charge for spend in self.spends()), *more]
         return charges_fit(charges, Guarantee(budget.epsilon, budget.delta))
 
-    def charge_of(self, events: Iterable[Event], guarantee: Guarantee | None = None) -> Charge:
-        """Return what events would take from the budget as an unplanned release.
+    def compute_charge(self, events: Iterable[Event], guarantee: Guarantee | None = None) -> Charge:
+        """Compute what events would take from the budget as an unplanned release.
 
-        Without a ``guarantee`` that they are certified to satisfy, delta is what they need whatever
-        epsilon is, and besides it, where that lowers epsilon, the first budget's delta halved once
-        for each entry up to this one. That depends on nothing which a result could have influenced
-        after the entry was booked.
+        Without a guarantee, delta is what the events need at any epsilon. Where that lowers
+        epsilon, it also gets the delta of the first budget, halved once for each entry up to this
+        one. That depends on nothing which a result could influence after the entry was booked.
+
+        Args:
+            events: The events of the release.
+            guarantee: The (epsilon, delta) that the events are certified to satisfy.
+
+        Returns:
+            The charge.
         """
-        with self._open() as database:
-            return self._charge(database, _as_one(list(events)), guarantee)
+        with self._open_database() as database:
+            return self._compute_charge(database, _combine_events(list(events)), guarantee)
 
     def allow(
         self, events: Iterable[Event], *, unit: str = ONE_ROW, guarantee: Guarantee | None = None,
         planned: bool = False,
     ) -> Booking:  # fmt: skip
-        """Return how events would be booked, or raise :class:`BudgetError`; book nothing."""
-        with self._open() as database:
-            return self._allow(database, _as_one(list(events)), unit, guarantee, planned)
+        """Return how events would be booked, without booking them.
+
+        Args:
+            events: The events of the release.
+            unit: The unit of privacy: :data:`ONE_ROW`, or the result of :func:`name_person_unit`.
+            guarantee: The (epsilon, delta) that the events are certified to satisfy.
+            planned: Refuse a release that belongs to no planned block.
+
+        Raises:
+            BudgetError: The budget does not allow the release.
+        """
+        with self._open_database() as database:
+            return self._allow_event(
+                database, _combine_events(list(events)), unit, guarantee, planned
+            )
 
     def book(
         self, events: Iterable[Event], *, unit: str = ONE_ROW, guarantee: Guarantee | None = None,
         planned: bool = False,
     ) -> Booking:  # fmt: skip
-        """Book the events of one release, or raise :class:`BudgetError` and book nothing.
+        """Book the events of one release.
 
-        Where a planned block of exactly these events has a release left, that one is used;
-        otherwise the release is unplanned, which ``planned`` refuses. ``unit`` is what they
-        protect: :data:`ONE_ROW`, or what :func:`unit_of_id` says. ``guarantee`` is what they are
-        certified to satisfy; see :meth:`charge_of`.
+        If a planned block of exactly these events has a release left, that one is used. Otherwise
+        the release is unplanned.
+
+        Args:
+            events: The events of the release.
+            unit: The unit of privacy: :data:`ONE_ROW`, or the result of :func:`name_person_unit`.
+            guarantee: The (epsilon, delta) that the events are certified to satisfy; see
+                :meth:`compute_charge`.
+            planned: Refuse a release that belongs to no planned block.
+
+        Returns:
+            How the release was booked.
+
+        Raises:
+            BudgetError: The budget does not allow the release. Nothing is booked.
         """
-        event = _as_one(list(events))
-        with self._writing() as database:
-            booking = self._allow(database, event, unit, guarantee, planned)
-            if booking.planned:
+        event = _combine_events(list(events))
+        with self._open_transaction() as database:
+            booking = self._allow_event(database, event, unit, guarantee, planned)
+            if booking.is_planned:
                 database.execute(
-                    "INSERT INTO uses (day, spend) VALUES (?, ?)", (_today(), booking.number)
+                    "INSERT INTO uses (day, spend) VALUES (?, ?)", (_get_today(), booking.number)
                 )
             else:
-                self._insert(database, event, booking.charge, unit)
+                self._insert_spend(database, event, booking.charge, unit)
         return booking
 
     def plan(
         self, event: Event, *, releases: int, guarantee: Guarantee, unit: str = ONE_ROW
     ) -> Spend:
-        """Book a planned block: ``releases`` releases of one event, fixed in advance.
+        """Book a planned block: several releases of one event, fixed in advance.
 
-        ``guarantee`` is what all of them satisfy together, composed tightly. The whole block is
-        spent at once. Raise :class:`BudgetError` where it does not fit.
+        The whole block is spent at once.
+
+        Args:
+            event: The event of each release.
+            releases: Number of releases.
+            guarantee: The (epsilon, delta) of all of them together, composed tightly.
+            unit: The unit of privacy: :data:`ONE_ROW`, or the result of :func:`name_person_unit`.
+
+        Returns:
+            The entry of the ledger.
+
+        Raises:
+            BudgetError: The budget does not allow the block. Nothing is booked.
         """
         number = int(check_whole("releases", releases))
         if number > MOST_RELEASES:
-            raise IncrowdError(f"A planned block has at most {MOST_RELEASES:,} releases.")
+            raise IncrowdError(
+                f"A planned block has at most {MOST_RELEASES:,} releases. Plan fewer."
+            )
         charge = charge_guarantee(repeat_event(event, number), guarantee)
-        with self._writing() as database:
+        with self._open_transaction() as database:
             self._refuse_unit(database, unit)
-            self._refuse(database, charge, f"this block of {number} releases")
-            self._insert(database, event, charge, unit, number)
-            return self._spends(database)[-1]
+            self._refuse_over_budget(database, charge, f"this block of {number} releases")
+            self._insert_spend(database, event, charge, unit, number)
+            return self._read_spends(database)[-1]
 
-    def _allow(
+    def _allow_event(
         self, database: sqlite3.Connection, event: Event, unit: str, guarantee: Guarantee | None,
         planned: bool,
     ) -> Booking:  # fmt: skip
         self._refuse_unit(database, unit)
-        spends = self._spends(database)
+        spends = self._read_spends(database)
         for spend in spends:
-            if spend.left and spend.event == event:
+            if spend.remaining_releases and spend.event == event:
                 return Booking(spend.number, spend.charge, spend.used + 1, spend.releases)
         if planned:
             self._refuse_unplanned(spends, event)
-        charge = self._charge(database, event, guarantee)
-        self._refuse(database, charge, "this release")
+        charge = self._compute_charge(database, event, guarantee)
+        self._refuse_over_budget(database, charge, "this release")
         return Booking(len(spends) + 1, charge)
 
-    def _charge(
+    def _compute_charge(
         self, database: sqlite3.Connection, event: Event, guarantee: Guarantee | None
     ) -> Charge:
         if guarantee is not None:
             return charge_guarantee(event, guarantee)
-        return charge_share(event, self._share(database, len(self._spends(database)) + 1))
+        return charge_share(
+            event, self._get_delta_share(database, len(self._read_spends(database)) + 1)
+        )
 
-    def _share(self, database: sqlite3.Connection, number: int) -> float:
-        """The delta of an entry without a stated guarantee, by its number."""
-        self._budget(database)
-        return math.ldexp(self._budgets(database)[0].delta, -number)
+    def _get_delta_share(self, database: sqlite3.Connection, number: int) -> float:
+        """Return the delta of an entry without a stated guarantee, by its number."""
+        self._read_budget(database)
+        return math.ldexp(self._read_budgets(database)[0].delta, -number)
 
-    def _insert(
+    def _insert_spend(
         self, database: sqlite3.Connection, event: Event, charge: Charge, unit: str,
         releases: int | None = None,
     ) -> None:  # fmt: skip
@@ -243,22 +325,20 @@ class Ledger:
         database.execute(
             "INSERT INTO spends (day, event, epsilon, delta, inside_epsilon, inside_delta, "
             "releases) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (_today(), json.dumps(as_dict(whole)), *_points(charge), releases),
+            (_get_today(), json.dumps(serialize_event(whole)), *_list_points(charge), releases),
         )
 
     def _refuse_unit(self, database: sqlite3.Connection, unit: str, told: bool = False) -> None:
-        known = self._about(database).get("unit")
-        if known is None and self._spends(database) and not told:
+        known = self._read_about(database).get("unit")
+        if known is None and self._read_spends(database) and not told:
             raise BudgetError(
-                f"The ledger '{self.path.name}' was made by an older version and does not say what "
-                "its releases protect. Say it once: incrowd ledger unit "
-                f"{self.path} --row, or --id COLUMN. Nothing was released."
+                f"Ledger '{self.path.name}': its unit is not recorded, and nothing was released. "
+                f"Set it: incrowd ledger unit {self.path} --row, or --id COLUMN"
             )
         if known not in (None, unit):
             raise BudgetError(
-                f"The releases under '{self.path.name}' protect {known}, not {unit}: they do not "
-                "add up. Publish a table with one unit only, and keep its ledger for that. Nothing "
-                "was released."
+                f"Ledger '{self.path.name}': its releases protect {known}, not {unit}, and nothing "
+                "was released. Use one unit per table and ledger."
             )
 
     def _refuse_unplanned(self, spends: list[Spend], event: Event) -> None:
@@ -268,57 +348,55 @@ class Ledger:
             last = used[-1]
             why = f"made all {last.releases} releases of planned block {last.number}"
         raise BudgetError(
-            f"The spec says 'releases', and the ledger '{self.path.name}' has {why}. Plan "
-            f"{'another' if used else 'it first'}: incrowd ledger plan {self.path} --spec SPEC. "
-            "Nothing was released."
+            f"Ledger '{self.path.name}': it has {why}, and nothing was released. Plan "
+            f"{'another one' if used else 'it'}: incrowd ledger plan {self.path} --spec SPEC"
         )
 
-    def _refuse(self, database: sqlite3.Connection, charge: Charge, what: str) -> None:
-        budget = self._budget(database)
-        past = [spend.charge for spend in self._spends(database)]
+    def _refuse_over_budget(self, database: sqlite3.Connection, charge: Charge, what: str) -> None:
+        budget = self._read_budget(database)
+        past = [spend.charge for spend in self._read_spends(database)]
         if charges_fit([*past, charge], Guarantee(budget.epsilon, budget.delta)):
             return
         total, spent = sum_charges([*past, charge]), sum_charges(past)
         limits = f"the budget of '{self.path.name}' is ({budget.epsilon:g}, {budget.delta:g})"
         if spent.delta >= budget.delta:
             raise BudgetError(
-                f"δ is used up: the ledger '{self.path.name}' does not allow it. Booked: (ε, δ) = "
-                f"{write_pair(spent)} by {_count(past)}, and {limits}. Nothing was released."
+                f"Ledger '{self.path.name}': δ is used up, and nothing was released. "
+                f"(ε, δ) = {format_guarantee(spent)} is booked by {_count_entries(past)}, and {limits}."
             )
         if math.isinf(total.epsilon):
             raise BudgetError(
-                f"The budget of '{self.path.name}' does not allow it: no ε is enough for {what} at "
-                f"the δ that it may have ({limits}). Give the release a smaller 'delta'. Nothing "
-                "was released."
+                f"Ledger '{self.path.name}': no ε suffices for {what} at the remaining δ "
+                f"({limits}). Use a smaller δ; nothing was released."
             )
         raise BudgetError(
-            f"The budget of '{self.path.name}' does not allow it: with {what} the total would be "
-            f"(ε, δ) = {write_pair(total)}, and {limits}. Booked: {write_pair(spent)} by "
-            f"{_count(past)}. Unplanned releases and planned blocks add their ε's and their "
-            "δ's; use a smaller 'epsilon' or 'delta'. Nothing was released."
+            f"Ledger '{self.path.name}': with {what} the total would be (ε, δ) = "
+            f"{format_guarantee(total)}, but {limits}; {format_guarantee(spent)} is booked by {_count_entries(past)}. "
+            "Use a smaller ε or δ; nothing was released."
         )
 
     def key(self) -> bytes:
-        """The ledger's own secret, for fingerprints of tables."""
-        with self._open() as database:
-            return bytes.fromhex(self._about(database)["key"])
+        """Return the ledger's own secret, for fingerprints of tables."""
+        with self._open_database() as database:
+            return bytes.fromhex(self._read_about(database)["key"])
 
-    def recognises(self, fingerprint: str) -> bool:
-        """Whether a table is the one that was released first under this ledger.
+    def recognizes_table(self, fingerprint: str) -> bool:
+        """Return whether a table is the one that was released first under this ledger.
 
-        ``fingerprint`` is made with the ledger's :meth:`key`; the first one is remembered.
+        Args:
+            fingerprint: Made with the :meth:`key` of the ledger. The first one is remembered.
         """
-        with self._writing() as database:
+        with self._open_transaction() as database:
             database.execute(
                 "INSERT OR IGNORE INTO about VALUES ('fingerprint', ?)", (fingerprint,)
             )
-            return self._about(database)["fingerprint"] == fingerprint
+            return self._read_about(database)["fingerprint"] == fingerprint
 
     @contextmanager
-    def _open(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
+    def _open_database(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
         if not create and not self.path.exists():
             raise IncrowdError(
-                f"There is no ledger '{self.path}'. Make one: incrowd ledger budget {self.path} "
+                f"Ledger '{self.path}': not found. Create it: incrowd ledger budget {self.path} "
                 "--epsilon 1 --delta 1e-6"
             )
         with ExitStack() as opened:
@@ -334,9 +412,9 @@ class Ledger:
                 raise IncrowdError(f"Cannot use '{self.path}' as a ledger: {error}.") from error
 
     @contextmanager
-    def _writing(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
-        """One transaction that excludes all other writers from its first step on."""
-        with self._open(create=create) as database:
+    def _open_transaction(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
+        """Open one transaction that excludes all other writers from its first step on."""
+        with self._open_database(create=create) as database:
             database.execute("BEGIN IMMEDIATE")
             try:
                 if create:
@@ -354,50 +432,52 @@ class Ledger:
 
     def _add_columns(self, database: sqlite3.Connection) -> None:
         """Bring a ledger of an earlier version up to date; keep what its spends are read as."""
-        known = _column_names(database)
+        known = _list_column_names(database)
         for name, kind in _COLUMNS.items():
             if name not in known:
                 database.execute(f"ALTER TABLE spends ADD COLUMN {name} {kind}")
         database.execute(_USES)
         rows = database.execute("SELECT number FROM spends WHERE epsilon IS NULL").fetchall()
         numbers = {number for (number,) in rows}
-        for spend in self._spends(database) if numbers else ():
+        for spend in self._read_spends(database) if numbers else ():
             if spend.number in numbers:
                 database.execute(
                     "UPDATE spends SET epsilon = ?, delta = ?, inside_epsilon = ?, "
                     "inside_delta = ? WHERE number = ?",
-                    (*_points(spend.charge), spend.number),
+                    (*_list_points(spend.charge), spend.number),
                 )
 
-    def _about(self, database: sqlite3.Connection) -> dict[str, str]:
+    def _read_about(self, database: sqlite3.Connection) -> dict[str, str]:
         return dict(database.execute("SELECT name, value FROM about").fetchall())
 
-    def _budget(self, database: sqlite3.Connection) -> Budget:
-        found = self._budgets(database)
+    def _read_budget(self, database: sqlite3.Connection) -> LedgerBudget:
+        found = self._read_budgets(database)
         if not found:
-            raise IncrowdError(f"The ledger '{self.path}' has no budget. Set one.")
+            raise IncrowdError(
+                f"Ledger '{self.path}': it has no budget. Set one: incrowd ledger budget"
+            )
         return found[-1]
 
-    def _budgets(self, database: sqlite3.Connection) -> list[Budget]:
+    def _read_budgets(self, database: sqlite3.Connection) -> list[LedgerBudget]:
         rows = database.execute("SELECT epsilon, delta, day FROM budgets ORDER BY number")
-        return [Budget(*row) for row in rows]
+        return [LedgerBudget(*row) for row in rows]
 
-    def _spends(self, database: sqlite3.Connection) -> list[Spend]:
-        """All entries; what an earlier version booked is read as unplanned releases."""
-        known, uses = _column_names(database), {}
+    def _read_spends(self, database: sqlite3.Connection) -> list[Spend]:
+        """Return all entries; what an earlier version booked is read as unplanned releases."""
+        known, uses = _list_column_names(database), {}
         if set(_COLUMNS) <= known:
             uses = dict(database.execute("SELECT spend, COUNT(*) FROM uses GROUP BY spend"))
         columns = ", ".join(name if name in known else f"NULL AS {name}" for name in _COLUMNS)
         rows = database.execute(
             f"SELECT number, day, event, {columns} FROM spends ORDER BY number"  # noqa: S608
         )
-        return [self._spend(database, row, uses.get(row[0], 0)) for row in rows.fetchall()]
+        return [self._make_spend(database, row, uses.get(row[0], 0)) for row in rows.fetchall()]
 
-    def _spend(self, database: sqlite3.Connection, row: tuple[Any, ...], used: int) -> Spend:
+    def _make_spend(self, database: sqlite3.Connection, row: tuple[Any, ...], used: int) -> Spend:
         number, day, text, epsilon, delta, inside_epsilon, inside_delta, releases = row
-        event = from_dict(json.loads(text))
+        event = parse_event(json.loads(text))
         if epsilon is None:
-            charge = charge_share(event, self._share(database, number))
+            charge = charge_share(event, self._get_delta_share(database, number))
         else:
             charge = Charge(
                 Guarantee(epsilon, delta), Guarantee(inside_epsilon, inside_delta),
@@ -406,27 +486,27 @@ class Ledger:
         if releases is None:
             return Spend(number, day, event, charge)
         if not isinstance(event, Composition) or len(event.events) != releases:
-            raise IncrowdError(f"Cannot use '{self.path}' as a ledger: block {number} is broken.")
+            raise IncrowdError(f"Ledger '{self.path}': block {number} is damaged. Restore a copy.")
         return Spend(number, day, event.events[0], charge, releases, used)
 
 
-def _count(charges: list[Charge]) -> str:
+def _count_entries(charges: list[Charge]) -> str:
     return "1 entry" if len(charges) == 1 else f"{len(charges)} entries"
 
 
-def _as_one(events: list[Event]) -> Event:
-    """The events of one release as one entry."""
+def _combine_events(events: list[Event]) -> Event:
+    """Return the events of one release as one entry."""
     return events[0] if len(events) == 1 else Composition(events)
 
 
-def _points(charge: Charge) -> tuple[float, float, float, float]:
+def _list_points(charge: Charge) -> tuple[float, float, float, float]:
     guarantee, inside = charge.guarantee, charge.inside
     return guarantee.epsilon, guarantee.delta, inside.epsilon, inside.delta
 
 
-def _column_names(database: sqlite3.Connection) -> set[str]:
+def _list_column_names(database: sqlite3.Connection) -> set[str]:
     return {row[1] for row in database.execute("PRAGMA table_info(spends)")}
 
 
-def _today() -> str:
+def _get_today() -> str:
     return dt.datetime.now(dt.UTC).date().isoformat()

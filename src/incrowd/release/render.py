@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import jinja2
 
 
-def render(package: str, template: str, **values: Any) -> str:
+@dataclass(frozen=True)
+class Page:
+    """A complete HTML page that loads nothing from elsewhere."""
+
+    html: str
+
+    def save(self, path: Path | str) -> None:
+        """Write the page to a file."""
+        Path(path).write_text(self.html, encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+
+def render_page(package: str, template: str, **values: Any) -> str:
     """Return a page from a template of a package; a missing value is an error."""
-    return environment(package).get_template(template).render(zip=zip, **values)
+    return make_environment(package).get_template(template).render(zip=zip, **values)
 
 
 @cache
-def environment(package: str) -> jinja2.Environment:
+def make_environment(package: str) -> jinja2.Environment:
     """Return the templates in a package's folder of templates."""
     return jinja2.Environment(
         loader=jinja2.PackageLoader(package, "templates"),

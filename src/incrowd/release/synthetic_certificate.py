@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from incrowd.findings import Finding, make_finding
 from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.events import Event, from_dict
+from incrowd.privacy.events import Event, parse_event
 from incrowd.release.parameters import DIFFERENTIAL_PRIVACY, synthetic_parameters
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def find_synthetic_faults(certificate: Certificate) -> list[Finding]:
     known, part = certificate.guarantee, certificate.synthetic
     if len(certificate.events) > _MOST_EVENTS:
         return [make_finding("EVENTS_TOO_MANY")]
-    events = [from_dict(event) for event in certificate.events]
+    events = [parse_event(event) for event in certificate.events]
     implied = synthetic_parameters(events)
     if (
         implied is None
@@ -45,7 +45,7 @@ def find_synthetic_faults(certificate: Certificate) -> list[Finding]:
         )
     if certificate.parameters != implied:
         found.append(make_finding("PARAMETERS_DIFFER"))
-    elif known.statement != certificate.statement():
+    elif known.statement != certificate.make_statement():
         found.append(make_finding("STATEMENT_DIFFERS", what="the events", plural=None))
     return [*found, *_find_bad_tables(certificate, part, int(implied["choices"]))]
 

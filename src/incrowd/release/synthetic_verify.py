@@ -19,19 +19,19 @@ import numpy as np
 
 from incrowd.arrays import Bools, Codes, Counts
 from incrowd.codes.frequency import Frequencies
-from incrowd.codes.hierarchy import Hierarchy, from_rows
-from incrowd.codes.values import reading_order
-from incrowd.engine.released import ReleasedTable, hidden, open_released
+from incrowd.codes.hierarchy import Hierarchy, build_from_rows
+from incrowd.codes.values import make_sort_key
+from incrowd.engine.released import ReleasedTable, find_hidden_content, open_released
 from incrowd.engine.table import Coder
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
-from incrowd.release.formulas import unescaped
 from incrowd.release.measured import CountEstimates, read_measured, write_measured
 from incrowd.release.synthetic_part import MeasuredNumbers, SyntheticPart, ValueType
 from incrowd.release.value_column import ValueColumn
-from incrowd.spec.arx import read_rows, write_rows
-from incrowd.spec.build import build
-from incrowd.spec.hierarchies import Hierarchies
+from incrowd.release.write import unescape_formula
+from incrowd.spec.arx import format_rows, read_rows
+from incrowd.spec.build import build_hierarchy
+from incrowd.spec.hierarchies import HierarchyChoice
 from incrowd.spec.leaves import make_leaves
 from incrowd.spec.model import Column
 from incrowd.spec.rules import Rule, allow_cells, expand_orders
@@ -69,11 +69,11 @@ def read_columns(folder: Path, certificate: Certificate) -> dict[str, ValueColum
         if scheme.file is None or scheme.level != 0:
             raise IncrowdError(f"the column '{name}' is not shown by its listed values")
         rows = read_rows(folder / scheme.file, ";", ours=True)
-        hierarchy = from_rows(rows, other=scheme.other, exact=True)
-        if write_rows(hierarchy).encode() != (folder / scheme.file).read_bytes():
+        hierarchy = build_from_rows(rows, other=scheme.other, exact=True)
+        if format_rows(hierarchy).encode() != (folder / scheme.file).read_bytes():
             raise IncrowdError(f"the scheme of '{name}' is not written as a release writes it")
         column = _declared(part, name, hierarchy)
-        leaves = make_leaves(name, column, build(column, folder=Path()))
+        leaves = make_leaves(name, column, build_hierarchy(column, folder=Path()))
         found[name] = ValueColumn(name, hierarchy, leaves, scheme.other)
     return found
 
@@ -83,13 +83,13 @@ def _declared(part: SyntheticPart, name: str, hierarchy: Hierarchy) -> Column:
     known = part.points.get(name)
     if known is None:
         values = {"flat": {"values": list(hierarchy.values)}}
-        return Column(role="quasi", hierarchy=Hierarchies.model_validate(values))
-    declared = Hierarchies.model_validate(known.rule)
+        return Column(role="quasi", hierarchy=HierarchyChoice.model_validate(values))
+    declared = HierarchyChoice.model_validate(known.rule)
     if declared.intervals is None and declared.dates is None:
         raise IncrowdError(f"the points of '{name}' are neither intervals nor dates")
     precision = None if known.precision is None else Decimal(known.precision)
     column = Column(role="quasi", hierarchy=declared, precision=precision)
-    if build(column, folder=Path()).rows() != hierarchy.rows():
+    if build_hierarchy(column, folder=Path()).list_rows() != hierarchy.list_rows():
         raise IncrowdError(f"the points of '{name}' are not those of its scheme")
     return column
 
@@ -101,7 +101,7 @@ def _check_data(
     folder: Path, certificate: Certificate, columns: dict[str, ValueColumn]
 ) -> Iterator[Finding]:
     part, release = _part(certificate), certificate.table.release
-    yield from hidden(folder / release.file)
+    yield from find_hidden_content(folder / release.file)
     table = open_rows(folder, certificate)
     if sorted(table.columns) != sorted([*columns, *part.keys]):
         yield make_finding("DATA_COLUMNS_DIFFER", columns=list(table.columns))
@@ -128,7 +128,7 @@ def open_rows(folder: Path, certificate: Certificate) -> ReleasedTable:
     """Return the table of synthetic rows."""
     release = certificate.table.release
     table = open_released(folder / release.file)
-    return table.respelled(unescaped) if release.formulas else table
+    return table.respell_texts(unescape_formula) if release.formulas else table
 
 
 def _check_values(
@@ -175,10 +175,12 @@ def _is_ordered(table: ReleasedTable, names: list[str]) -> bool:
     """Whether rows stand in the order of what they show, so that the order tells nothing."""
 
     def coder(name: str) -> Coder:
-        places = {x: at for at, x in enumerate(sorted(table.values(name), key=reading_order))}
+        places = {x: at for at, x in enumerate(sorted(table.values(name), key=make_sort_key))}
         return lambda values: np.array([places.get(value, 0) for value in values], np.int32)
 
-    return not table.rows() or table.ascending(names, {name: coder(name) for name in names})
+    return not table.rows() or table.has_ascending_rows(
+        names, {name: coder(name) for name in names}
+    )
 
 
 def _numbers_rows(table: ReleasedTable, name: str) -> bool:
@@ -190,7 +192,7 @@ def _numbers_rows(table: ReleasedTable, name: str) -> bool:
     def coder(values: Sequence[object]) -> Codes:
         return np.array([int(str(value or 0)) for value in values], dtype=np.int32)
 
-    return not rows or table.ascending([name], {name: coder})
+    return not rows or table.has_ascending_rows([name], {name: coder})
 
 
 def _check_rules(

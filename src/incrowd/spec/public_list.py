@@ -3,7 +3,22 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable, Iterable
 from importlib.resources import files
+
+FEWEST = 3  # distinct texts that are needed to tell anything
+NEARLY_ALL = 0.95
+
+
+def find_distinct_texts(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the distinct texts without blanks around them; none where too few to tell."""
+    found = tuple(dict.fromkeys(stripped for text in texts if (stripped := text.strip())))
+    return found if len(found) >= FEWEST else ()
+
+
+def fits_nearly_all(texts: tuple[str, ...], fits: Callable[[str], object]) -> bool:
+    """Return whether at least 95 % of the texts fit; no texts do not."""
+    return bool(texts) and sum(1 for text in texts if fits(text)) >= NEARLY_ALL * len(texts)
 
 
 def read_list(name: str) -> list[dict[str, str]]:

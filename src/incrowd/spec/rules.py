@@ -16,9 +16,9 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from incrowd.arrays import Bools, Floats
 from incrowd.codes.hierarchy import Hierarchy
-from incrowd.codes.values import canonical
+from incrowd.codes.values import canonicalize_value
 from incrowd.errors import IncrowdError
-from incrowd.spec.base import Model, Text
+from incrowd.spec.base import SpecModel, Text
 
 if TYPE_CHECKING:
     from incrowd.spec.leaves import Leaves
@@ -35,14 +35,14 @@ def _list_labels(given: Any) -> Any:
     listed = list(given) if isinstance(given, list | tuple) else [given]
     if any(isinstance(value, dict | list | tuple) for value in listed):
         return given  # refused by the type
-    return tuple(canonical(value) for value in listed)
+    return tuple(canonicalize_value(value) for value in listed)
 
 
 Labels = Annotated[tuple[str | None, ...], Field(min_length=1), BeforeValidator(_list_labels)]
 Condition = Annotated[dict[Text, Labels], Field(min_length=1)]
 
 
-class Rule(Model):
+class Rule(SpecModel):
     """One rule, in one of four forms.
 
     ``if`` and ``then``: where every column of ``if`` has one of its values, every column of
@@ -179,7 +179,7 @@ def find_codes(name: str, hierarchy: Hierarchy, label: str | None) -> Bools:
         codes = [code for code, text in enumerate(labels) if text == label]
         if codes:
             return np.isin(groups, codes)
-    code = hierarchy.code(label)
+    code = hierarchy.encode_value(label)
     if code == hierarchy.outside:
         raise RuleError(
             f"A rule names '{label}', which is neither a value nor a group of the column '{name}'. "

@@ -15,8 +15,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
-from incrowd.codes.values import BLANKS, canonical, number
-from incrowd.spec.base import Model, Text
+from incrowd.codes.values import BLANKS, canonicalize_value, parse_number
+from incrowd.spec.base import SpecModel, Text
 
 Order: TypeAlias = Literal["day-month-year", "month-day-year", "year-month-day"]
 _MONTHS = {
@@ -33,8 +33,8 @@ _PARTS = re.compile(
 )
 
 
-class Written(Model):
-    """How values are written; all of it is optional.
+class ValueFormat(SpecModel):
+    """The format of values; all of it is optional.
 
     >>> read = Written(nulls=["NA"], thousands=".", decimal=",", sign="€").reader()
     >>> [read(text) for text in ("NA", "1.234,50 €", "7", "?")]
@@ -53,7 +53,7 @@ class Written(Model):
     dates: Order | None = None
 
     @model_validator(mode="after")
-    def _fitting(self) -> Written:
+    def _check_settings(self) -> ValueFormat:
         numbers = self._has_numbers
         if numbers and self.dates:
             raise ValueError("a column holds numbers or dates; give 'dates' or the others")
@@ -70,26 +70,26 @@ class Written(Model):
         """Whether it says how numbers are written."""
         return bool(self.thousands or self.decimal or self.exponents or self.sign)
 
-    def reader(self) -> Callable[[object], object]:
-        """What a value means: nothing, a number or a day as its canonical text, or itself."""
-        nulls = {canonical(text) for text in self.nulls} | {*self.nulls}
-        numeral = self.numeral() if self._has_numbers else None
+    def make_reader(self) -> Callable[[object], object]:
+        """Return a function that reads a value: None, a canonical number or day, or itself."""
+        nulls = {canonicalize_value(text) for text in self.nulls} | {*self.nulls}
+        numeral = self.make_numeral_reader() if self._has_numbers else None
 
         def read(value: object) -> object:
-            text = value.strip(BLANKS) if isinstance(value, str) else canonical(value)
-            if text in nulls or canonical(text) in nulls:
+            text = value.strip(BLANKS) if isinstance(value, str) else canonicalize_value(value)
+            if text in nulls or canonicalize_value(text) in nulls:
                 return None
             if not isinstance(value, str) or text is None:
                 return value
             if self.dates is not None:
-                return _day(text, self.dates) or value
+                return _parse_day(text, self.dates) or value
             found = numeral(text) if numeral is not None else None
             return value if found is None else found
 
         return read
 
-    def numeral(self) -> Callable[[str], str | None]:
-        """What reads numbers and nothing else; thousands are apart every three digits."""
+    def make_numeral_reader(self) -> Callable[[str], str | None]:
+        """Return a function that reads numbers only; thousands are apart every three digits."""
         point = re.escape(self.decimal or ".")
         apart = (
             r"[ \u00a0\u202f\u2009]" if self.thousands == " " else re.escape(self.thousands or "")
@@ -107,14 +107,14 @@ class Written(Model):
                 return None
             digits = between.sub("", found[2]) if between else found[2]
             text = f"{found[1]}{digits or '0'}.{found[3] or '0'}"
-            plain = canonical(Decimal(f"{text}e{found[4]}") if found[4] else text)
-            return plain if number(plain) is not None else None
+            plain = canonicalize_value(Decimal(f"{text}e{found[4]}") if found[4] else text)
+            return plain if parse_number(plain) is not None else None
 
         return numeral
 
 
-def _day(text: str, order: Order) -> str | None:
-    """The day of a date whose parts have an order; years have four digits."""
+def _parse_day(text: str, order: Order) -> str | None:
+    """Return the day of a date whose parts have an order; years have four digits."""
     found = _PARTS.fullmatch(text)
     if found is None:
         return None

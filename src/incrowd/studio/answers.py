@@ -15,38 +15,38 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from incrowd.errors import IncrowdError
-from incrowd.studio.hands import CRASHED, Hands
-from incrowd.studio.work import Work
+from incrowd.studio.hands import CRASHED, WorkerPool
+from incrowd.studio.work import OpenSpec
 
 MOMENT = 0.08  # seconds that a page waits for what may be there at once
 _KEPT = 40
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedAnswer:
     """There is no answer, and the reason why."""
 
     words: str
 
 
 @dataclass
-class Answers:
-    """The questions of one work."""
+class AnswerCache:
+    """The questions about one open spec, and their answers."""
 
     asked: dict[tuple[str, Any], Future[Any]] = field(default_factory=dict)
     last: dict[str, Any] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def ask(
-        self, hands: Hands, name: str, key: Any, task: Callable[..., Any], *given: Any,
+    def get_answer(
+        self, hands: WorkerPool, name: str, key: Any, task: Callable[..., Any], *given: Any,
         moment: float = MOMENT,
     ) -> Any:  # fmt: skip
-        """The answer, :class:`Refused`, or None while it is being found.
+        """Return the answer, :class:`RefusedAnswer`, or None while it is being found.
 
         ``last`` has the answer that was there before it.
         """
         with self.lock:
-            future = self._future(hands, name, key, task, *given)
+            future = self._find_future(hands, name, key, task, *given)
         if future is None:
             return None
         try:
@@ -56,7 +56,7 @@ class Answers:
         except CancelledError:
             return None
         except IncrowdError as error:
-            found = Refused(str(error))
+            found = RefusedAnswer(str(error))
         except Exception as error:
             with self.lock:
                 self.asked.pop((name, key), None)
@@ -64,10 +64,10 @@ class Answers:
         self.last[name] = found
         return found
 
-    def _future(
-        self, hands: Hands, name: str, key: Any, task: Callable[..., Any], *given: Any
+    def _find_future(
+        self, hands: WorkerPool, name: str, key: Any, task: Callable[..., Any], *given: Any
     ) -> Future[Any] | None:
-        """The question as it was or is now asked; None while another one has to be waited for."""
+        """Return the question as it was or is now asked; None while another one is waited for."""
         future = self.asked.pop((name, key), None)
         if future is None or future.cancelled():
             for other, waiting in list(self.asked.items()):
@@ -75,14 +75,14 @@ class Answers:
                     del self.asked[other]
             if any(other[0] == name and not one.done() for other, one in self.asked.items()):
                 return None
-            future = hands.ask(task, *given)
+            future = hands.submit_task(task, *given)
         self.asked[name, key] = future  # the latest is at the end
         while len(self.asked) > _KEPT:
             self.asked.pop(next(iter(self.asked))).cancel()
         return future
 
 
-def answers_of(work: Work) -> Answers:
-    """The questions of a work."""
-    found: Answers = work.kept.setdefault("answers", Answers())
+def get_answer_cache(work: OpenSpec) -> AnswerCache:
+    """Return the questions and answers of an open spec."""
+    found: AnswerCache = work.kept.setdefault("answers", AnswerCache())
     return found

@@ -31,7 +31,7 @@ def pack_release(folder: Path, target: Path) -> None:
     could be any file of the curator.
     """
     if folder.is_symlink() or not _is_regular(folder / FILE):
-        raise IncrowdError(f"'{folder.name}' is no folder of a release: it is or holds a link.")
+        raise IncrowdError(f"'{folder.name}' is not a release folder: it is or contains a link.")
     certificate = read_certificate(folder)
     with (
         create_private(target) as file,
@@ -55,7 +55,7 @@ def _list_files(folder: Path, certificate: Certificate) -> Iterator[tuple[str, s
 
 def _pack_file(packed: zipfile.ZipFile, folder: Path, name: str, digest: str) -> None:
     seen = hashlib.sha256()
-    with _open_plain(folder, name) as source:
+    with _open_regular_file(folder, name) as source:
         day = time.localtime(os.fstat(source.fileno()).st_mtime)[:6]
         entry = zipfile.ZipInfo(f"{folder.name}/{name}", max(day, (1980, 1, 1, 0, 0, 0)))
         entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
@@ -69,20 +69,20 @@ def _pack_file(packed: zipfile.ZipFile, folder: Path, name: str, digest: str) ->
         )
 
 
-def _open_plain(folder: Path, name: str) -> BinaryIO:
+def _open_regular_file(folder: Path, name: str) -> BinaryIO:
     """Open a file below a folder; one that is a link, or is reached by one, is refused."""
-    path = _below(folder, name)
+    path = _resolve_below(folder, name)
     steps = [path, *path.parents][: len(path.relative_to(folder).parts)]
     no_link = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         if any(step.is_symlink() for step in steps):
-            raise IncrowdError(f"'{name}' in '{folder.name}' is a link. It is not handed out.")
+            raise IncrowdError(f"'{name}' in '{folder.name}' is a link and is not published.")
         opened = os.open(path, os.O_RDONLY | no_link | getattr(os, "O_BINARY", 0))
     except OSError as error:
         raise IncrowdError(f"Cannot read '{name}' of '{folder.name}': {error.strerror}.") from error
     if not stat.S_ISREG(os.fstat(opened).st_mode):
         os.close(opened)
-        raise IncrowdError(f"'{name}' in '{folder.name}' is no file. It is not handed out.")
+        raise IncrowdError(f"'{name}' in '{folder.name}' is not a file and is not published.")
     return os.fdopen(opened, "rb")
 
 
@@ -104,17 +104,17 @@ def unpack_release(path: Path, folder: Path) -> None:
             size = sum(one.file_size for one in entries)
             left = max(SMALL_BYTES, MOST_TIMES * path.stat().st_size)
             if len(entries) > MOST_FILES or size > left:
-                raise _too_much(path)
+                raise _make_size_error(path)
             if size > shutil.disk_usage(folder).free:
-                raise IncrowdError(f"'{path.name}' holds more than there is room for on the disk.")
+                raise IncrowdError(f"'{path.name}' is too large for the free disk space.")
             for one in entries:
                 left -= _unpack_file(packed, one, folder, left, path)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
         shutil.rmtree(folder, ignore_errors=True)
-        raise IncrowdError(f"'{path.name}' is no zip file that can be read: {error}.") from error
+        raise IncrowdError(f"'{path.name}' is not a readable zip file: {error}.") from error
     except FileExistsError as error:
         shutil.rmtree(folder, ignore_errors=True)
-        raise IncrowdError(f"'{path.name}' holds two files of one name.") from error
+        raise IncrowdError(f"'{path.name}' contains two files with the same name.") from error
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -124,33 +124,33 @@ def _unpack_file(
     packed: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path, left: int, path: Path
 ) -> int:
     """Unpack one file of at most ``left`` bytes; return its size."""
-    target, size = place_below(folder, entry.filename), 0
+    target, size = make_path_below(folder, entry.filename), 0
     with packed.open(entry) as source, create_private(target) as file:
         while part := source.read(_BLOCK):
             size += len(part)
             if size > left:
-                raise _too_much(path)
+                raise _make_size_error(path)
             file.write(part)
     return size
 
 
-def _too_much(path: Path) -> IncrowdError:
+def _make_size_error(path: Path) -> IncrowdError:
     return IncrowdError(
-        f"'{path.name}' holds too much for its size. If you trust it, unpack it into the folder of "
+        f"'{path.name}' is too large when unpacked. If you trust it, unpack it into the folder of "
         "the project and verify that."
     )
 
 
-def place_below(folder: Path, name: str) -> Path:
+def make_path_below(folder: Path, name: str) -> Path:
     """Return the place of a file below a private folder, and make the folders that lead there."""
-    path = _below(folder, name)
+    path = _resolve_below(folder, name)
     make_private_folders(folder, path.parent.relative_to(folder))
     return path
 
 
-def _below(folder: Path, name: str) -> Path:
+def _resolve_below(folder: Path, name: str) -> Path:
     """Return a path below a folder; refuse one that leads elsewhere."""
     parts = PurePosixPath(name.replace("\\", "/")).parts
     if not parts or any(part in ("..", "/", "") or "\0" in part for part in parts):
-        raise IncrowdError(f"'{name}' is no name of a file in a folder.")
+        raise IncrowdError(f"'{name}' is not a valid path in a folder.")
     return folder.joinpath(*parts)

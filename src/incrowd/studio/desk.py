@@ -18,14 +18,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from incrowd.curate.draft.draft import draft, shown_source
-from incrowd.engine.address import is_address, take_apart
+from incrowd.curate.draft.draft import draft, format_source
+from incrowd.engine.address import is_address, parse_address
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
-from incrowd.spec.file import SpecFile, load, parse
+from incrowd.spec.file import SpecFile, parse_spec, read_spec_file
 from incrowd.studio.private import write_private
-from incrowd.studio.title import TABLES, title_of
-from incrowd.studio.work import FileState, Work
+from incrowd.studio.work import TABLES, FileState, OpenSpec, get_table_title
 
 fcntl: ModuleType | None
 try:
@@ -41,34 +40,34 @@ class UnconfirmedConnectionError(IncrowdError):
     """A table lies in a database: the user has to agree before anything is contacted."""
 
     def __init__(self, address: str) -> None:
-        super().__init__("The table lies in a database. Confirm the connection first.")
+        super().__init__("The table is in a database. Confirm the connection first.")
         self.address = address
 
 
-class Works:
-    """All works of a studio: one for each spec file, whichever browsers have opened it."""
+class OpenSpecs:
+    """All open specs of a studio, each once, whichever browsers have opened it."""
 
     def __init__(self) -> None:
-        self._by_name: dict[str, Work] = {}
+        self._by_name: dict[str, OpenSpec] = {}
         self._names: dict[Path, str] = {}
         self._lock = threading.Lock()
 
-    def find(self, name: str) -> Work | None:
-        """Return a work by its name."""
+    def find_by_name(self, name: str) -> OpenSpec | None:
+        """Return an open spec by its name."""
         return self._by_name.get(name)
 
-    def find_spec(self, path: Path) -> Work | None:
-        """Return the work of a spec file."""
+    def find_by_path(self, path: Path) -> OpenSpec | None:
+        """Return the open spec of a file."""
         return self._by_name.get(self._names.get(path.resolve(), ""))
 
-    def list_works(self) -> list[Work]:
-        """Return all works."""
+    def list_specs(self) -> list[OpenSpec]:
+        """Return all open specs."""
         return list(self._by_name.values())
 
-    def add(self, work: Work, replaced: Work | None = None) -> Work:
-        """Add a work; return the one that its spec file has already, unless it is replaced."""
+    def add_spec(self, work: OpenSpec, replaced: OpenSpec | None = None) -> OpenSpec:
+        """Add an open spec; return the one that its file has already, unless it is replaced."""
         with self._lock:
-            known = self.find_spec(work.path)
+            known = self.find_by_path(work.path)
             if known is not None and known is not replaced:
                 return known
             if replaced is not None:
@@ -78,42 +77,44 @@ class Works:
             return work
 
 
-class Desk:
+class Workspace:
     """What one browser has opened. No other sees it, unless it opens the same spec."""
 
-    def __init__(self, home: Path, *, anywhere: bool = False, works: Works | None = None) -> None:
+    def __init__(
+        self, home: Path, *, anywhere: bool = False, works: OpenSpecs | None = None
+    ) -> None:
         self.home, self._anywhere = home.resolve(), anywhere
         self._private = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        self._held = _hold(self._private)
-        self._works = works if works is not None else Works()
+        self._held = _lock_folder(self._private)
+        self._works = works if works is not None else OpenSpecs()
         self._opened: dict[str, None] = {}  # names of works, in their order
         self.begun = False  # whether the browser has seen its first page
         self.kept: dict[Any, Any] = {}  # what rooms keep that belong to no work
         self._lock = threading.Lock()
 
-    def works(self) -> list[Work]:
-        """All works, the latest first."""
-        found = (self._works.find(name) for name in reversed(self._opened))
+    def list_open_specs(self) -> list[OpenSpec]:
+        """Return all open specs of this browser, the latest first."""
+        found = (self._works.find_by_name(name) for name in reversed(self._opened))
         return [work for work in found if work is not None]
 
-    def work(self, name: str) -> Work | None:
-        """A work that this browser has opened, by its name."""
-        return self._works.find(name) if name in self._opened else None
+    def find_open_spec(self, name: str) -> OpenSpec | None:
+        """Return a spec that this browser has opened, by its name."""
+        return self._works.find_by_name(name) if name in self._opened else None
 
-    def inside(self, text: str) -> Path:
-        """A path that is given as text, below the folder of the project; refuses any other."""
+    def resolve_path(self, text: str) -> Path:
+        """Return a path that is given as text; refuse one that is not below the folder."""
         if "\0" in text:
-            raise IncrowdError(f"'{text}' is no name of a file.")
+            raise IncrowdError(f"'{text}' is not a file name.")
         path = (self.home / text).resolve()
         if not self._anywhere and not path.is_relative_to(self.home):
             raise IncrowdError(
-                f"'{text}' does not lie below '{self.home}', where the studio was started. Start "
-                "it there, or with --anywhere."
+                f"'{text}' is outside '{self.home}', the folder of the studio. Start the studio "
+                "there, or with --anywhere."
             )
         return path
 
-    def shelf(self) -> Iterator[tuple[Path, str]]:
-        """The tables and specs of the project's folder, each with its kind."""
+    def list_project_files(self) -> Iterator[tuple[Path, str]]:
+        """Yield the tables and specs of the project's folder, each with its kind."""
         for path in sorted(self.home.iterdir(), key=lambda one: one.name.lower()):
             if path.is_file() and not path.name.startswith("."):
                 if path.name.lower().endswith(TABLES):
@@ -121,78 +122,82 @@ class Desk:
                 elif path.suffix.lower() in SPECS and _is_spec(path):
                     yield path, "spec"
 
-    def landing(self, name: str) -> Path:
-        """Where an upload is to be written: under its own name, in a private folder."""
+    def make_upload_path(self, name: str) -> Path:
+        """Return where an upload is written: under its own name, in a private folder."""
         plain = Path(name.replace("\\", "/")).name.strip()
         if not plain.isprintable() or not plain or plain.startswith("."):
-            raise IncrowdError(f"'{name}' is no name of a file.")
-        return self.room() / plain
+            raise IncrowdError(f"'{name}' is not a file name.")
+        return self.make_private_folder() / plain
 
-    def room(self) -> Path:
-        """A new private folder."""
+    def make_private_folder(self) -> Path:
+        """Make a new private folder."""
         return Path(tempfile.mkdtemp(dir=self._private))
 
-    def open(
+    def start_from_table(
         self, place: str, *, sheet: str | None = None, header: int | None = None,
         connect: bool = False,
-    ) -> Work:  # fmt: skip
-        """Begin with a table: a path below the folder, a landed upload, or an address.
+    ) -> OpenSpec:  # fmt: skip
+        """Begin with a table: a path below the folder, an uploaded file, or an address.
 
         ``connect`` says that the user has agreed to contact the database of an address.
         """
         if not is_address(place) and not Path(place).is_relative_to(self._private):
-            place = str(self.inside(place))
+            place = str(self.resolve_path(place))
         _require_consent(place, connect=connect)
         table = open_table(place, sheet=sheet, header=header)
         uploaded = not is_address(place) and Path(place).is_relative_to(self._private)
-        shown = Path(place).name if uploaded else shown_source(place, self.home)
+        shown = Path(place).name if uploaded else format_source(place, self.home)
         guessed = draft(table, name=shown)
-        file = self._save_new(f"{title_of(place)}.yaml", guessed.yaml())
+        file = self._save_new_spec(f"{get_table_title(place)}.yaml", guessed.yaml())
         assert file.path is not None
         state = FileState.read(file.path)
-        made = Work(secrets.token_hex(8), place, table, file, guessed, state, self._allow)
-        return self._put(made)
+        made = OpenSpec(
+            secrets.token_hex(8), place, table, file, guessed, state, self._require_paths_inside
+        )
+        return self._remember_spec(made)
 
-    def resume(self, spec: Path, *, connect: bool = False) -> Work:
-        """Go on with a spec and the table that it names; a spec that is open is shared."""
-        known = self._works.find_spec(spec)
+    def open_spec(self, spec: Path, *, connect: bool = False) -> OpenSpec:
+        """Open a spec and the table that it names; a spec that is open is shared."""
+        known = self._works.find_by_path(spec)
         if known is not None:
             known.refresh()
             if not known.conflict:
-                return self._put(known)
+                return self._remember_spec(known)
         state = FileState.read(spec)
-        file = load(spec)
-        self._allow(file)
+        file = read_spec_file(spec)
+        self._require_paths_inside(file)
         if file.spec.table is None:
             raise IncrowdError(f"'{spec.name}' names no table. Open the table instead.")
         named = file.spec.table
-        place = named if is_address(named) else str(self.inside(str(file.folder / named)))
+        place = named if is_address(named) else str(self.resolve_path(str(file.folder / named)))
         _require_consent(place, connect=connect)
         table = open_table(place, sheet=file.spec.sheet, header=file.spec.header)
         guessed = draft(table, name=file.spec.table)
-        made = Work(secrets.token_hex(8), place, table, file, guessed, state, self._allow)
-        return self._put(made, replaced=known)
+        made = OpenSpec(
+            secrets.token_hex(8), place, table, file, guessed, state, self._require_paths_inside
+        )
+        return self._remember_spec(made, replaced=known)
 
-    def _allow(self, file: SpecFile) -> None:
+    def _require_paths_inside(self, file: SpecFile) -> None:
         """Refuse a spec with a hierarchy or a ledger that does not lie below the folder."""
         if file.spec.ledger is not None:
-            self.inside(str(file.folder / file.spec.ledger))
+            self.resolve_path(str(file.folder / file.spec.ledger))
         for column in file.spec.columns.values():
             if column.hierarchy is not None and column.hierarchy.csv is not None:
-                self.inside(str(file.folder / column.hierarchy.csv.file))
+                self.resolve_path(str(file.folder / column.hierarchy.csv.file))
 
-    def _put(self, work: Work, replaced: Work | None = None) -> Work:
+    def _remember_spec(self, work: OpenSpec, replaced: OpenSpec | None = None) -> OpenSpec:
         with self._lock:
-            work = self._works.add(work, replaced)
+            work = self._works.add_spec(work, replaced)
             self._opened.pop(work.name, None)
             self._opened[work.name] = None
         return work
 
-    def _save_new(self, name: str, text: str) -> SpecFile:
+    def _save_new_spec(self, name: str, text: str) -> SpecFile:
         """Write a new spec into the folder of the project, under a name that is free."""
         path, number = self.home / name, 1
         while True:
-            file = parse(text, path=path)
+            file = parse_spec(text, path=path)
             try:
                 write_private(path, file.text(), new=True)
             except FileExistsError:
@@ -201,7 +206,7 @@ class Desk:
             else:
                 return file
 
-    def clear(self) -> None:
+    def remove_uploads(self) -> None:
         """Remove everything that was uploaded."""
         shutil.rmtree(self._private, ignore_errors=True)
         if self._held is not None:
@@ -209,7 +214,7 @@ class Desk:
             self._held = None
 
 
-def _hold(folder: Path) -> int | None:
+def _lock_folder(folder: Path) -> int | None:
     """Mark a folder as in use while this process lives: by a lock, which goes with it."""
     part = folder / f"{_MARK}.part"
     held = os.open(part, os.O_CREAT | os.O_WRONLY, 0o600)
@@ -219,7 +224,7 @@ def _hold(folder: Path) -> int | None:
     return held
 
 
-def remove_left() -> None:
+def remove_stale_uploads() -> None:
     """Remove what was uploaded to studios that were killed, or lost with their machine."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         try:
@@ -236,13 +241,13 @@ def _require_consent(place: str, *, connect: bool) -> None:
     """Ask before a database is contacted; an address that cannot be used is refused elsewhere."""
     if connect or not is_address(place):
         return
-    known = take_apart(place)
+    known = parse_address(place)
     if known.table and not known.doubtful:
         raise UnconfirmedConnectionError(place)
 
 
 def _is_spec(path: Path) -> bool:
-    """Whether a YAML file looks like a spec."""
+    """Return whether a YAML file looks like a spec."""
     try:
         with path.open(encoding="utf-8") as text:
             return any(line.startswith("columns:") for line in text)

@@ -15,12 +15,15 @@ from incrowd.spec.file import Place, SpecFile
 from incrowd.spec.release import METHODS, ClassesSpec, KEpsilonSpec
 
 Changes = dict[Place, Any]
-ROLES = {  # in short, and what becomes of the column
-    "identifier": ("Identifier", "It says who somebody is, and is left out."),
-    "quasi": ("Quasi-identifier", "Others may know it of somebody. It is generalised."),
-    "sensitive": ("Sensitive", "It must not be told of anybody."),
-    "noisy": ("Noisy", "Numbers that are shown with noise, by k-epsilon."),
-    "drop": ("Drop", "It is left out."),
+ROLES = {  # in short, and how the column is published
+    "identifier": ("Direct identifier", "Identifies a person. It is not published."),
+    "quasi": ("Quasi-identifier", "An attacker may know it. It is generalized."),
+    "sensitive": (
+        "Sensitive",
+        "What an attacker must not learn. k-anonymity publishes it unchanged.",
+    ),
+    "noisy": ("Noisy", "Numbers that k-epsilon publishes with noise."),
+    "drop": ("Drop", "Not published."),
 }
 _OF_ROLE = {  # what a column with another role cannot have
     "hierarchy": ("quasi", "sensitive"), "other": ("quasi", "sensitive"),
@@ -29,14 +32,14 @@ _OF_ROLE = {  # what a column with another role cannot have
 }  # fmt: skip
 
 
-def role(file: SpecFile, guessed: Draft, name: str, chosen: str) -> Changes:
-    """A column gets another role, which somebody chose and so has confirmed.
+def set_role(file: SpecFile, guessed: Draft, name: str, chosen: str) -> Changes:
+    """Give a column another role, which is confirmed by being chosen.
 
     What belongs to its old role goes; a quasi column gets the ladder that was guessed for it, which
     is to be confirmed if it was read from the data, or else the value itself and nothing of it.
     """
     column = file.spec.columns[name]
-    entry = entry_of(file, name)
+    entry = find_entry(file, name)
     changes: Changes = {("columns", name, "role"): chosen}
     for key, roles in _OF_ROLE.items():
         if key in entry and chosen not in roles:
@@ -52,7 +55,7 @@ def role(file: SpecFile, guessed: Draft, name: str, chosen: str) -> Changes:
         else:
             changes["columns", name, "hierarchy"] = "flat"
     if chosen == "noisy" and column.precision is None:
-        step = _guessed_step(guessed, name)
+        step = _find_guessed_step(guessed, name)
         if step is not None:
             changes["columns", name, "precision"] = step
             left.append("precision")
@@ -60,27 +63,27 @@ def role(file: SpecFile, guessed: Draft, name: str, chosen: str) -> Changes:
     return changes
 
 
-def _guessed_step(guessed: Draft, name: str) -> Any:
-    """What the values of a column are multiples of, where they are not whole numbers."""
+def _find_guessed_step(guessed: Draft, name: str) -> Any:
+    """Return what the values of a column are multiples of, where they are not whole."""
     guess = next((one for one in guessed.guesses if one.column == name), None)
     said = YAML(typ="safe").load(guess.hierarchy) if guess and guess.hierarchy else None
     intervals = said.get("intervals", {}) if isinstance(said, dict) else {}
     return intervals.get("step") if isinstance(intervals, dict) else None
 
 
-def confirmed(file: SpecFile, names: Iterable[str], entries: Collection[str]) -> Changes:
-    """Some questions of some columns are answered with yes."""
+def confirm_entries(file: SpecFile, names: Iterable[str], entries: Collection[str]) -> Changes:
+    """Confirm some entries of some columns."""
     changes: Changes = {}
     for name in names:
-        asked = file.spec.unconfirmed.get(name, ())
+        asked = file.spec.unconfirmed_entries.get(name, ())
         left = [one for one in asked if one not in entries]
         if len(left) < len(asked):
             changes["columns", name, "confirm"] = left or None
     return changes
 
 
-def unit(column: str, *, without_id: bool = False) -> Changes:
-    """Whose rows they are: one person each, or those of the id in a column.
+def set_unit(column: str, *, without_id: bool = False) -> Changes:
+    """Set the unit: one person per row, or the rows that share the id of a column.
 
     ``without_id`` leaves out the rows that have no id. Whoever chooses the unit has confirmed it.
     """
@@ -90,8 +93,8 @@ def unit(column: str, *, without_id: bool = False) -> Changes:
     return {("unit",): chosen, ("confirm",): None}
 
 
-def entry_of(file: SpecFile, name: str) -> Mapping[str, Any]:
-    """A column as the document has it."""
+def find_entry(file: SpecFile, name: str) -> Mapping[str, Any]:
+    """Return a column as the document has it."""
     columns = file.document["columns"]
     found = next(value for key, value in columns.items() if str(key) == name)
     return found if isinstance(found, Mapping) else {}
@@ -109,7 +112,7 @@ _CLASSES = (
     *_FILES, "k", "levels", "loss", "candidates", "cut", "suppression", "suppressed", "algorithm",
 )  # fmt: skip
 _NOT_WITH_NOISE = {
-    "rows": ("weighted",), "suppressed": ("starred",), "algorithm": ("cluster", "duplicate"),
+    "rows": ("counted",), "suppressed": ("starred",), "algorithm": ("cluster", "duplicate"),
 }  # fmt: skip
 _OF_ALGORITHM = {
     "loss": "ola", "candidates": "ola", "suppression": "ola", "levels": "ola", "cut": "mondrian",
@@ -125,18 +128,18 @@ _WORDS = frozenset({
 })  # fmt: skip
 
 
-def method(file: SpecFile, chosen: str) -> Changes:
-    """The release gets another method, with what both methods take and else the usual values.
+def set_method(file: SpecFile, chosen: str) -> Changes:
+    """Give the release another method, with what both take and else the usual values.
 
     Levels that were picked by what they keep of the table never become those of a safe release.
     """
     if chosen not in METHODS:
-        raise IncrowdError(f"There is no method '{chosen}'. There are: {', '.join(METHODS)}.")
-    noisy = file.spec.with_role("noisy")
+        raise IncrowdError(f"There is no method '{chosen}'. Choose one of {', '.join(METHODS)}.")
+    noisy = file.spec.columns_with_role("noisy")
     if noisy and chosen != "k-epsilon":
         raise IncrowdError(
-            f"The column '{noisy[0]}' has the role 'noisy', which belongs to the method k-epsilon "
-            "alone. Make it quasi or drop it on the Data page, then choose this method."
+            f"Column '{noisy[0]}' has the role 'noisy', which only k-epsilon supports. Make it a "
+            "quasi-identifier or drop it on the Data page, then choose this method."
         )
     old = file.spec.release
     if old is None or "release" not in file.document:
@@ -160,8 +163,8 @@ def method(file: SpecFile, chosen: str) -> Changes:
     return changes
 
 
-def settings(file: SpecFile, given: Mapping[str, str]) -> Changes:
-    """What a form says of the release: an empty field takes the entry out, others set it.
+def set_release_fields(file: SpecFile, given: Mapping[str, str]) -> Changes:
+    """Set what a form says of the release; an empty field removes its entry.
 
     Entries that the form does not name stay. What cannot stand beside a new choice goes.
     """
@@ -172,13 +175,13 @@ def settings(file: SpecFile, given: Mapping[str, str]) -> Changes:
     changes: Changes = {}
     for name, text in given.items():
         if name in fields and name in _WHOLE | _NUMBERS | _WORDS:
-            value = _value(name, text.strip())
+            value = _parse_field(name, text.strip())
             if value != getattr(release, name):
                 changes["release", name] = value
         elif name == "clamp" and name in fields:
             changes["release", name] = True if text == "yes" else None
     if "size" in given or "size_public" in given:
-        size = "public" if given.get("size_public") else _value("size", given.get("size", ""))
+        size = "public" if given.get("size_public") else _parse_field("size", given.get("size", ""))
         if size != file.spec.size:
             changes[("size",)] = size
     if isinstance(release, ClassesSpec) and ("release", "algorithm") in changes:
@@ -194,11 +197,11 @@ def settings(file: SpecFile, given: Mapping[str, str]) -> Changes:
     return changes
 
 
-def scheme(file: SpecFile, levels: Sequence[int]) -> Changes:
-    """The scheme that is published is settled: the level of every quasi column."""
-    names = file.spec.with_role("quasi")
+def fix_scheme(file: SpecFile, levels: Sequence[int]) -> Changes:
+    """Fix the scheme that is published: the level of every quasi column."""
+    names = file.spec.columns_with_role("quasi")
     if len(names) != len(levels):
-        raise IncrowdError("This scheme is of other columns. Look at the page again.")
+        raise IncrowdError("This scheme belongs to other columns. Reload the page.")
     return {("release", "levels"): dict(zip(names, levels, strict=True))}
 
 
@@ -209,41 +212,48 @@ def choose_ledger(file: SpecFile, path: Path | None) -> Changes:
     return {("ledger",): Path(os.path.relpath(path, file.folder)).as_posix()}
 
 
-def open_scheme() -> Changes:
-    """The search chooses the scheme again."""
+def reopen_scheme() -> Changes:
+    """Let the search choose the scheme again."""
     return {("release", "levels"): None}
 
 
-def pair(k: str, epsilon: str) -> Changes:
-    """A k and an epsilon that were picked together."""
+def set_k_and_epsilon(k: str, epsilon: str) -> Changes:
+    """Set a k and an epsilon that were picked together."""
     return {
-        ("release", "k"): _value("k", k), ("release", "epsilon"): _value("epsilon", epsilon),
+        ("release", "k"): _parse_field("k", k), ("release", "epsilon"): _parse_field("epsilon", epsilon),
     }  # fmt: skip
 
 
-def noisy(file: SpecFile, name: str, given: Mapping[str, str]) -> Changes:
-    """How fine the values of a noisy column are, and between which bounds they lie.
+def set_noisy_column(file: SpecFile, name: str, given: Mapping[str, str]) -> Changes:
+    """Set the precision of a noisy column, and the bounds of its values.
 
     Somebody said so, who has thereby confirmed it.
     """
     low, high = given.get("low", "").strip(), given.get("high", "").strip()
     if bool(low) != bool(high):
-        raise IncrowdError(f"The bounds of '{name}' are two numbers: the least and the largest.")
-    bounds = [_plain(_value("bound", low)), _plain(_value("bound", high))] if low else None
+        raise IncrowdError(f"Enter both bounds of '{name}': the smallest and the largest value.")
+    bounds = (
+        [
+            _drop_empty_fraction(_parse_field("bound", low)),
+            _drop_empty_fraction(_parse_field("bound", high)),
+        ]
+        if low
+        else None
+    )
     left = [one for one in file.spec.columns[name].confirm if one not in ("precision", "bounds")]
     return {
-        ("columns", name, "precision"): _plain(_value("precision", given.get("precision", ""))),
+        ("columns", name, "precision"): _drop_empty_fraction(_parse_field("precision", given.get("precision", ""))),
         ("columns", name, "bounds"): bounds, ("columns", name, "confirm"): left or None,
     }  # fmt: skip
 
 
-def _plain(value: Any) -> Any:
-    """A number without a point where it has none."""
+def _drop_empty_fraction(value: Any) -> Any:
+    """Return a number without a point where it has none."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _value(name: str, text: str) -> Any:
-    """What a field says; None if it is empty."""
+def _parse_field(name: str, text: str) -> Any:
+    """Return what a field says; None if it is empty."""
     if not text:
         return None
     if name in _WORDS:

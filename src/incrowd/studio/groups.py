@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from incrowd.codes.hierarchy import ROOT
-from incrowd.codes.values import canonical
+from incrowd.codes.values import canonicalize_value
 from incrowd.errors import IncrowdError
 from incrowd.spec.arx import ArxRows
 
@@ -29,18 +29,18 @@ class Group:
     hidden: int = 0
 
     @property
-    def own(self) -> bool:
+    def is_single(self) -> bool:
         """Whether it is only itself."""
         return self.members == (self.name,) and not self.hidden
 
 
-def levels(rows: ArxRows) -> range:
-    """The levels whose groups can be changed: between the values and the root."""
+def list_levels(rows: ArxRows) -> range:
+    """Return the levels whose groups can be changed: between the values and the root."""
     return range(1, len(rows[0]) - 1)
 
 
-def at_level(rows: ArxRows, level: int, find: str = "", most: int = MOST_SHOWN) -> list[Group]:
-    """The groups of a level with their members; those that hold a text, if it is given."""
+def list_groups(rows: ArxRows, level: int, find: str = "", most: int = MOST_SHOWN) -> list[Group]:
+    """List the groups of a level with their members; those that hold a text, if given."""
     found: dict[str, dict[str, None]] = {}
     for row in rows:
         found.setdefault(row[level], {})[row[level - 1]] = None
@@ -51,60 +51,60 @@ def at_level(rows: ArxRows, level: int, find: str = "", most: int = MOST_SHOWN) 
             continue
         groups.append(Group(name, tuple(asked[:left]), len(members) - min(len(asked), left)))
         left -= min(len(asked), left)
-    return sorted(groups, key=lambda group: group.own)
+    return sorted(groups, key=lambda group: group.is_single)
 
 
-def put(rows: ArxRows, level: int, members: Collection[str], name: str) -> ArxRows:
-    """Members of a level are in the group of this name from now on, a new one or one that is there.
+def move_to_group(rows: ArxRows, level: int, members: Collection[str], name: str) -> ArxRows:
+    """Move members of a level to the group of this name, a new one or an existing one.
 
     A group that is there keeps what it belongs to; a new one belongs to what its first member did.
     """
     name = name.strip()
     if not members:
-        raise IncrowdError("Select what belongs together first.")
+        raise IncrowdError("Select values first.")
     if not name:
         raise IncrowdError("Give the group a name.")
     above = next((row[level + 1 :] for row in rows if row[level] == name), None)
     if above is None:
         above = next((row[level + 1 :] for row in rows if row[level - 1] in members), None)
     if above is None:
-        raise IncrowdError("What was selected is not there any more.")
+        raise IncrowdError("The selected values no longer exist.")
     return [(*row[:level], name, *above) if row[level - 1] in members else row for row in rows]
 
 
-def apart(rows: ArxRows, level: int, members: Collection[str]) -> ArxRows:
-    """Members leave their groups, and are groups of their own."""
+def remove_from_groups(rows: ArxRows, level: int, members: Collection[str]) -> ArxRows:
+    """Take members out of their groups; each becomes a group of its own."""
     if not members:
-        raise IncrowdError("Select what is to leave its group first.")
+        raise IncrowdError("Select values first.")
     return [
         (*row[:level], row[level - 1], *row[level + 1 :]) if row[level - 1] in members else row
         for row in rows
     ]
 
 
-def renamed(rows: ArxRows, level: int, old: str, new: str) -> ArxRows:
-    """A group has another name; that of another group makes them one."""
+def rename_group(rows: ArxRows, level: int, old: str, new: str) -> ArxRows:
+    """Rename a group; the name of another group merges them."""
     members = {row[level - 1] for row in rows if row[level] == old}
-    return put(rows, level, members, new)
+    return move_to_group(rows, level, members, new)
 
 
-def with_level(rows: ArxRows) -> ArxRows:
-    """One level more below the root, where each group is one of its own: groups of groups."""
+def add_level(rows: ArxRows) -> ArxRows:
+    """Add a level below the root, where each group is one of its own: groups of groups."""
     return [(*row[:-1], row[-2], row[-1]) for row in rows]
 
 
-def without_level(rows: ArxRows, level: int) -> ArxRows:
-    """One level less."""
+def remove_level(rows: ArxRows, level: int) -> ArxRows:
+    """Remove one level."""
     return [(*row[:level], *row[level + 1 :]) for row in rows]
 
 
-def with_values(rows: ArxRows, values: Iterable[str], group: str) -> ArxRows:
-    """Further values, in a group of level 1, or each by itself."""
+def add_values(rows: ArxRows, values: Iterable[str], group: str) -> ArxRows:
+    """Add further values, in a group of level 1, or each by itself."""
     known = {row[0] for row in rows}
-    new = [text for value in values if (text := canonical(value)) and text not in known]
+    new = [text for value in values if (text := canonicalize_value(value)) and text not in known]
     new = list(dict.fromkeys(new))
     if not new:
-        raise IncrowdError("Write values that are not there yet, one on a line.")
+        raise IncrowdError("Enter new values, one per line.")
     root, height = rows[0][-1], len(rows[0])
     group = group.strip()
     above = next((row[1:] for row in rows if group and height > 2 and row[1] == group), None)
@@ -114,15 +114,15 @@ def with_values(rows: ArxRows, values: Iterable[str], group: str) -> ArxRows:
     ]
 
 
-def without_values(rows: ArxRows, values: Collection[str]) -> ArxRows:
-    """Values that are left out of the domain."""
+def remove_values(rows: ArxRows, values: Collection[str]) -> ArxRows:
+    """Remove values from the domain."""
     left = [row for row in rows if row[0] not in values]
     if not left:
-        raise IncrowdError("At least one value has to stay.")
+        raise IncrowdError("Keep at least one value.")
     return left
 
 
-def with_root(rows: Sequence[Sequence[str]]) -> ArxRows:
-    """Rows whose last label is one for all: the root is added where it is missing."""
+def add_root(rows: Sequence[Sequence[str]]) -> ArxRows:
+    """Add the root where it is missing: one last label for all rows."""
     single = len(rows[0]) > 1 and len({row[-1] for row in rows}) == 1
     return [tuple(row) if single else (*row, ROOT) for row in rows]

@@ -3,6 +3,9 @@
 A hand keeps the tables that it was last asked about open, and remembers what it counted of them:
 so the same kind of question goes to the same hand. One that dies, whatever it met, is replaced;
 whoever waits for its answer is told so, and the studio goes on.
+
+**Remembered counts.** A table that remembers what was counted of it: a check after a change counts
+only the rest.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -21,23 +24,86 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeVar
 
+from incrowd.engine.table import RowsPerId, Table, Tally
 from incrowd.errors import IncrowdError
 
+MOST_KEPT = 200_000  # distinct values of a column whose counts are kept
+
+
+class CachedTable:
+    """A table of a file that does not change. What is not remembered is asked of the table itself.
+
+    Columns with very many values are counted anew each time, since their counts take much room.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._known: dict[tuple[str, tuple[str, ...]], Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._table, name)
+
+    def _compute_once(self, name: str, columns: Sequence[str], count: Callable[[], T]) -> T:
+        key = name, tuple(columns)
+        if key not in self._known:
+            self._known[key] = count()
+        found: T = self._known[key]
+        return found
+
+    def rows(self) -> int:
+        """Return the number of rows."""
+        return self._compute_once("rows", (), self._table.rows)
+
+    def count_distinct(self, columns: Sequence[str]) -> int:
+        """Count the distinct tuples of some columns."""
+        return self._compute_once("distinct", columns, lambda: self._table.count_distinct(columns))
+
+    def count_people(self, column: str) -> int:
+        """Count the people that a column identifies."""
+        return self._compute_once("people", (column,), lambda: self._table.count_people(column))
+
+    def count_rows_per_id(self, column: str) -> RowsPerId:
+        """Count the ids of a column, and the rows that share one."""
+        return self._compute_once(
+            "rows per id", (column,), lambda: self._table.count_rows_per_id(column)
+        )
+
+    def count_missing(self, column: str) -> int:
+        """Count the rows that have no value in a column."""
+        return self._compute_once("missing", (column,), lambda: self._table.count_missing(column))
+
+    def iter_tallies(self, columns: Sequence[str]) -> Iterator[Tally]:
+        """Yield distinct tuples with counts."""
+        key = "tallies", tuple(columns)
+        if key in self._known:
+            yield from self._known[key]
+            return
+        kept: list[Tally] | None = []
+        size = 0
+        for tally in self._table.iter_tallies(columns):
+            size += len(tally.counts)
+            if kept is not None:
+                kept = [*kept, tally] if size <= MOST_KEPT else None
+            yield tally
+        if kept is not None:
+            self._known[key] = kept
+
+
 T = TypeVar("T")
-CRASHED = "The work on the table ended without an answer: its process was lost. Try again."
+CRASHED = "The process that reads the table ended unexpectedly. Try again."
 
 
-class _Asked(Future[T]):
+class _PendingAnswer(Future[T]):
     """An answer that is waited for; it cannot be cancelled while a process is at work on it."""
 
     inner: Future[T]
 
     def cancel(self) -> bool:
-        """Let it be, if it has not begun."""
+        """Cancel it, if it has not begun."""
         return self.inner.cancel() and super().cancel()
 
 
-class Hands:
+class WorkerPool:
     """Processes that answer questions about tables."""
 
     def __init__(self, number: int = 2) -> None:
@@ -45,62 +111,66 @@ class Hands:
         self._pools: list[ProcessPoolExecutor | None] = [None] * number
         self._waiting = [0] * number  # questions of each that are not answered
 
-    def ask(self, task: Callable[..., T], *given: Any, same: bool = False) -> Future[T]:
-        """Have something done elsewhere; it and what it is given have to be plain.
+    def submit_task(self, task: Callable[..., T], *given: Any, same: bool = False) -> Future[T]:
+        """Run a task in another process; it and its arguments have to be plain.
 
         Where a process is lost, all that wait for it are lost with it: each is asked once more.
         ``same`` asks the hand that always gets such questions, and knows what it counted for them;
         else the one that has the least to do is asked.
         """
-        found: _Asked[T] = _Asked()
-        self._send(found, task, given, same=same, again=True)
+        found: _PendingAnswer[T] = _PendingAnswer()
+        self._send_task(found, task, given, same=same, again=True)
         return found
 
-    def _send(
-        self, found: _Asked[T], task: Callable[..., T], given: tuple[Any, ...], *,
+    def _send_task(
+        self, found: _PendingAnswer[T], task: Callable[..., T], given: tuple[Any, ...], *,
         same: bool, again: bool,
     ) -> None:  # fmt: skip
         with self._lock:
             hands = range(len(self._pools))
             hand = 0 if same else min(hands, key=lambda one: (self._waiting[one], -one))
-            found.inner = self._submit(hand, task, given)
+            found.inner = self._submit_to_worker(hand, task, given)
             self._waiting[hand] += 1
 
-        def answered(inner: Future[T]) -> None:
+        def handle_answer(inner: Future[T]) -> None:
             with self._lock:
                 self._waiting[hand] -= 1
             if found.done() or inner.cancelled():
                 return
             error = inner.exception()
             if isinstance(error, BrokenProcessPool) and again and not self._closed:
-                self._send(found, task, given, same=same, again=False)
+                self._send_task(found, task, given, same=same, again=False)
             elif error is not None:
                 found.set_exception(error)
             else:
                 found.set_result(inner.result())
 
-        def heard(inner: Future[T]) -> None:
+        def handle_done(inner: Future[T]) -> None:
             # Whoever tells that a pool is broken holds its lock, for which a new question waits.
             if not inner.cancelled() and isinstance(inner.exception(), BrokenProcessPool):
-                threading.Thread(target=answered, args=(inner,), daemon=True).start()
+                threading.Thread(target=handle_answer, args=(inner,), daemon=True).start()
             else:
-                answered(inner)
+                handle_answer(inner)
 
-        found.inner.add_done_callback(heard)
+        found.inner.add_done_callback(handle_done)
 
-    def _submit(self, hand: int, task: Callable[..., T], given: tuple[Any, ...]) -> Future[T]:
+    def _submit_to_worker(
+        self, hand: int, task: Callable[..., T], given: tuple[Any, ...]
+    ) -> Future[T]:
         pool = self._pools[hand]
         if pool is not None:
             try:
                 return pool.submit(task, *given)
             except BrokenProcessPool:
                 pool.shutdown(wait=False)
-        pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_quiet)
+        pool = ProcessPoolExecutor(
+            1, multiprocessing.get_context("spawn"), initializer=_set_up_worker
+        )
         self._pools[hand] = pool
         return pool.submit(task, *given)
 
     def close(self) -> None:
-        """Let all processes go."""
+        """End all processes."""
         self._closed = True  # what is lost now is not asked again
         if any(self._pools):
             for process in multiprocessing.active_children():
@@ -110,13 +180,13 @@ class Hands:
                 pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _quiet() -> None:
-    """An interrupt of the terminal is for the studio, which lets its hands go; they go with it."""
+def _set_up_worker() -> None:
+    """Ignore interrupts, which are for the studio, and end when the studio ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_follow, daemon=True).start()
+    threading.Thread(target=_exit_with_studio, daemon=True).start()
 
 
-def _follow() -> None:
+def _exit_with_studio() -> None:
     """End when the studio has ended, however it did."""
     studio = multiprocessing.parent_process()
     if studio is not None:
@@ -125,33 +195,35 @@ def _follow() -> None:
 
 
 @lru_cache(maxsize=4)
-def _opened(place: str, sheet: str | None, header: int | None, _stamp: tuple[int, int]) -> Any:
+def _open_cached_table(
+    place: str, sheet: str | None, header: int | None, _stamp: tuple[int, int]
+) -> Any:
     from incrowd.engine.source import open_table
-    from incrowd.studio.memory import Remembered
+    from incrowd.studio.hands import CachedTable
 
-    return Remembered(open_table(place, sheet=sheet, header=header))
+    return CachedTable(open_table(place, sheet=sheet, header=header))
 
 
 @lru_cache(maxsize=4)
-def _read(
+def _read_cached_table(
     place: str, sheet: str | None, header: int | None, stamp: tuple[int, int],
     written: tuple[tuple[str, str], ...],
 ) -> Any:  # fmt: skip
-    """A table as a spec says that its columns are written."""
-    from incrowd.spec.written import Written
-    from incrowd.studio.memory import Remembered
+    """Return a table as a spec says that its columns are written."""
+    from incrowd.spec.written import ValueFormat
+    from incrowd.studio.hands import CachedTable
 
-    table = _opened(place, sheet, header, stamp)
+    table = _open_cached_table(place, sheet, header, stamp)
     readers = {
-        name: Written.model_validate_json(text).reader()
+        name: ValueFormat.model_validate_json(text).make_reader()
         for name, text in written
         if name in table.columns
     }
-    return Remembered(table.reread(readers)) if readers else table
+    return CachedTable(table.reread(readers)) if readers else table
 
 
 @dataclass(frozen=True)
-class Subject:
+class SpecSnapshot:
     """A table and a spec as they are sent to another process."""
 
     place: str
@@ -160,37 +232,39 @@ class Subject:
     sheet: str | None
     header: int | None
 
-    def table(self) -> Any:
-        """The table, as the file has it."""
-        return _opened(self.place, self.sheet, self.header, self._stamp())
+    def open_raw_table(self) -> Any:
+        """Return the table, as the file has it."""
+        return _open_cached_table(self.place, self.sheet, self.header, self._read_file_stamp())
 
-    def file(self) -> Any:
-        """The spec alone."""
-        from incrowd.spec.file import parse
+    def parse_spec(self) -> Any:
+        """Return the spec alone."""
+        from incrowd.spec.file import parse_spec
 
-        return parse(self.text, path=Path(self.path))
+        return parse_spec(self.text, path=Path(self.path))
 
-    def both(self) -> tuple[Any, Any]:
-        """The spec, and the table as it says that it is written."""
-        file = self.file()
+    def open_spec_and_table(self) -> tuple[Any, Any]:
+        """Return the spec, and the table as it says that it is written."""
+        file = self.parse_spec()
         written = {
             name: column.written.model_dump_json()
             for name, column in file.spec.columns.items()
             if column.written is not None
         }
-        return file, _read(
-            self.place, self.sheet, self.header, self._stamp(), tuple(written.items())
+        return file, _read_cached_table(
+            self.place, self.sheet, self.header, self._read_file_stamp(), tuple(written.items())
         )
 
-    def to_publish(self) -> tuple[Any, Any]:
-        """The spec and its table, of which nothing is remembered."""
-        from incrowd.engine.source import open_for, open_table
+    def open_uncached(self) -> tuple[Any, Any]:
+        """Return the spec and its table, of which nothing is cached."""
+        from incrowd.engine.source import open_spec_table, open_table
 
-        file = self.file()
-        return file, open_for(file, open_table(self.place, sheet=self.sheet, header=self.header))
+        file = self.parse_spec()
+        return file, open_spec_table(
+            file, open_table(self.place, sheet=self.sheet, header=self.header)
+        )
 
-    def _stamp(self) -> tuple[int, int]:
-        """What changes with the file."""
+    def _read_file_stamp(self) -> tuple[int, int]:
+        """Return what changes with the file."""
         path = Path(self.place)
         if not path.exists():
             return 0, 0
@@ -199,7 +273,7 @@ class Subject:
 
 
 @dataclass
-class Job:
+class PublishJob:
     """A release that is being made in a process of its own.
 
     ``step`` is where it is, ``done`` of ``all`` what is done of it. When it has ended, ``problem``
@@ -219,14 +293,16 @@ class Job:
     begun: float = field(default_factory=time.monotonic)
     _process: Any = None
 
-    def begin(self, *given: Any) -> None:
+    def start(self, *given: Any) -> None:
         """Start the process, and a thread that listens to it."""
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe(duplex=False)
-        self._process = context.Process(target=_published, args=(theirs, *given), daemon=False)
+        self._process = context.Process(
+            target=_run_publish_job, args=(theirs, *given), daemon=False
+        )
         self._process.start()
         theirs.close()
-        threading.Thread(target=self._listen, args=(ours,), daemon=True).start()
+        threading.Thread(target=self._receive_messages, args=(ours,), daemon=True).start()
 
     @property
     def curator(self) -> Path:
@@ -234,7 +310,7 @@ class Job:
         return self.output.with_name(f"{self.output.name}.curator")
 
     @property
-    def process(self) -> int:
+    def process_id(self) -> int:
         """The number of its process."""
         return int(self._process.pid)
 
@@ -249,14 +325,14 @@ class Job:
             return
         self.cancelled = True
         self._process.terminate()
-        threading.Thread(target=self._make_sure, daemon=True).start()
+        threading.Thread(target=self._kill_if_alive, daemon=True).start()
 
-    def _make_sure(self) -> None:
+    def _kill_if_alive(self) -> None:
         self._process.join(20)
         if self._process.is_alive():
             self._process.kill()
 
-    def _listen(self, ours: Connection) -> None:
+    def _receive_messages(self, ours: Connection) -> None:
         answered = False
         try:
             while True:
@@ -278,42 +354,42 @@ class Job:
         self.ended = True
 
 
-def _published(theirs: Connection, subject: Subject, output: str) -> None:
-    """Publish, and tell of each step."""
-    from incrowd.cli.results import published
-    from incrowd.cli.terminal import pausing
-    from incrowd.methods.outlay import ledger_of
+def _run_publish_job(theirs: Connection, subject: SpecSnapshot, output: str) -> None:
+    """Publish, and report each step."""
+    from incrowd.cli.results import describe_release
+    from incrowd.cli.terminal import add_test_pause
+    from incrowd.methods.outlay import resolve_ledger
     from incrowd.publication import RunContext, make_release
 
-    def stopped(_signal: int, _frame: object) -> None:
+    def raise_interrupt(_signal: int, _frame: object) -> None:
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, stopped)
+    signal.signal(signal.SIGTERM, raise_interrupt)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         theirs.send(("step", "open"))
-        file, table = subject.to_publish()
+        file, table = subject.open_uncached()
         run = RunContext(
-            table, file, Path(output), ledger=ledger_of(file),
-            step=pausing(lambda name: theirs.send(("step", name))),
+            table, file, Path(output), ledger=resolve_ledger(file),
+            step=add_test_pause(lambda name: theirs.send(("step", name))),
             progress=lambda done, every: theirs.send(("progress", (done, every))),
         )  # fmt: skip
         release = make_release(run)
         theirs.send(("done", {
-            "booked": release.booked, "findings": list(release.findings), "empty": release.empty,
-            "lines": published(release), "examples": release.examples,
+            "booked": release.is_booked, "findings": list(release.findings), "empty": release.is_empty,
+            "lines": describe_release(release), "examples": release.examples,
         }))  # fmt: skip
     except KeyboardInterrupt as error:
         said = hasattr(error, "__notes__")  # that it is booked, and that nothing was released
-        words = "It was cancelled." if said else "It was cancelled, and nothing was released."
-        theirs.send(("failed", _told(words, error)))
+        words = "The release was canceled." + ("" if said else " Nothing was published.")
+        theirs.send(("failed", _join_notes(words, error)))
     except IncrowdError as error:
-        theirs.send(("failed", _told(str(error), error)))
+        theirs.send(("failed", _join_notes(str(error), error)))
     except OSError as error:
-        theirs.send(("failed", _told(f"{error.strerror}: '{error.filename}'", error)))
+        theirs.send(("failed", _join_notes(f"{error.strerror}: '{error.filename}'", error)))
     except Exception as error:  # noqa: BLE001 - whatever it is, the page has to say so
-        theirs.send(("failed", _told(f"A fault of ours: {error!r}", error)))
+        theirs.send(("failed", _join_notes(f"Internal error: {error!r}", error)))
 
 
-def _told(words: str, error: BaseException) -> str:
+def _join_notes(words: str, error: BaseException) -> str:
     return " ".join([words, *getattr(error, "__notes__", [])])

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Protocol
 
-from incrowd.codes.values import canonical
+from incrowd.codes.values import canonicalize_value
 from incrowd.spec.hierarchies import (
     Countries,
     CsvFile,
     Dates,
     Declaration,
     Flat,
-    Hierarchies,
+    HierarchyChoice,
     Icd,
     Intervals,
     Mask,
@@ -29,78 +29,84 @@ from incrowd.spec.hierarchies import (
 )
 
 KINDS = {
-    "intervals": "Intervals: numbers in ranges",
-    "dates": "Dates: by day, month, year, decade",
-    "order": "Order: neighbours in an order are put together",
-    "groups": "Groups: values are put together by hand",
-    "flat": "Flat: the value itself, or nothing of it",
-    "mask": "Mask: characters are hidden one by one",
-    "countries": "Countries: by region and continent",
-    "icd": "Diagnoses: by chapter of the ICD",
-    "postcodes": "Postcodes with letters: by area",
-    "csv": "File: a hierarchy in ARX form",
+    "intervals": "Intervals: ranges of numbers",
+    "dates": "Dates: day, month, year, decade",
+    "order": "Order: runs of neighboring values",
+    "groups": "Groups: sets of values that you define",
+    "flat": "Flat: the value, or suppressed",
+    "mask": "Mask: characters masked one by one",
+    "countries": "Countries: region and continent",
+    "icd": "Diagnoses: categories and chapters of the ICD",
+    "postcodes": "Postcodes with letters: district and area",
+    "csv": "File: a hierarchy in ARX format",
 }
 ABOUT = {
-    "intervals": "Level 0 shows each step; each further level shows wider intervals.",
-    "dates": "Level 0 shows the finest of the chosen levels, the last one the coarsest.",
-    "order": "Level 0 shows the values; each further level merges runs of neighbours.",
-    "groups": "Level 0 shows the values; each further level shows the groups that they are in.",
-    "flat": "Either the value is shown as it is, or nothing of it.",
-    "mask": "Each level hides one character more, from one side.",
+    "intervals": "Level 0 has one label per step; each further level has wider intervals.",
+    "dates": "Level 0 is the first of the selected levels.",
+    "order": "Level 0 has the values; each further level merges runs of neighbors.",
+    "groups": "Level 0 has the values; each further level has their groups.",
+    "flat": "The value is published unchanged, or suppressed.",
+    "mask": "Each level masks one more character.",
     "countries": "Countries and territories of ISO 3166-1 by the regions of the UN: a public list.",
     "icd": "Categories of the ICD, by tens and by chapter: a public list.",
     "postcodes": "Postcodes of one country by district and area: a public list.",
-    "csv": "One row for each value, with its labels level by level, in a file beside the spec.",
+    "csv": "One line per value with its labels by level, in a file in the folder of the spec.",
 }
 DATE_LEVELS = ("day", "month", "quarter", "year", "decade")
 MOST_CUTS = 60  # bounds of a level that are listed one by one
 
 
-class Answers(Protocol):
+class FormAnswers(Protocol):
     """What a form has sent."""
 
     def get(self, name: str, default: str, /) -> str:
-        """One value."""
+        """Return one value."""
         ...
 
-    def every(self, name: str) -> list[str]:
-        """All values of a name."""
+    def get_all(self, name: str) -> list[str]:
+        """Return all values of a name."""
         ...
 
 
-def kind_of(hierarchy: Hierarchies | None) -> str:
-    """What a spec calls the kind of a hierarchy; empty if there is none."""
+def get_kind(hierarchy: HierarchyChoice | None) -> str:
+    """Return the kind of a hierarchy as a spec names it; empty if there is none."""
     if hierarchy is None:
         return ""
-    return next(name for name in Hierarchies.model_fields if getattr(hierarchy, name) is not None)
+    return next(
+        name for name in HierarchyChoice.model_fields if getattr(hierarchy, name) is not None
+    )
 
 
-def declared_from(kind: str, form: Answers) -> dict[str, Any]:
-    """What a form says of a hierarchy, as the spec is to have it."""
+def read_declaration(kind: str, form: FormAnswers) -> dict[str, Any]:
+    """Return what a form says of a hierarchy, as the spec is to have it."""
     match kind:
         case "intervals":
-            said = _intervals(form)
+            said = _read_intervals(form)
         case "mask":
-            said = {"length": scalar(form.get("length", ""))}
-            said |= _kept(form, "hide", "right") | _kept(form, "alphabet", "0123456789")
+            said = {"length": parse_number(form.get("length", ""))}
+            said |= _read_unusual_field(form, "hide", "right") | _read_unusual_field(
+                form, "alphabet", "0123456789"
+            )
         case "dates":
-            said = {"from": _day(form.get("from", "")), "to": _day(form.get("to", ""))}
-            levels = form.every("levels")
+            said = {"from": _parse_day(form.get("from", "")), "to": _parse_day(form.get("to", ""))}
+            levels = form.get_all("levels")
             said |= {} if levels == list(DATE_LEVELS) else {"levels": levels}
-            said |= _kept(form, "format", "%Y-%m-%d")
+            said |= _read_unusual_field(form, "format", "%Y-%m-%d")
         case "order":
-            said = {"values": lines(form.get("values", ""))}
-            runs = scalars(form.get("runs", ""))
+            said = {"values": split_lines(form.get("values", ""))}
+            runs = parse_numbers(form.get("runs", ""))
             said |= {"runs": runs} if runs else {}
         case "flat":
-            values = lines(form.get("values", ""))
+            values = split_lines(form.get("values", ""))
             said = {"values": values} if values else {}
         case "csv":
-            said = {"file": form.get("file", "").strip()} | _kept(form, "delimiter", "")
+            said = {"file": form.get("file", "").strip()} | _read_unusual_field(
+                form, "delimiter", ""
+            )
         case "countries":
             said = {"codes": form.get("codes", "")}
         case "icd":
-            said = {"version": scalar(form.get("version", ""))}
+            said = {"version": parse_number(form.get("version", ""))}
         case "postcodes":
             said = {"country": form.get("country", "")}
         case _:
@@ -108,69 +114,71 @@ def declared_from(kind: str, form: Answers) -> dict[str, Any]:
     return {kind: said}
 
 
-def _intervals(form: Answers) -> dict[str, Any]:
+def _read_intervals(form: FormAnswers) -> dict[str, Any]:
     said: dict[str, Any] = {
-        name: scalar(form.get(name, "")) for name in ("from", "to") if form.get(name, "").strip()
+        name: parse_number(form.get(name, ""))
+        for name in ("from", "to")
+        if form.get(name, "").strip()
     }
-    step = scalar(form.get("step", ""))
+    step = parse_number(form.get("step", ""))
     said |= {} if step in ("", 1) else {"step": step}
-    widths = [scalar(one) for one in form.every("width") if one.strip()]
-    cuts = [scalars(one) for one in form.every("cuts") if one.strip()]
+    widths = [parse_number(one) for one in form.get_all("width") if one.strip()]
+    cuts = [parse_numbers(one) for one in form.get_all("cuts") if one.strip()]
     said |= {"widths": widths} if widths else {}
     said |= {"cuts": cuts} if cuts else {}
-    return said | _kept(form, "open", "none")
+    return said | _read_unusual_field(form, "open", "none")
 
 
-def _kept(form: Answers, name: str, usual: str) -> dict[str, str]:
-    """A field, unless it says what is usual."""
+def _read_unusual_field(form: FormAnswers, name: str, usual: str) -> dict[str, str]:
+    """Return a field, unless it says what is usual."""
     said = form.get(name, "")
     return {} if said in ("", usual) else {name: said}
 
 
-def _day(text: str) -> Any:
+def _parse_day(text: str) -> Any:
     try:
         return dt.date.fromisoformat(text.strip())
     except ValueError:
         return text
 
 
-def lines(text: str) -> list[str]:
-    """The lines of a text that say something."""
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a text that are not blank."""
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def scalars(text: str) -> list[Any]:
-    """The numbers of a text, between commas or blanks."""
-    return [scalar(part) for part in re.split(r"[,;\s]+", text) if part]
+def parse_numbers(text: str) -> list[Any]:
+    """Return the numbers of a text, between commas or blanks."""
+    return [parse_number(part) for part in re.split(r"[,;\s]+", text) if part]
 
 
-def scalar(text: str) -> Any:
-    """A number as YAML has it; a text that is none, as it is."""
+def parse_number(text: str) -> Any:
+    """Return a number as YAML has it; a text that is none, as it is."""
     try:
-        return plain(Decimal(text.strip()))
+        return convert_decimal(Decimal(text.strip()))
     except (InvalidOperation, ValueError, OverflowError):
         return text.strip()
 
 
-def plain(x: Decimal) -> int | float:
-    """A number as YAML has it."""
+def convert_decimal(x: Decimal) -> int | float:
+    """Return a number as YAML has it."""
     return int(x) if x == x.to_integral_value() else float(x)
 
 
-def shown(x: Decimal) -> str:
-    """A number as it is written in a field."""
-    return canonical(x) or ""
+def format_decimal(x: Decimal) -> str:
+    """Return a number as it is written in a field."""
+    return canonicalize_value(x) or ""
 
 
-def fields(declared: Declaration | None) -> dict[str, Any]:
-    """What the form of a hierarchy shows in its fields."""
+def make_form_fields(declared: Declaration | None) -> dict[str, Any]:
+    """Return what the form of a hierarchy shows in its fields."""
     match declared:
         case Intervals():
             return {
-                "from": shown(declared.low), "to": shown(declared.high),
-                "step": shown(declared.step), "open": declared.open,
-                "width": [shown(x) for x in declared.widths],
-                "cuts": [", ".join(map(shown, cuts)) for cuts in declared.cuts],
+                "from": format_decimal(declared.low), "to": format_decimal(declared.high),
+                "step": format_decimal(declared.step), "open": declared.open,
+                "width": [format_decimal(x) for x in declared.widths],
+                "cuts": [", ".join(map(format_decimal, cuts)) for cuts in declared.cuts],
             }  # fmt: skip
         case Mask():
             return {
@@ -197,7 +205,7 @@ def fields(declared: Declaration | None) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Cuts:
+class IntervalCuts:
     """The levels of intervals by their cuts, fine ones first; each has all cuts of the next.
 
     A cut belongs to some level and to all finer ones, so that levels nest whatever is done here.
@@ -208,58 +216,60 @@ class Cuts:
     step: Decimal
     levels: tuple[tuple[Decimal, ...], ...]
 
-    def moved(self, old: Decimal, new: Decimal) -> Cuts:
-        """One cut lies elsewhere, in all its levels; one that meets another becomes one with it."""
-        new = self.on_step(new)
-        return self._with(
+    def move_cut(self, old: Decimal, new: Decimal) -> IntervalCuts:
+        """Move one cut in all its levels; one that meets another is merged with it."""
+        new = self.snap_to_step(new)
+        return self._replace_levels(
             {new if cut == old else cut for cut in level} if old in level else set(level)
             for level in self.levels
         )
 
-    def with_cut(self, level: int) -> Cuts:
-        """One cut more in a level: of the finer level, or else of all finer ones too."""
+    def add_cut(self, level: int) -> IntervalCuts:
+        """Add one cut to a level: of the finer level, or else to all finer ones too."""
         here = set(self.levels[level])
         edges = [self.low, *sorted(here), self.high + self.step]
         gaps = [(edges[at + 1] - edges[at], -at) for at in range(len(edges) - 1)]
         wide, at = max(gaps)
         middle = edges[-at] + wide / 2
         free = [cut for cut in self.levels[level - 1] if cut not in here] if level else []
-        new = min(free, key=lambda cut: abs(cut - middle)) if free else self.on_step(middle)
-        return self._with(
+        new = min(free, key=lambda cut: abs(cut - middle)) if free else self.snap_to_step(middle)
+        return self._replace_levels(
             {*cuts, new} if number <= level else set(cuts)
             for number, cuts in enumerate(self.levels)
         )
 
-    def without_cut(self, level: int, cut: Decimal) -> Cuts:
-        """One cut less in a level, and in all coarser ones."""
-        return self._with(
+    def remove_cut(self, level: int, cut: Decimal) -> IntervalCuts:
+        """Remove one cut from a level, and from all coarser ones."""
+        return self._replace_levels(
             set(cuts) - {cut} if at >= level else set(cuts) for at, cuts in enumerate(self.levels)
         )
 
-    def with_level(self) -> Cuts:
-        """A coarser level: every second cut of the coarsest, or the middle of the range."""
+    def add_level(self) -> IntervalCuts:
+        """Add a coarser level: every second cut of the coarsest, or the middle of the range."""
         last = self.levels[-1] if self.levels else ()
-        middle = self.on_step((self.low + self.high) / 2)
-        return self._with([*map(set, self.levels), set(last[1::2] if last else (middle,))])
+        middle = self.snap_to_step((self.low + self.high) / 2)
+        return self._replace_levels(
+            [*map(set, self.levels), set(last[1::2] if last else (middle,))]
+        )
 
-    def without_level(self, level: int) -> Cuts:
-        """One level less."""
-        return self._with(set(cuts) for at, cuts in enumerate(self.levels) if at != level)
+    def remove_level(self, level: int) -> IntervalCuts:
+        """Remove one level."""
+        return self._replace_levels(set(cuts) for at, cuts in enumerate(self.levels) if at != level)
 
-    def on_step(self, x: Decimal) -> Decimal:
-        """The nearest point at which an interval can begin."""
+    def snap_to_step(self, x: Decimal) -> Decimal:
+        """Return the nearest point at which an interval can begin."""
         steps = ((x - self.low) / self.step).to_integral_value()
         most = (self.high - self.low) // self.step
         return self.low + min(max(steps, Decimal(1)), max(most, Decimal(1))) * self.step
 
-    def _with(self, levels: Iterable[set[Decimal]]) -> Cuts:
-        return Cuts(
+    def _replace_levels(self, levels: Iterable[set[Decimal]]) -> IntervalCuts:
+        return IntervalCuts(
             self.low, self.high, self.step, tuple(tuple(sorted(cuts)) for cuts in levels if cuts)
         )
 
 
-def cuts_of(declared: Intervals) -> Cuts:
-    """The cuts of intervals; those that have widths begin where these say.
+def compute_cuts(declared: Intervals) -> IntervalCuts:
+    """Compute the cuts of intervals; those that have widths begin where these say.
 
     Of widths, levels with too many bounds to list them are left out.
     """
@@ -271,35 +281,35 @@ def cuts_of(declared: Intervals) -> Cuts:
             for width in declared.widths
             if (high - low) // width <= MOST_CUTS
         )
-    return Cuts(low, high, declared.step, tuple(cuts for cuts in levels if cuts))
+    return IntervalCuts(low, high, declared.step, tuple(cuts for cuts in levels if cuts))
 
 
-def with_cuts(declared: Intervals, cuts: Cuts) -> dict[str, Any]:
-    """Intervals with other cuts, as the spec is to have them."""
-    said = _said(declared)
+def declare_cuts(declared: Intervals, cuts: IntervalCuts) -> dict[str, Any]:
+    """Return intervals with other cuts, as the spec is to have them."""
+    said = _declare_intervals(declared)
     said.pop("widths", None)
     said.pop("cuts", None)
-    listed = [[plain(cut) for cut in level] for level in cuts.levels]
+    listed = [[convert_decimal(cut) for cut in level] for level in cuts.levels]
     return {"intervals": {**said, "cuts": listed} if listed else said}
 
 
-def with_widths(declared: Intervals, widths: Iterable[Decimal]) -> dict[str, Any]:
-    """Intervals by widths, as the spec is to have them."""
-    said = _said(declared)
+def declare_widths(declared: Intervals, widths: Iterable[Decimal]) -> dict[str, Any]:
+    """Return intervals by widths, as the spec is to have them."""
+    said = _declare_intervals(declared)
     said.pop("cuts", None)
-    listed = [plain(width) for width in widths]
+    listed = [convert_decimal(width) for width in widths]
     return {"intervals": {**said, "widths": listed} if listed else said}
 
 
-def wider(declared: Intervals) -> Decimal:
-    """The width of a further level: twice the last, or about a tenth of the range."""
+def compute_next_width(declared: Intervals) -> Decimal:
+    """Compute the width of a further level: twice the last, or a tenth of the range."""
     if declared.widths:
         return declared.widths[-1] * 2
     return max((declared.high - declared.low) / 10 // declared.step, Decimal(1)) * declared.step
 
 
-def widths_of(declared: Intervals) -> list[Decimal]:
-    """Widths for intervals that have cuts: about as many intervals at each level."""
+def compute_widths(declared: Intervals) -> list[Decimal]:
+    """Compute widths for intervals that have cuts: about as many intervals at each level."""
     found: list[Decimal] = []
     for cuts in declared.cuts:
         unit = found[-1] if found else declared.step
@@ -309,11 +319,16 @@ def widths_of(declared: Intervals) -> list[Decimal]:
     return found
 
 
-def _said(declared: Intervals) -> dict[str, Any]:
-    said: dict[str, Any] = {"from": plain(declared.low), "to": plain(declared.high)}
-    said |= {} if declared.step == 1 else {"step": plain(declared.step)}
+def _declare_intervals(declared: Intervals) -> dict[str, Any]:
+    said: dict[str, Any] = {
+        "from": convert_decimal(declared.low),
+        "to": convert_decimal(declared.high),
+    }
+    said |= {} if declared.step == 1 else {"step": convert_decimal(declared.step)}
     said |= {} if declared.open == "none" else {"open": declared.open}
-    said |= {"widths": [plain(x) for x in declared.widths]} if declared.widths else {}
+    said |= {"widths": [convert_decimal(x) for x in declared.widths]} if declared.widths else {}
     return said | (
-        {"cuts": [[plain(x) for x in cuts] for cuts in declared.cuts]} if declared.cuts else {}
+        {"cuts": [[convert_decimal(x) for x in cuts] for cuts in declared.cuts]}
+        if declared.cuts
+        else {}
     )

@@ -1,12 +1,111 @@
-"""The lattice of schemes as a picture: where each scheme stands, and what it looks like."""
+"""The lattice of schemes as a picture: where each scheme stands, and what it looks like.
+
+**Ruler.** A picture of intervals: a ruler with the bounds of each level, and handles to move them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 from incrowd.anonymize.lattice import Node
-from incrowd.curate.explore import Explored, Scheme
+from incrowd.curate.explore import Exploration, SchemeFigures
+from incrowd.spec.hierarchies import Intervals
+from incrowd.studio.ladder import MOST_CUTS, format_decimal
+
+WIDE = 720  # units of the picture from one end to the other
+TALL = 34  # of one level
+EDGE = 28  # left and right of it
+_TICKS = 8
+
+
+@dataclass(frozen=True)
+class Handle:
+    """What can be dragged: a cut, or the first bound of a level of even widths."""
+
+    at: int
+    value: str
+    x: float
+
+
+@dataclass(frozen=True)
+class Track:
+    """One level: its bounds, those that can be moved, and how it is called.
+
+    A level with too many bounds is ``dense``: they are not drawn one by one.
+    """
+
+    level: int
+    y: int
+    name: str
+    bounds: tuple[float, ...]
+    handles: tuple[Handle, ...]
+    dense: bool
+
+
+@dataclass(frozen=True)
+class Ruler:
+    """The tracks, coarse ones on top, and a scale below them."""
+
+    low: str
+    high: str
+    step: str
+    spread: str
+    by: str
+    tracks: tuple[Track, ...]
+    ticks: tuple[tuple[float, str], ...]
+    tall: int
+
+
+def draw_ruler(declared: Intervals) -> Ruler:
+    """Draw the ruler of intervals."""
+    low, high, step = declared.low, declared.high, declared.step
+    end = high + step  # so that the last interval has its place
+
+    def compute_x(value: Decimal) -> float:
+        return round(EDGE + float((value - low) / (end - low)) * WIDE, 2)
+
+    by = "cuts" if declared.cuts else "widths"
+    tracks = []
+    count = len(declared.cuts or declared.widths)
+    for at in range(count):
+        y = (count - 1 - at) * TALL + 6
+        if declared.cuts:
+            cuts = declared.cuts[at]
+            bounds = tuple(compute_x(cut) for cut in cuts if low < cut <= high)
+            handles = tuple(Handle(i, format_decimal(cut), compute_x(cut)) for i, cut in enumerate(cuts)
+                            if low < cut <= high)  # fmt: skip
+            name, dense = f"{len(bounds) + 1} intervals", len(cuts) > MOST_CUTS
+        else:
+            width = declared.widths[at]
+            every = int((high - low) // width)
+            dense = every > 2 * MOST_CUTS
+            bounds = () if dense else tuple(compute_x(low + width * i) for i in range(1, every + 1))
+            first = low + width
+            handles = (Handle(0, format_decimal(first), compute_x(min(first, end))),)
+            name = f"width {format_decimal(width)}"
+        tracks.append(Track(at + 1, y, name, bounds, () if dense and by == "cuts" else handles,
+                            dense))  # fmt: skip
+    ticks = _choose_ticks(low, high, step)
+    return Ruler(
+        format_decimal(low), format_decimal(high), format_decimal(step), format_decimal(max(high - low, step)), by, tuple(tracks),
+        tuple((compute_x(one), format_decimal(one)) for one in ticks), count * TALL + 34,
+    )  # fmt: skip
+
+
+def _choose_ticks(low: Decimal, high: Decimal, step: Decimal) -> list[Decimal]:
+    """Return round numbers along the ruler, with its ends."""
+    spread = high - low
+    if spread <= 0:
+        return [low]
+    unit = Decimal(10) ** (spread / _TICKS).adjusted()
+    wide = next(unit * by for by in (1, 2, 5, 10) if unit * by * _TICKS >= spread)
+    first = (low / wide).to_integral_value() * wide
+    inner = [first + wide * at for at in range(_TICKS + 2)]
+    room = spread / 20
+    return [low, *(one for one in inner if low + room < one < high - room), max(high, low + step)]
+
 
 MOST = 400  # schemes that are drawn
 _MOST_LINES = 600
@@ -15,10 +114,10 @@ _WIDE, _ROW, _EDGE = 960, 46, 26
 
 
 @dataclass(frozen=True)
-class Dot:
+class SchemeDot:
     """A scheme in the picture; ``shade`` says how little it loses among those that hold, from 0."""
 
-    scheme: Scheme
+    scheme: SchemeFigures
     name: str
     x: float
     y: float
@@ -27,14 +126,14 @@ class Dot:
 
 
 @dataclass(frozen=True)
-class Picture:
+class LatticePicture:
     """The schemes by how many levels they climb: the finest at the bottom.
 
     ``lines`` join schemes one level apart, all of them where they are few, else those of the one
     that is looked at.
     """
 
-    dots: tuple[Dot, ...]
+    dots: tuple[SchemeDot, ...]
     lines: tuple[tuple[float, float, float, float], ...]
     rows: tuple[tuple[float, int], ...]
     high: int
@@ -47,27 +146,27 @@ class Picture:
         return _WIDE
 
 
-def name_of(levels: Node) -> str:
-    """Levels as an address has them."""
+def format_levels(levels: Node) -> str:
+    """Return levels as an address has them."""
     return ".".join(map(str, levels))
 
 
-def levels_of(name: str) -> Node:
-    """Levels from an address; empty if they are none."""
+def parse_levels(name: str) -> Node:
+    """Return levels from an address; empty if they are none."""
     parts = name.split(".") if name else []
     return tuple(map(int, parts)) if all(one.isdecimal() for one in parts) else ()
 
 
-def fitting(found: Explored, wanted: Mapping[int, int]) -> list[Scheme]:
-    """The schemes that have the wanted levels of columns, by their places; the best first."""
+def select_schemes(found: Exploration, wanted: Mapping[int, int]) -> list[SchemeFigures]:
+    """Return the schemes that have the wanted levels of columns, the best first."""
     return [
         one for one in found.schemes
         if all(one.levels[at] == level for at, level in wanted.items())
     ]  # fmt: skip
 
 
-def _drawn(schemes: Sequence[Scheme], looked_at: Node) -> list[Scheme]:
-    """At most so many as can be seen: mostly those that hold, the best first."""
+def _choose_drawn_schemes(schemes: Sequence[SchemeFigures], looked_at: Node) -> list[SchemeFigures]:
+    """Choose the schemes that are drawn: mostly those that hold, the best first."""
     good = [one for one in schemes if one.holds]
     bad = sorted((one for one in schemes if not one.holds), key=lambda one: one.suppressed)
     room = max(MOST - len(bad), MOST * 3 // 4)
@@ -78,10 +177,12 @@ def _drawn(schemes: Sequence[Scheme], looked_at: Node) -> list[Scheme]:
     return kept
 
 
-def picture(found: Explored, schemes: Sequence[Scheme], looked_at: Node) -> Picture:
-    """The picture of some schemes, with the one that is looked at among them."""
-    kept = _drawn(schemes, looked_at)
-    by_height: dict[int, list[Scheme]] = {}
+def draw_lattice(
+    found: Exploration, schemes: Sequence[SchemeFigures], looked_at: Node
+) -> LatticePicture:
+    """Draw some schemes, with the selected one among them."""
+    kept = _choose_drawn_schemes(schemes, looked_at)
+    by_height: dict[int, list[SchemeFigures]] = {}
     for one in kept:
         by_height.setdefault(sum(one.levels), []).append(one)
     heights = sorted(by_height, reverse=True)
@@ -96,22 +197,24 @@ def picture(found: Explored, schemes: Sequence[Scheme], looked_at: Node) -> Pict
         row = sorted(by_height[height], key=lambda one: one.levels)
         step = (_WIDE - 2 * _EDGE) / (len(row) + 1)
         for place, one in enumerate(row, 1):
-            dots.append(Dot(
-                one, name_of(one.levels), round(_EDGE + place * step, 1), float(y),
-                shade.get(one.levels, 0), words_of(found, one),
+            dots.append(SchemeDot(
+                one, format_levels(one.levels), round(_EDGE + place * step, 1), float(y),
+                shade.get(one.levels, 0), describe_scheme(found, one),
             ))  # fmt: skip
     high = 2 * _EDGE + max(len(heights) - 1, 0) * _ROW
-    lines = _lines(dots, looked_at)
-    return Picture(tuple(dots), lines, tuple(rows), high, round(radius, 1), len(schemes))
+    lines = _draw_lines(dots, looked_at)
+    return LatticePicture(tuple(dots), lines, tuple(rows), high, round(radius, 1), len(schemes))
 
 
-def _lines(dots: Sequence[Dot], looked_at: Node) -> tuple[tuple[float, float, float, float], ...]:
+def _draw_lines(
+    dots: Sequence[SchemeDot], looked_at: Node
+) -> tuple[tuple[float, float, float, float], ...]:
     at = {dot.scheme.levels: dot for dot in dots}
     pairs = [
         (dot, at[above])
         for dot in dots
         for place in range(len(dot.scheme.levels))
-        if (above := _raised(dot.scheme.levels, place)) in at
+        if (above := _raise_level(dot.scheme.levels, place)) in at
     ]
     if len(pairs) > _MOST_LINES:
         pairs = [
@@ -120,13 +223,13 @@ def _lines(dots: Sequence[Dot], looked_at: Node) -> tuple[tuple[float, float, fl
     return tuple((one.x, one.y, other.x, other.y) for one, other in pairs)
 
 
-def _raised(levels: Node, place: int) -> Node:
+def _raise_level(levels: Node, place: int) -> Node:
     return (*levels[:place], levels[place] + 1, *levels[place + 1 :])
 
 
-def words_of(found: Explored, one: Scheme) -> str:
-    """A scheme in one line."""
-    holds = "holds" if one.holds else "too many rows would be left out"
+def describe_scheme(found: Exploration, one: SchemeFigures) -> str:
+    """Describe a scheme in one line."""
+    holds = "allowed" if one.holds else "suppresses too many rows"
     share = one.suppressed / max(found.rows, 1)
     levels = " ".join(map(str, one.levels))
-    return f"Levels {levels}: {holds}, loss {one.loss:.3g}, {share:.1%} left out"
+    return f"Levels {levels}: {holds}, loss {one.loss:.3g}, {100 * share:.1f} % of rows suppressed"

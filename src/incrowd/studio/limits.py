@@ -36,9 +36,9 @@ class BoundedProtocol(H11Protocol):
         """Take a connection, and close those that have waited longest if there are too many."""
         super().connection_made(transport)
         self._waits_since = self.loop.time()
-        self._wait()
+        self._start_timer()
         others = [one for one in self.connections if isinstance(one, BoundedProtocol)]
-        surplus = len(others) - most_connections()
+        surplus = len(others) - compute_connection_limit()
         idle = sorted((one for one in others if one.is_idle), key=lambda one: one._waits_since)
         for one in idle[: max(surplus, 0)]:
             one.transport.abort()
@@ -46,36 +46,36 @@ class BoundedProtocol(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget a connection."""
-        self._stop_waiting()
+        self._stop_timer()
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
         """Wait for the next request, as long as for the first."""
         super().on_response_complete()
         self._waits_since = self.loop.time()
-        self._wait()
+        self._start_timer()
 
     @property
     def is_idle(self) -> bool:
         """Whether no request is being answered."""
         return self.cycle is None or bool(self.cycle.response_complete)
 
-    def _wait(self) -> None:
-        self._stop_waiting()
-        self._patience = self.loop.call_later(HEADER_SECONDS, self._lose_patience)
+    def _start_timer(self) -> None:
+        self._stop_timer()
+        self._patience = self.loop.call_later(HEADER_SECONDS, self._close_if_idle)
 
-    def _stop_waiting(self) -> None:
+    def _stop_timer(self) -> None:
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
 
-    def _lose_patience(self) -> None:
+    def _close_if_idle(self) -> None:
         """Close a connection on which no request has begun."""
         if self.is_idle:
             self.transport.abort()
 
 
-def most_connections() -> int:
+def compute_connection_limit() -> int:
     """Return the bound of connections: a quarter of the files that the process may open."""
     if resource is None:
         return MOST_CONNECTIONS

@@ -67,7 +67,7 @@ class Sessions:
         """What lets the next browser in, once."""
         return self._token
 
-    def enter(self, token: str) -> str | None:
+    def admit_browser(self, token: str) -> str | None:
         """Return the secret of a new browser in exchange for a token; None if it is not valid.
 
         A token that was used before shuts out the browser that used it: one of the two is not
@@ -90,15 +90,15 @@ class Sessions:
         self._report(self._token, bool(by_it))
         return secret if new else None
 
-    def knows(self, secret: str) -> bool:
-        """Whether a browser came in by a link."""
+    def is_known(self, secret: str) -> bool:
+        """Return whether a browser came in by a link."""
         known = False
         for one in list(self._inside):  # all of them, whichever it is
             known |= secrets.compare_digest(one.encode(), secret.encode())
         return known
 
 
-class Guard:
+class RequestGuard:
     """Lets through what may be asked, and puts headers on every answer."""
 
     def __init__(self, app: ASGIApp, sessions: Sessions, hosts: Sequence[str]) -> None:
@@ -113,39 +113,37 @@ class Guard:
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
             return
-        refused = self._refused(scope)
+        refused = self._refuse_request(scope)
         answer = self._app if refused is None else refused
-        await answer(scope, bound_body(receive), _guarded(send))
+        await answer(scope, limit_body_wait(receive), _add_headers(send))
 
-    def _refused(self, scope: Scope) -> Response | None:
+    def _refuse_request(self, scope: Scope) -> Response | None:
         request, headers = Request(scope), Headers(scope=scope)
         if headers.get("host", "") not in self._hosts:
-            return _no(403, "This studio answers to its own address alone.")
+            return _make_refusal(403, "Use the address that the terminal shows.")
         origins = headers.getlist("origin")
         own = len(origins) == 1 and origins[0] in self._origins
         if origins and not own:
-            return _no(403, "This request comes from another site.")
+            return _make_refusal(403, "This request comes from another site.")
         if request.method not in _READS and not own:
-            return _no(403, "This request does not come from a page of this studio.")
+            return _make_refusal(403, "This request does not come from a page of this studio.")
         token = request.query_params.get("token")
         if token is not None and request.method == "GET":
-            return self._enter(request, token)
+            return self._admit_browser(request, token)
         secret = request.cookies.get(self._cookie, "")
-        if not self._sessions.knows(secret):
-            return _no(
-                403, "Open the link that the terminal shows: it lets a browser in, and works once."
-            )
+        if not self._sessions.is_known(secret):
+            return _make_refusal(403, "Open the link that the terminal shows. It works once.")
         scope["secret"] = secret
         return None
 
-    def _enter(self, request: Request, token: str) -> Response:
+    def _admit_browser(self, request: Request, token: str) -> Response:
         """Let a browser in, unless it is in, and take the token out of its address."""
-        inside = self._sessions.knows(request.cookies.get(self._cookie, ""))
-        secret = None if inside else self._sessions.enter(token)
+        inside = self._sessions.is_known(request.cookies.get(self._cookie, ""))
+        secret = None if inside else self._sessions.admit_browser(token)
         if secret is None and not inside:
-            return _no(
+            return _make_refusal(
                 403,
-                "This link was used, or is not of this studio. Open the terminal's last link.",
+                "This link was used, or is of another studio. Open the last link in the terminal.",
             )
         left = {
             name: values for name, values in parse_qs(request.url.query).items() if name != "token"
@@ -157,11 +155,11 @@ class Guard:
         return answer
 
 
-def bound_body(receive: Receive) -> Receive:
+def limit_body_wait(receive: Receive) -> Receive:
     """Bound how long the next part of a body may take, so that nobody holds a request open."""
     complete = False
 
-    async def received() -> Message:
+    async def receive_part() -> Message:
         nonlocal complete
         if complete:
             return await receive()  # whoever waits now waits for the end of the connection
@@ -169,24 +167,24 @@ def bound_body(receive: Receive) -> Receive:
             message = await asyncio.wait_for(receive(), BODY_SECONDS)
         except TimeoutError:
             raise IncrowdError(
-                f"Nothing more arrived within {BODY_SECONDS} seconds. Send it again."
+                f"No data arrived for {BODY_SECONDS} seconds. Send it again."
             ) from None
         complete = not message.get("more_body", False)
         return message
 
-    return received
+    return receive_part
 
 
-def _no(status: int, words: str) -> Response:
+def _make_refusal(status: int, words: str) -> Response:
     return PlainTextResponse(f"{words}\n", status_code=status)
 
 
-def _guarded(send: Send) -> Callable[[Message], Awaitable[None]]:
-    async def sent(message: Message) -> None:
+def _add_headers(send: Send) -> Callable[[Message], Awaitable[None]]:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
         await send(message)
 
-    return sent
+    return send_with_headers

@@ -16,12 +16,27 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.curate.draft.draft import Draft
-from incrowd.engine.source import open_for
+from incrowd.engine.address import is_address, parse_address
+from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
-from incrowd.spec.file import Place, SpecFile, load, parse
+from incrowd.spec.file import Place, SpecFile, parse_spec, read_spec_file
 from incrowd.studio.private import write_private
-from incrowd.studio.title import title_of
+
+TABLES = (
+    ".parquet", ".csv", ".tsv", ".txt", ".csv.gz", ".xlsx", ".xls", ".ods", ".arrow", ".feather",
+    ".sav", ".dta", ".sas7bdat",
+)  # fmt: skip
+
+
+def get_table_title(place: str) -> str:
+    """Return the name of a table: its file without the ending, or the table of a database."""
+    if is_address(place):
+        return parse_address(place).table.replace('"', "").replace("/", "-")
+    name = Path(place).name
+    ending = max((one for one in TABLES if name.lower().endswith(one)), key=len, default="")
+    return name[: len(name) - len(ending)] or name
+
 
 _STEPS_BACK = 100
 
@@ -45,26 +60,26 @@ class FileState:
             content = path.read_bytes()
         except OSError:
             return cls((), "")
-        return cls(_marks(known), _digest(content))
+        return cls(_read_marks(known), _compute_digest(content))
 
-    def may_differ(self, path: Path) -> bool:
-        """Whether the file has another size, time or place than it had."""
+    def has_changed(self, path: Path) -> bool:
+        """Return whether the file has another size, time or place than it had."""
         try:
-            return _marks(path.stat()) != self.marks
+            return _read_marks(path.stat()) != self.marks
         except OSError:
             return self.marks != ()
 
 
-def _marks(known: Any) -> tuple[int, ...]:
+def _read_marks(known: Any) -> tuple[int, ...]:
     return known.st_mtime_ns, known.st_size, known.st_ino
 
 
-def _digest(content: bytes) -> str:
+def _compute_digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
 @dataclass(eq=False)
-class Work:
+class OpenSpec:
     """A table on its way to a release, and the spec that says how.
 
     ``place`` is where the table is read from: a path, or an address with its password.
@@ -94,12 +109,12 @@ class Work:
     @property
     def title(self) -> str:
         """What it is called: by its table."""
-        return title_of(self.place)
+        return get_table_title(self.place)
 
     @property
     def version(self) -> str:
         """A name for the spec as it is now: pages carry it, and changes must name it."""
-        return _digest(self.file.text().encode("utf-8"))[:16]
+        return _compute_digest(self.file.text().encode("utf-8"))[:16]
 
     def require_version(self, version: str) -> None:
         """Refuse a change by a page that does not show the spec as it is now."""
@@ -117,27 +132,29 @@ class Work:
         if not self.lock.acquire(blocking=False):
             return  # a change is being made, which looks at the file itself
         try:
-            if self.state.may_differ(self.path):
-                self._read_again(FileState.read(self.path))
+            if self.state.has_changed(self.path):
+                self._reload_spec(FileState.read(self.path))
         finally:
             self.lock.release()
 
-    def _read_again(self, state: FileState) -> None:
+    def _reload_spec(self, state: FileState) -> None:
         same = state.digest == self.state.digest
         if same and not self.conflict:
             self.state = state  # it was touched
             return
         name = self.path.name
         try:
-            file = load(self.path)
+            file = read_spec_file(self.path)
             self.allow(file)
         except IncrowdError as error:
             found = f"'{name}' was changed by another program and cannot be used"
-            self._stop(state, f"{found}: {error}" if state.marks else f"'{name}' was removed.")
+            self._set_conflict(
+                state, f"{found}: {error}" if state.marks else f"'{name}' was removed."
+            )
             return
         old, new = self.file.spec, file.spec
         if (old.table, old.sheet, old.header) != (new.table, new.sheet, new.header):
-            self._stop(
+            self._set_conflict(
                 state, f"'{name}' was changed by another program and now names another table."
             )
             return
@@ -146,77 +163,79 @@ class Work:
             self.notice = f"'{name}' was changed by another program and was read again."
         self.file, self.state, self.conflict = file, state, ""
 
-    def _stop(self, state: FileState, conflict: str) -> None:
+    def _set_conflict(self, state: FileState, conflict: str) -> None:
         """Refuse changes until the file is usable again, or is replaced."""
         self.state, self.notice = state, ""
         self.conflict = (
-            f"{conflict} Nothing can be changed here until you correct the file, open it again, "
+            f"{conflict} Nothing can be changed here until you correct the file, reload it, "
             "or replace it with the spec that is shown."
         )
 
-    def replace_disk(self) -> None:
+    def overwrite_file(self) -> None:
         """Write the spec that is shown over the file, whatever it holds."""
         with self.lock:
-            self._write(self.file)
+            self._write_spec(self.file)
             self.notice = self.conflict = ""
 
-    def change(
+    def apply_changes(
         self, changes: Mapping[Place, Any], *, check: Callable[[SpecFile], object] | None = None,
         undo: bool = True,
     ) -> None:  # fmt: skip
-        """Change entries of the spec, and save it; refuses what is no spec, and changes nothing.
+        """Change entries of the spec, and save it; refuse what is no spec, unchanged.
 
         ``check`` may refuse more, by what it raises. Without ``undo`` the change is no step back.
         """
         with self.lock:
-            file = self.file.changed_at(changes)
+            file = self.file.with_entries(changes)
             if check is not None:
                 check(file)
             past = self.past
-            self._take(file)
+            self._accept_spec(file)
             self.past = self.past if undo else past
 
-    def rewrite(self, text: str) -> None:
+    def replace_text(self, text: str) -> None:
         """Take another text as the spec, and save it."""
         with self.lock:
-            self._take(parse(text, path=self.file.path))
+            self._accept_spec(parse_spec(text, path=self.file.path))
 
-    def go_back(self) -> None:
+    def undo_change(self) -> None:
         """Undo the last change; the ledger stays, or releases would go uncounted."""
         with self.lock:
             if self.past:
-                file = parse(self.past[-1], path=self.file.path)
+                file = parse_spec(self.past[-1], path=self.file.path)
                 if file.spec.ledger != self.file.spec.ledger:
-                    file = file.changed(("ledger",), self.file.spec.ledger)
-                self._save(file)
+                    file = file.with_entry(("ledger",), self.file.spec.ledger)
+                self._save_spec(file)
                 self.past.pop()
                 self.file = file
 
-    def _take(self, file: SpecFile) -> None:
+    def _accept_spec(self, file: SpecFile) -> None:
         before = self.file.text()
         if file.text() == before:
             return
-        self._save(file)
+        self._save_spec(file)
         self.past = [*self.past, before][-_STEPS_BACK:]
         self.file = file
 
-    def _save(self, file: SpecFile) -> None:
+    def _save_spec(self, file: SpecFile) -> None:
         """Write a spec to its file, unless another program has changed that meanwhile."""
         state = FileState.read(self.path)
         if self.conflict or state.digest != self.state.digest:
-            self._read_again(state)
+            self._reload_spec(state)
             raise StaleError(
                 f"Not changed: another program has just changed '{self.path.name}'. "
-                "Look at the page again."
+                "Check the page and repeat the change."
             )
-        self._write(file)
+        self._write_spec(file)
         self.notice = ""
 
-    def _write(self, file: SpecFile) -> None:
+    def _write_spec(self, file: SpecFile) -> None:
         write_private(self.path, file.text())
         # The digest is that of the text, so that what others write from now on is noticed.
-        self.state = FileState(_marks(self.path.stat()), _digest(file.text().encode("utf-8")))
+        self.state = FileState(
+            _read_marks(self.path.stat()), _compute_digest(file.text().encode("utf-8"))
+        )
 
-    def read(self) -> Table:
-        """The table as the spec says that it is written."""
-        return open_for(self.file, self.table)
+    def read_table(self) -> Table:
+        """Return the table as the spec says that it is written."""
+        return open_spec_table(self.file, self.table)

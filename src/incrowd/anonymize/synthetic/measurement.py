@@ -109,7 +109,7 @@ def measure(
     query, squared_length = make_query(table)
     spent = budget.spend(part, query.size)
     variance = whole_variance(squared_length, spent)
-    drawn = noise.gaussian_of(Fraction(variance), query.size, bits)
+    drawn = noise.sample_rational_gaussian(Fraction(variance), query.size, bits)
     return Measurement(columns, levels, query + drawn.reshape(query.shape), variance, spent)
 
 

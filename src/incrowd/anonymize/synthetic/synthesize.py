@@ -120,7 +120,7 @@ def synthesize(
     """
     released = measure_tables(domain, count, plan, bits=bits, tables=tables, target=target)
     model = fit_measurements(domain, released.measurements, released.aside)
-    rng = np.random.default_rng([int(word) for word in bits.words(4)])
+    rng = np.random.default_rng([int(word) for word in bits.draw_words(4)])
     rows = draw_rows(model, max(round(model.rows), 1), rng)
     return Synthesis(
         domain.decode(rows), tuple(released.measurements), released.aside, model, plan.events

@@ -14,22 +14,68 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet
 
 from incrowd.arrays import Bools, Counts
-from incrowd.engine.address import is_address, without_secrets
+from incrowd.engine.address import hide_secrets, is_address
 from incrowd.engine.local.excel import open_excel
-from incrowd.engine.local.made import MadeTable, masked, used_labels
-from incrowd.engine.local.orders import (
-    orders_of_arrow,
-    orders_of_file,
-    orders_of_frame,
-    orders_of_pandas,
-)
+from incrowd.engine.local.made import PublishableTable, drop_unused_labels, mask_nulls
 from incrowd.engine.local.postgres import read_postgres
 from incrowd.engine.local.statistics import STATISTICS, open_statistics
 from incrowd.engine.local.table import LocalTable
-from incrowd.engine.local.text import open_compressed, open_text, refuse_duplicates
-from incrowd.engine.table import Coded, Origin, TableError
+from incrowd.engine.local.text import open_compressed, open_text, refuse_duplicate_names
+from incrowd.engine.table import Coded, TableError, TableOrigin
+
+Orders = Mapping[str, tuple[str, ...]]
+_PARQUET = ".parquet"
+
+
+def read_frame_orders(frame: pl.LazyFrame | pl.DataFrame) -> Orders:
+    """Return the categories of each enum, in their order."""
+    return {
+        name: tuple(kind.categories)
+        for name, kind in frame.collect_schema().items()
+        if isinstance(kind, pl.Enum)
+    }
+
+
+def read_pandas_orders(frame: Any) -> Orders:
+    """Return the categories of each ordered column of a pandas frame."""
+    return {
+        str(name): tuple(map(str, kind.categories))
+        for name, kind in frame.dtypes.items()
+        if getattr(kind, "ordered", False)
+    }
+
+
+def read_arrow_orders(table: Any) -> Orders:
+    """Return the categories of each ordered dictionary of an Arrow table that has rows."""
+    found = {}
+    for at, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type) and field.type.ordered and table.num_rows:
+            column = table.column(at)
+            part = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+            found[field.name] = tuple(map(str, part.dictionary.to_pylist()))
+    return found
+
+
+def read_file_orders(path: Path) -> Orders:
+    """Return the same of a Parquet or an Arrow file, from its first rows."""
+    try:
+        if path.suffix.lower() == _PARQUET:
+            file = pa.parquet.ParquetFile(path)
+            kinds = {field.name: field.type for field in file.schema_arrow}
+            names = [name for name, kind in kinds.items() if getattr(kind, "ordered", False)]
+            if not names:
+                return {}
+            return read_arrow_orders(next(file.iter_batches(batch_size=1, columns=names)))
+        with pa.ipc.open_file(path) as batches:
+            return read_arrow_orders(batches.get_batch(0)) if batches.num_record_batches else {}
+    except (pa.ArrowException, OSError, StopIteration):  # what cannot be read is refused elsewhere
+        return {}
+
 
 _TEXT = {".csv", ".tsv", ".txt", ".tab"}
 _COMPRESSED = {f"{ending}.gz" for ending in _TEXT}
@@ -51,7 +97,7 @@ class LocalEngine:
         sheet: str | None = None,
         header: int | None = None,
     ) -> LocalTable:
-        """A table from a path, a PostgreSQL address, or a Polars, pandas or Arrow object.
+        """Open a table from a path, a PostgreSQL address, or a Polars, pandas or Arrow object.
 
         Text (in gzip, too), Parquet, Arrow, Excel, SAS, Stata and SPSS files go by the ending of
         their names. A relative path is relative to ``folder``.
@@ -61,36 +107,39 @@ class LocalEngine:
         a row from 1, for those and for text.
         """
         if is_address(source) or not isinstance(source, str | os.PathLike):
-            _refuse_unfit("The table", "", sheet, header)
+            _refuse_sheet_or_header("The table", "", sheet, header)
         if isinstance(source, pl.LazyFrame):
             # Somebody else's plan may give its rows in another order each time: run it once.
             return LocalTable(source.collect(engine="streaming").lazy())
         if isinstance(source, pl.DataFrame):
-            return LocalTable(source.lazy(), origin=Origin(orders=orders_of_frame(source)))
+            return LocalTable(source.lazy(), origin=TableOrigin(orders=read_frame_orders(source)))
         if is_address(source):
             return LocalTable(read_postgres(source).lazy())
         if isinstance(source, str) and (other := re.match(r"([\w.+:-]{2,})://", source)):
             raise TableError(
-                f"Cannot read a table from an address that begins with '{other[1]}://'. Give a "
-                "path, or postgresql://user@host/database#schema.table; addresses that Spark "
-                "reads need its engine (--engine spark)."
+                f"Cannot read addresses that begin with '{other[1]}://'. Name a path or "
+                "postgresql://user@host/database#schema.table, or use --engine spark."
             )
         if isinstance(source, str | os.PathLike):
-            if _is_name(source) and not (folder / source).exists():
+            if _is_table_name(source) and not (folder / source).exists():
                 raise TableError(
-                    f"There is no file '{source}'. If it is a table of Spark's catalogue, Spark "
-                    "reads it (--engine spark)."
+                    f"File '{source}': not found. Correct the path, or use --engine spark for a "
+                    "table in Spark's catalog."
                 )
             return _open_path(folder / source, empty, delimiter, sheet, header)
         kind = f"{type(source).__module__.split('.')[0]}.{type(source).__name__}"
         if kind == "pandas.DataFrame":
-            refuse_duplicates([str(name) for name in source.columns], "The data frame")
-            known = Origin(orders=orders_of_pandas(source))
-            return _converted(lambda: pl.from_pandas(source.reset_index(drop=True)), kind, known)
+            refuse_duplicate_names([str(name) for name in source.columns], "The data frame")
+            known = TableOrigin(orders=read_pandas_orders(source))
+            return _convert_frame(
+                lambda: pl.from_pandas(source.reset_index(drop=True)), kind, known
+            )
         if kind.startswith("pyarrow.") and hasattr(source, "schema"):
-            refuse_duplicates(list(source.schema.names), "The Arrow table")
-            known = Origin(orders=orders_of_arrow(source) if hasattr(source, "num_rows") else {})
-            return _converted(lambda: pl.from_arrow(source), kind, known)
+            refuse_duplicate_names(list(source.schema.names), "The Arrow table")
+            known = TableOrigin(
+                orders=read_arrow_orders(source) if hasattr(source, "num_rows") else {}
+            )
+            return _convert_frame(lambda: pl.from_arrow(source), kind, known)
         raise TableError(
             f"Cannot read a table from a {kind}. Give a path, a PostgreSQL address, or a Polars, "
             "pandas or Arrow table."
@@ -99,7 +148,7 @@ class LocalEngine:
     def from_columns(
         self, columns: Mapping[str, Sequence[object] | np.ndarray[Any, Any]]
     ) -> LocalTable:
-        """A table held in memory, from its columns.
+        """Make a table held in memory, from its columns.
 
         Polars takes a name such as '^x$' for a pattern while it builds some kinds of columns, so
         each column gets its name when it is there.
@@ -111,13 +160,13 @@ class LocalEngine:
     def from_cells(
         self, columns: Mapping[str, Coded], counts: Counts, *, weighted: str | None = None
     ) -> LocalTable:
-        """A table of cells; each label is held once, and only if it occurs in some cell."""
+        """Make a table of cells; each label is held once, and only if it occurs in some cell."""
         coded = {}
         for name, (texts, codes) in columns.items():
-            known, at = used_labels(texts, codes)
+            known, at = drop_unused_labels(texts, codes)
             coded[name] = (known, at if weighted else np.repeat(at, counts))
         plain = {weighted: pl.Series(counts)} if weighted else {}
-        return MadeTable(coded, plain, [*coded, *plain])
+        return PublishableTable(coded, plain, [*coded, *plain])
 
     def from_rows(
         self,
@@ -125,16 +174,18 @@ class LocalEngine:
         plain: Mapping[str, tuple[np.ndarray[Any, Any], Bools]],
         order: Sequence[str],
     ) -> LocalTable:
-        """A table of rows: columns of labels by code, and plain columns with a mask of nulls."""
-        return MadeTable(
-            {name: used_labels(*known) for name, known in coded.items()}, masked(plain), order
+        """Make a table of rows: labels by code, and plain columns with a mask of nulls."""
+        return PublishableTable(
+            {name: drop_unused_labels(*known) for name, known in coded.items()},
+            mask_nulls(plain),
+            order,
         )
 
 
 ENGINE = LocalEngine()
 
 
-def _converted(convert: Callable[[], Any], kind: str, origin: Origin) -> LocalTable:
+def _convert_frame(convert: Callable[[], Any], kind: str, origin: TableOrigin) -> LocalTable:
     try:
         return LocalTable(convert().lazy(), origin=origin)
     except Exception as error:  # the converters' errors have no common base
@@ -142,25 +193,26 @@ def _converted(convert: Callable[[], Any], kind: str, origin: Origin) -> LocalTa
         raise TableError(f"Cannot read the {kind}: {reason}") from error
 
 
-def _refuse_unfit(what: str, ending: str, sheet: str | None, header: int | None) -> None:
+def _refuse_sheet_or_header(what: str, ending: str, sheet: str | None, header: int | None) -> None:
     if sheet is not None and ending not in _EXCEL:
-        raise TableError(f"{what} has no sheets; a sheet is for Excel files. Leave it out.")
+        raise TableError(f"{what} has no sheets. Remove `sheet`.")
     if header is not None and ending not in {*_TEXT, *_COMPRESSED, *_EXCEL}:
         raise TableError(
-            f"{what} names its columns itself; the row of the header is for text and Excel files. "
-            "Leave it out."
+            f"{what} stores its column names. Remove `header`, which is for text and Excel files."
         )
 
 
-def _ending(path: Path) -> str:
-    """The ending of a name, both of those of a compressed file."""
+def _get_file_ending(path: Path) -> str:
+    """Return the ending of a name, both of those of a compressed file."""
     return "".join(path.suffixes[-2 if path.suffix.lower() == ".gz" else -1 :]).lower()
 
 
-def _is_name(source: str | os.PathLike[str]) -> bool:
-    """Whether it can be the name of a table in a catalogue, and of no file that is read here."""
+def _is_table_name(source: str | os.PathLike[str]) -> bool:
+    """Return whether it can be a table of a catalogue, and is of no file that is read here."""
     text = os.fspath(source)
-    return bool(re.fullmatch(r"\w+(\.\w+){0,2}", text)) and _ending(Path(text)) not in _KNOWN
+    return (
+        bool(re.fullmatch(r"\w+(\.\w+){0,2}", text)) and _get_file_ending(Path(text)) not in _KNOWN
+    )
 
 
 def _open_path(
@@ -168,21 +220,21 @@ def _open_path(
 ) -> LocalTable:
     if path.is_dir():
         raise TableError(
-            f"'{path}' is a folder. Name the file that holds the table; a folder of Parquet files "
-            "is read by Spark (--engine spark)."
+            f"'{path}' is a folder. Name a file, or read a folder of Parquet files with --engine "
+            "spark."
         )
     try:
         with path.open("rb") as file:
             nothing = not file.read(1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        named = without_secrets(str(path))  # it may be no path at all
+        named = hide_secrets(str(path))  # it may be no path at all
         hides = None if named != str(path) else error
         raise TableError(f"Cannot read '{named}': {reason}.") from hides
     if nothing:
-        raise TableError(f"The file '{path.name}' is empty.")
-    ending, origin = _ending(path), Origin()
-    _refuse_unfit(f"'{path.name}'", ending, sheet, header)
+        raise TableError(f"File '{path.name}': it is empty. Name a file with a table.")
+    ending, origin = _get_file_ending(path), TableOrigin()
+    _refuse_sheet_or_header(f"'{path.name}'", ending, sheet, header)
     try:
         if ending in _TEXT:
             frame, origin = open_text(path, delimiter, header)
@@ -198,13 +250,13 @@ def _open_path(
             frame, origin = open_statistics(path)
         else:
             known = ", ".join(sorted(_KNOWN))
-            raise TableError(f"Cannot tell what '{path.name}' is; the name must end in {known}.")
+            raise TableError(f"File '{path.name}': unknown format. Its name must end in {known}.")
         if ending == ".parquet" or ending in _ARROW:
-            origin = Origin(orders={**orders_of_frame(frame), **orders_of_file(path)})
+            origin = TableOrigin(orders={**read_frame_orders(frame), **read_file_orders(path)})
         table = LocalTable(frame, path, origin)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise TableError(f"Cannot read '{path.name}' as {ending[1:]}: {reason}") from error
     if not empty and not table.head(1).rows():
-        raise TableError(f"The file '{path.name}' has a header but no rows.")
+        raise TableError(f"File '{path.name}': it has a header but no rows. Name a file with rows.")
     return table

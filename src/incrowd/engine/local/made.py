@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 
 from incrowd.arrays import Bools, Codes
-from incrowd.codes.frequency import Frequencies, merged
+from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.engine.local import parquet
-from incrowd.engine.local.table import LocalTable, inner_names, write_whole
+from incrowd.engine.local.table import LocalTable, make_inner_names, write_file_atomically
 from incrowd.engine.table import Coder
 
 
-class MadeTable(LocalTable):
+class PublishableTable(LocalTable):
     """A table to be published: columns of codes with few labels, and plain ones.
 
     Parquet takes the codes as they are, and the file holds nothing besides.
@@ -30,9 +30,9 @@ class MadeTable(LocalTable):
     ) -> None:
         columns: dict[str, Any] = {name: codes for name, (_, codes) in coded.items()}
         columns |= plain
-        inner = inner_names(order)
+        inner = make_inner_names(order)
         self._labels = {
-            name: pl.Series(known, dtype=_kind(known), strict=False)
+            name: pl.Series(known, dtype=_choose_label_type(known), strict=False)
             for name, (known, _) in coded.items()
         }
         shown = []
@@ -45,7 +45,7 @@ class MadeTable(LocalTable):
         self._coded, self._plain, self._order = coded, plain, order
 
     def values(self, column: str) -> Sequence[object]:
-        """The distinct values of a column, null among them."""
+        """Return the distinct values of a column, null among them."""
         if column not in self._labels:
             return super().values(column)
         labels, codes = self._labels[column], self._coded[column][1]
@@ -53,43 +53,45 @@ class MadeTable(LocalTable):
         return labels.gather(used).unique(maintain_order=True).to_list()
 
     def count(self, columns: Sequence[str], coders: Mapping[str, Coder]) -> Frequencies:
-        """Distinct tuples of codes with counts; labels are translated once, not in every row."""
+        """Count distinct tuples of codes; labels are translated once, not in every row."""
         if not columns or not all(name in self._labels for name in columns):
             return super().count(columns, coders)
         own = np.column_stack([self._coded[name][1].astype(np.int32) for name in columns])
-        found = merged(own, np.ones(len(own), dtype=np.int64))
-        return found.rolled([coders[name](self._labels[name].to_list()) for name in columns])
+        found = merge_tuples(own, np.ones(len(own), dtype=np.int64))
+        return found.roll_up([coders[name](self._labels[name].to_list()) for name in columns])
 
-    def relabelled(self, labels: Mapping[str, Mapping[str, int | float]]) -> LocalTable:
-        """The table with numbers for texts."""
+    def convert_labels(self, labels: Mapping[str, Mapping[str, int | float]]) -> LocalTable:
+        """Return the table with numbers for texts."""
         coded = dict(self._coded)
         for name, numbers in labels.items():
             known, codes = coded[name]
             coded[name] = ([numbers.get(text) for text in known], codes)  # type: ignore[call-overload]
-        return MadeTable(coded, self._plain, self._order)
+        return PublishableTable(coded, self._plain, self._order)
 
     def write(self, path: Path) -> None:
         """Write Parquet, CSV or Arrow by the ending of the name; whole or not at all."""
         if path.suffix != ".parquet":
             super().write(path)
             return
-        write_whole(path, lambda draft: parquet.write(draft, self._coded, self._plain, self._order))
+        write_file_atomically(
+            path, lambda draft: parquet.write_parquet(draft, self._coded, self._plain, self._order)
+        )
 
 
-def used_labels(texts: Sequence[object], codes: Codes) -> tuple[list[object], Any]:
-    """The labels that occur, and small codes for them."""
+def drop_unused_labels(texts: Sequence[object], codes: Codes) -> tuple[list[object], Any]:
+    """Return the labels that occur, and small codes for them."""
     used, at = np.unique(codes, return_inverse=True)
     return [texts[code] for code in used.tolist()], at.astype(np.min_scalar_type(len(used)))
 
 
-def masked(plain: Mapping[str, tuple[np.ndarray[Any, Any], Bools]]) -> dict[str, pl.Series]:
-    """Plain columns with nulls where their masks say so."""
+def mask_nulls(plain: Mapping[str, tuple[np.ndarray[Any, Any], Bools]]) -> dict[str, pl.Series]:
+    """Return plain columns with nulls where their masks say so."""
     return {
         name: pl.select(pl.when(~pl.Series(null)).then(pl.Series(values))).to_series()
         for name, (values, null) in plain.items()
     }
 
 
-def _kind(values: Sequence[object]) -> type[pl.DataType] | None:
-    """Text unless the values are of another kind."""
+def _choose_label_type(values: Sequence[object]) -> type[pl.DataType] | None:
+    """Return the type of text, or None if the values are of another kind."""
     return pl.String if all(isinstance(x, str | None) for x in values) else None

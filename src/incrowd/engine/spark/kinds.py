@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from incrowd.codes.values import BLANKS, BOOLEANS, NUMERAL
 from incrowd.engine.local.table import LocalTable
-from incrowd.engine.spark.session import told
+from incrowd.engine.spark.session import explain_failures
 from incrowd.engine.table import TableError
 
 _SINGLE = (
@@ -30,22 +30,22 @@ _UNORDERED = re.compile(r"\binterval\b(?! (day|hour|minute|second|year|month))")
 _UNHASHABLE = ("map", "variant", "geometry", "geography")
 
 
-def refuse_nested(name: str, kind: T.DataType) -> None:
+def refuse_nested_type(name: str, kind: T.DataType) -> None:
     """Refuse a column whose values are no single ones, or of a type that only Spark has."""
     if not isinstance(kind, _SINGLE):
         raise TableError(
-            f"The column '{name}' holds {kind.simpleString()}, not single values that a release "
-            "can show. Drop it, or make columns of its parts (in Spark, with select)."
+            f"Column '{name}': it holds {kind.simpleString()}, not single values. Drop it, or "
+            "split it into columns with select."
         )
 
 
-def can_hash(kind: T.DataType) -> bool:
-    """Whether Spark has hashes of such values."""
+def is_hashable(kind: T.DataType) -> bool:
+    """Return whether Spark has hashes of such values."""
     return not any(word in kind.simpleString() for word in _UNHASHABLE)
 
 
-def plain(frame: Any) -> pl.DataFrame:
-    """An Arrow table that Spark gave, its values as the local engine has them, row by row."""
+def to_plain_frame(frame: Any) -> pl.DataFrame:
+    """Convert an Arrow table that Spark gave to values as the local engine has them."""
     held = pl.from_arrow(frame)
     assert isinstance(held, pl.DataFrame)
     zoned = [
@@ -54,11 +54,11 @@ def plain(frame: Any) -> pl.DataFrame:
         if isinstance(kind, pl.Datetime) and kind.time_zone not in (None, "UTC")
     ]
     held = held.with_columns(pl.col(name).dt.convert_time_zone("UTC") for name in zoned)
-    return LocalTable(held.lazy()).frame()
+    return LocalTable(held.lazy()).to_frame()
 
 
-def canonical(column: Column) -> Column:
-    """What :func:`incrowd.codes.values.canonical` makes of text, for a column; nothing is null."""
+def canonicalize_text(column: Column) -> Column:
+    """Write the texts of a column in canonical form; text without characters is null."""
     blank = "[" + "".join(f"\\x{{{ord(mark):x}}}" for mark in BLANKS) + "]"
     text = F.regexp_replace(column, f"^{blank}+|{blank}+$", "")
     for word, plainer in BOOLEANS.items():
@@ -72,8 +72,8 @@ def canonical(column: Column) -> Column:
     return F.when(text != "", found)
 
 
-def sent(session: Any, frame: pl.DataFrame) -> Any:
-    """A frame of this machine as a data frame of Spark, kind by kind."""
+def send_polars_frame(session: Any, frame: pl.DataFrame) -> Any:
+    """Send a frame of this machine to Spark, kind by kind."""
     plainer = []
     for name, kind in frame.schema.items():
         column = frame.get_column(name).alias("x")
@@ -83,22 +83,22 @@ def sent(session: Any, frame: pl.DataFrame) -> Any:
             column = column.cast(_SIGNED[kind], strict=True)
         plainer.append(column.to_arrow())
     inner = [f"c{at}" for at in range(frame.width)]
-    return sent_arrow(session, dict(zip(inner, plainer, strict=True))).toDF(*frame.columns)
+    return send_arrow_columns(session, dict(zip(inner, plainer, strict=True))).toDF(*frame.columns)
 
 
-def sent_arrow(session: Any, columns: Mapping[str, Any]) -> Any:
-    """Columns of Arrow as a data frame of Spark; times without a zone stay so, in any session."""
-    arrow = pa.table({name: _narrow(column) for name, column in columns.items()})
+def send_arrow_columns(session: Any, columns: Mapping[str, Any]) -> Any:
+    """Send columns of Arrow to Spark; times without a zone stay so, in any session."""
+    arrow = pa.table({name: _shorten_offsets(column) for name, column in columns.items()})
     fields = [
         T.StructField(field.name, _NTZ if _is_naive(field.type) else from_arrow_type(field.type))
         for field in arrow.schema
     ]
-    with told("take a table of this machine"):
+    with explain_failures("take a table of this machine"):
         return session.createDataFrame(arrow, T.StructType(fields))
 
 
-def _narrow(column: Any) -> Any:
-    """Text with short offsets, as Spark takes it."""
+def _shorten_offsets(column: Any) -> Any:
+    """Return text with short offsets, as Spark takes it."""
     return column.cast(pa.string()) if pa.types.is_large_string(column.type) else column
 
 
@@ -106,8 +106,8 @@ def _is_naive(kind: Any) -> bool:
     return pa.types.is_timestamp(kind) and kind.tz is None
 
 
-def whole(inner: str, kind: T.DataType) -> Column:
-    """A column in which values that Spark takes for the same are the same.
+def normalize_column(inner: str, kind: T.DataType) -> Column:
+    """Return a column in which values that Spark takes for the same are the same.
 
     NaN is null, there is one zero, text is what its characters are whatever its collation, and
     nulls of no kind are nulls of text: they could not be joined.
@@ -121,6 +121,6 @@ def whole(inner: str, kind: T.DataType) -> Column:
     return column.cast("string").alias(inner) if isinstance(kind, T.NullType) else column
 
 
-def can_order(kind: T.DataType) -> bool:
-    """Whether Spark can order such values; of intervals, those of days and those of months."""
-    return can_hash(kind) and not _UNORDERED.search(kind.simpleString())
+def is_orderable(kind: T.DataType) -> bool:
+    """Return whether Spark can order such values; of intervals, those of days and of months."""
+    return is_hashable(kind) and not _UNORDERED.search(kind.simpleString())

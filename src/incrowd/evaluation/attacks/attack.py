@@ -9,28 +9,28 @@ from typing import Any
 import numpy as np
 
 from incrowd.codes.counted import COUNT
-from incrowd.engine.count import count, read_shown
-from incrowd.engine.source import open_for
+from incrowd.engine.count import count_tuples, read_labels
+from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import IncrowdError, check_choice, check_whole
-from incrowd.evaluation.attacks.inference import secret_of, victims_of
-from incrowd.evaluation.attacks.intersection import View, by_releases
-from incrowd.evaluation.attacks.laws import law_told
-from incrowd.evaluation.attacks.scene import VALUES, Scene, scene_of
-from incrowd.evaluation.attacks.shadows import shadow_attack
-from incrowd.evaluation.attacks.trial import ATTACKS, TRIES, tried
-from incrowd.evaluation.attacks.view import people
-from incrowd.evaluation.measures import Known, opened, quasi_columns
-from incrowd.evaluation.noise import relinked, simulated
-from incrowd.measure.estimate import CONFIDENCE, Attacked, Estimate, Rate
-from incrowd.measure.evaluation import leveled
-from incrowd.measure.labels import bins_of
+from incrowd.evaluation.attacks.inference import make_targets, split_secret
+from incrowd.evaluation.attacks.intersection import ReleaseView, intersect_views
+from incrowd.evaluation.attacks.laws import law_from_parameters
+from incrowd.evaluation.attacks.scene import VALUES, AttackScene, make_scene
+from incrowd.evaluation.attacks.shadows import run_shadow_attack
+from incrowd.evaluation.attacks.trial import ATTACKS, TRIES, run_attacks
+from incrowd.evaluation.attacks.view import sample_people
+from incrowd.evaluation.measures import ReleaseFacts, list_quasi_columns, open_release
+from incrowd.evaluation.noise import relink_rows, simulate_noise
+from incrowd.measure.estimate import CONFIDENCE, AttackReport, Estimate, Rate
+from incrowd.measure.evaluation import assign_levels
+from incrowd.measure.labels import assign_bins
 from incrowd.measure.noise import NOT_MEASURED
 from incrowd.methods.people import draw_rows
-from incrowd.privacy.events import from_dict
+from incrowd.privacy.events import parse_event
 from incrowd.privacy.randomness import SystemRandomness
-from incrowd.spec.build import Declared
-from incrowd.spec.file import SpecFile, SpecSource, taken
+from incrowd.spec.build import ColumnHierarchies
+from incrowd.spec.file import SpecFile, SpecSource, load_spec
 from incrowd.spec.model import KEPT, PersonId, Spec
 
 
@@ -52,114 +52,145 @@ def attack(
     identity: str | None = None,
     seed: int | None = None,
     engine: Engine | None = None,
-) -> Attacked:
-    """Try to break a release, for the curator alone.
+) -> AttackReport:
+    """Attack a release, and return how often each attack succeeds.
 
-    Tables are whatever :func:`incrowd.publish` takes; ``released`` may also be a release, or a file
-    that another tool made. The spec explains the labels: quasi columns are what an attacker knows,
-    ``secrets`` what he wants (by default the sensitive columns of at most 256 values). ``control``
-    are people like those in the table who are not in it, as rows of the same columns. ``knows`` is
-    how many of the quasi columns an attacker knows: those that help most are found. ``errors`` is
-    the chance that a value he knows is wrong. At most ``tries`` people are attacked, drawn at
-    random, by a ``seed`` if there is one. A ``classifier`` (scikit-learn) needs a control group.
-    ``shadows`` are releases by the spec, made with and without single people to learn how they
-    differ; they take minutes. ``also`` are other releases of the same table, which are intersected
-    with this one.
+    The result is for the curator alone: it is computed from the original table.
 
-    For a spec of the method 'k-epsilon', rows are also linked by the nearest values of the noisy
-    columns: those of the release if ``identity`` names a column of both tables, else with fresh
-    noise, and called so.
+    Args:
+        original: The table that was published, in any form that :func:`incrowd.publish` takes.
+        released: A release, its folder, its data, or a file that another tool made.
+        spec: The spec that explains the labels. Its quasi-identifiers are what the attacker knows.
+        control: People who are not in the table, as rows with the same columns. Keep some rows back
+            at random before you publish.
+        secrets: Columns that the attacker wants to learn; by default the sensitive columns with at
+            most 256 values.
+        knows: Number of quasi-identifiers that the attacker knows; the most useful ones are taken.
+            By default all.
+        errors: Probability that a value the attacker knows is wrong.
+        only: Attacks to try: "linkage", "join", "singling-out", "inference", "membership",
+            "extreme".
+        tries: Largest number of people to attack, drawn at random.
+        confidence: Confidence of the intervals.
+        classifier: Also train a classifier on the release. Needs scikit-learn and a control group.
+        shadows: Also learn membership from releases made with and without single people. Takes
+            minutes.
+        also: Other releases of the same table, to intersect with this one.
+        identity: A column that names the same row in both tables. For the method "k-epsilon" alone.
+            Without it, linkage of noisy values is simulated with fresh noise.
+        seed: Seed of the random choices, to repeat an attack.
+        engine: The engine that opens the tables.
+
+    Returns:
+        One estimate per attack, with its success, guessing, control group and bound.
+
+    Raises:
+        IncrowdError: A table cannot be opened, a column is unknown, or the original has no rows.
+
+    Examples:
+        >>> import polars as pl
+        >>> import incrowd as ic
+        >>> people = pl.DataFrame({"ward": ["A", "B"] * 50, "ill": ["yes", "no", "no", "no"] * 25})
+        >>> ward = {"role": "quasi", "hierarchy": {"flat": {"values": ["A", "B"]}}}
+        >>> spec = {"columns": {"ward": ward, "ill": {"role": "sensitive"}}}
+        >>> result = ic.attack(people, people, spec, only=["inference"], seed=1)
+        >>> result.estimates[0].success.value >= 0.75
+        True
     """
-    file = taken(spec)
+    file = load_spec(spec)
     release = file.spec.release
     noisy = release is not None and release.method == "k-epsilon"
     if identity is not None and not noisy:
-        raise IncrowdError("An identity column is for specs of the method 'k-epsilon'.")
+        raise IncrowdError("--id applies to `method: k-epsilon` only. Drop it.")
     start = None if seed is None else int(check_whole("seed", seed, 0))
-    after, told = opened(released, engine)
-    before = open_for(file, original, engine=engine)
-    scene = _scene(
+    after, told = open_release(released, engine)
+    before = open_spec_table(file, original, engine=engine)
+    scene = _make_scene(
         file,
         before,
         after,
         told,
-        control=None if control is None else open_for(file, control, engine=engine),
+        control=None if control is None else open_spec_table(file, control, engine=engine),
         secrets=secrets,
     )
-    found = tried(
+    found = run_attacks(
         scene, knows=knows, errors=errors, only=only, tries=tries, confidence=confidence,
         classifier=classifier, rng=np.random.default_rng(start),
     )  # fmt: skip
     estimates = list(found.estimates)
     if "linkage" in only and noisy:
         used = draw_rows(before, file.spec, SystemRandomness(), told.rows_key)
-        estimates.insert(0, _by_noise(file, used, after, identity, found))
+        estimates.insert(0, _link_by_noise(file, used, after, identity, found))
     if also:
-        others = [_other(file, before, scene, one) for one in also]
-        estimates += intersected([scene, *others], tries, confidence, np.random.default_rng(start))
+        others = [_make_other_scene(file, before, scene, one) for one in also]
+        estimates += intersect_releases(
+            [scene, *others], tries, confidence, np.random.default_rng(start)
+        )
     if shadows:
-        estimates += shadow_attack(before, file, rng=np.random.default_rng(start))
+        estimates += run_shadow_attack(before, file, rng=np.random.default_rng(start))
     return replace(found, estimates=tuple(estimates))
 
 
-def _by_noise(
-    file: SpecFile, original: Table, released: Table, identity: str | None, found: Attacked
+def _link_by_noise(
+    file: SpecFile, original: Table, released: Table, identity: str | None, found: AttackReport
 ) -> Estimate:
-    """Rows of a class linked by the nearest values of its noisy columns.
+    """Link rows of a class by the nearest values of its noisy columns.
 
     Who does not look at them guesses among the rows of the class.
     """
     name, rows = "by the nearest noisy values", released.rows()
     if identity is not None:
-        linked = relinked(file, original, released, identity).linking_shared
+        linked = relink_rows(file, original, released, identity).linking_shared
         assert linked is not None
         whose = next(one for one in found.estimates if one.attack == "linkage")
         guess, how = float(whose.details["expected"]), "measured on this release"
     else:
-        fresh = simulated(file, original, bits=SystemRandomness())
+        fresh = simulate_noise(file, original, bits=SystemRandomness())
         linked, guess, how = fresh.linking_shared, fresh.guessing, NOT_MEASURED
         name += ", simulated"
     return Estimate(
         attack="linkage",
         name=name,
-        knows="the class of each person and the true values of the noisy columns",
+        knows="the class of each person, and the true values of the noisy columns",
         success=Rate(round(linked.mean * rows), rows, linked.mean, linked.low, linked.high),
-        guess=Rate.known(guess),
-        says=f"The nearest row of the class is the person's ({how}).",
+        guess=Rate.from_value(guess),
+        says=f"The nearest row of the class belongs to the person ({how}).",
     )
 
 
-def _scene(
+def _make_scene(
     file: SpecFile,
     original: Table,
     released: Table,
-    told: Known,
+    told: ReleaseFacts,
     *,
     control: Table | None,
     secrets: Sequence[str] | None,
-) -> Scene:
-    """Both tables counted by the columns that the release shows."""
+) -> AttackScene:
+    """Count both tables by the columns that the release shows."""
     spec = file.spec
-    wanted = _secrets(spec, original, released, secrets)
+    wanted = _choose_secrets(spec, original, released, secrets)
     columns = {
         name: column
-        for name, column in quasi_columns(spec).items()
+        for name, column in list_quasi_columns(spec).items()
         if name not in wanted and name in released.columns
     }
     if not columns:
-        raise TableError("The released table has no quasi column that an attacker could know.")
+        raise TableError("Released table: no quasi-identifier of the spec. Name the right spec.")
     for name in wanted:
         own = spec.columns[name]
         columns[name] = own if own.hierarchy is not None else KEPT
     for table, which in ((original, "original"), (control, "control")):
         missing = [name for name in columns if table is not None and name not in table.columns]
         if missing:
-            raise TableError(f"The {which} table has no column '{missing[0]}'.")
+            raise TableError(
+                f"Column '{missing[0]}': not in the {which} table. Correct the table or the spec."
+            )
     original = draw_rows(original, spec, SystemRandomness(), told.rows_key)
-    counted = count(original, Declared(columns, file.folder))
+    counted = count_tuples(original, ColumnHierarchies(columns, file.folder))
     weighted = COUNT in released.columns and COUNT not in spec.columns
-    shown = read_shown(released, tuple(columns), weighted=weighted)
-    shown, _ = leveled(counted, replace(shown, noise=told.noise), told.levels)
+    shown = read_labels(released, tuple(columns), weighted=weighted)
+    shown, _ = assign_levels(counted, replace(shown, noise=told.noise), told.levels)
     others = None
     if control is not None:
         coders = dict(zip(counted.names, (h.encode for h in counted.hierarchies), strict=True))
@@ -167,29 +198,31 @@ def _scene(
     drawn = float(told.parameters.get("beta", 1.0))
     # Of people with several rows another row than ours may have been drawn.
     known = bool(told.events) and not isinstance(spec.unit, PersonId)
-    return scene_of(
+    return make_scene(
         counted, shown, secrets=wanted, control=others, drawn=drawn,
-        law=law_told(told.parameters) if known else None,
+        law=law_from_parameters(told.parameters) if known else None,
         rows_known=not isinstance(spec.unit, PersonId),
-        promise=told.promise, events=tuple(from_dict(event) for event in told.events),
+        promise=told.promise, events=tuple(parse_event(event) for event in told.events),
     )  # fmt: skip
 
 
-def _other(file: SpecFile, original: Table, first: Scene, released: Any) -> Scene:
-    """Another release of the table, with the secrets of the first as far as it has them."""
-    after, told = opened(released)
+def _make_other_scene(
+    file: SpecFile, original: Table, first: AttackScene, released: Any
+) -> AttackScene:
+    """Return another release of the table, with the secrets of the first that it has."""
+    after, told = open_release(released)
     known = [first.release.names[at] for at in first.secrets]
     secrets = [name for name in known if name in after.columns]
-    return _scene(file, original, after, told, control=None, secrets=secrets)
+    return _make_scene(file, original, after, told, control=None, secrets=secrets)
 
 
-def intersected(
-    scenes: Sequence[Scene], tries: int, confidence: float, rng: np.random.Generator
+def intersect_releases(
+    scenes: Sequence[AttackScene], tries: int, confidence: float, rng: np.random.Generator
 ) -> list[Estimate]:
-    """Every secret that all releases show; people and control group are those of the first."""
+    """Attack every secret that all releases show; people and control group are the first's."""
     first = scenes[0]
-    targets = people(first.everybody, tries, rng)
-    outside = None if first.control is None else people(first.control, tries, rng)
+    targets = sample_people(first.everybody, tries, rng)
+    outside = None if first.control is None else sample_people(first.control, tries, rng)
     places = {name: at for at, name in enumerate(first.release.names)}
     found = []
     for secret in (first.release.names[at] for at in first.secrets):
@@ -198,29 +231,31 @@ def intersected(
         views = []
         for scene in scenes:
             at = scene.release.names.index(secret)
-            seen, own = secret_of(scene.release, scene.quasi, at)
+            seen, own = split_secret(scene.release, scene.quasi, at)
             columns = [places[name] for name in seen.names]
-            bins = bins_of(first.axes[places[secret]])
-            members = victims_of(targets, columns, places[secret], bins)
+            bins = assign_bins(first.axes[places[secret]])
+            members = make_targets(targets, columns, places[secret], bins)
             others = None
             if outside is not None:
-                others = victims_of(outside, columns, places[secret], bins)
-            views.append(View(seen, own, members, others))
-        found.append(by_releases(views, confidence=confidence))
+                others = make_targets(outside, columns, places[secret], bins)
+            views.append(ReleaseView(seen, own, members, others))
+        found.append(intersect_views(views, confidence=confidence))
     return found
 
 
-def _secrets(
+def _choose_secrets(
     spec: Spec, original: Table, released: Table, asked: Sequence[str] | None
 ) -> tuple[str, ...]:
-    """The columns named; else the sensitive ones that have not too many values to be said."""
+    """Return the columns named; else the sensitive ones with not too many values to be said."""
     if asked is None:
         return tuple(
             name
-            for name in spec.with_role("sensitive")
+            for name in spec.columns_with_role("sensitive")
             if name in released.columns
             and name in original.columns
             and len(original.values(name)) <= VALUES
         )
-    shown = [name for name in spec.with_role("quasi", "sensitive") if name in released.columns]
+    shown = [
+        name for name in spec.columns_with_role("quasi", "sensitive") if name in released.columns
+    ]
     return tuple(check_choice("secret", name, shown) for name in asked)

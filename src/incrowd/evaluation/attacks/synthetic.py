@@ -25,14 +25,14 @@ from dataclasses import replace
 import numpy as np
 
 from incrowd.arrays import Codes, Counts, Floats
-from incrowd.codes.axis import positions
-from incrowd.codes.frequency import Frequencies, keys, merged
+from incrowd.codes.axis import locate_points
+from incrowd.codes.frequency import Frequencies, merge_tuples, number_tuples
 from incrowd.evaluation.attacks.membership import ATTACK as MEMBERSHIP
-from incrowd.evaluation.attacks.membership import most_of
-from incrowd.evaluation.attacks.scene import scene_of
-from incrowd.evaluation.attacks.trial import tried
-from incrowd.measure.estimate import Attacked, Estimate, Rate
-from incrowd.release.product import Made
+from incrowd.evaluation.attacks.membership import max_success_of_events
+from incrowd.evaluation.attacks.scene import make_scene
+from incrowd.evaluation.attacks.trial import run_attacks
+from incrowd.measure.estimate import AttackReport, Estimate, Rate
+from incrowd.release.product import MethodResult
 from incrowd.release.synthetic_part import MeasuredNumbers
 from incrowd.release.value_column import ValueColumn
 
@@ -43,13 +43,15 @@ _NOTE = (
 )
 
 
-def attack_synthetic(made: Made, again: Codes, *, tries: int, seed: int = 0) -> Attacked:
+def attack_synthetic(
+    made: MethodResult, again: Codes, *, tries: int, seed: int = 0
+) -> AttackReport:
     """Attack synthetic rows; ``again`` are the rows of a second draw from their model."""
     (product,) = made.products
     assert made.synthetic is not None
     rng = np.random.default_rng(seed)
     original, shown = product.original.frequencies, product.shown.frequencies
-    other = merged(again, np.ones(len(again), dtype=np.int64))
+    other = merge_tuples(again, np.ones(len(again), dtype=np.int64))
     people = _draw(original, tries, rng)
     found = [_link(people, shown, other)]
     notes = [_NOTE]
@@ -60,10 +62,10 @@ def attack_synthetic(made: Made, again: Codes, *, tries: int, seed: int = 0) -> 
     found.append(
         find_members(
             made.synthetic.measured, made.synthetic.columns, original, people,
-            _draw(other, tries, rng), bound=most_of(made.events),
+            _draw(other, tries, rng), bound=max_success_of_events(made.events),
         )
     )  # fmt: skip
-    return Attacked(tuple(found), len(people), 0, tuple(notes))
+    return AttackReport(tuple(found), len(people), 0, tuple(notes))
 
 
 def _draw(table: Frequencies, tries: int, rng: np.random.Generator) -> Codes:
@@ -78,19 +80,19 @@ def _link(people: Codes, shown: Frequencies, other: Frequencies) -> Estimate:
         attack="linkage",
         name="a row equal to the person's",
         knows="every value of each person",
-        success=Rate.of(_count_among(people, shown), len(people)),
-        guess=Rate.of(_count_among(people, other), len(people)),
+        success=Rate.from_hits(_count_among(people, shown), len(people)),
+        guess=Rate.from_hits(_count_among(people, other), len(people)),
         says="The row of the person is among the published ones.",
     )
 
 
 def _count_among(people: Codes, table: Frequencies) -> int:
-    both = keys(np.concatenate([people, table.codes]).astype(np.int32))
+    both = number_tuples(np.concatenate([people, table.codes]).astype(np.int32))
     return int(np.isin(both[: len(people)], both[len(people) :]).sum())
 
 
 def _single_out_and_infer(
-    made: Made, other: Frequencies, tries: int, rng: np.random.Generator
+    made: MethodResult, other: Frequencies, tries: int, rng: np.random.Generator
 ) -> list[Estimate]:
     (product,) = made.products
     original = product.original
@@ -99,12 +101,14 @@ def _single_out_and_infer(
         if product.columns[name].role == "sensitive" or name == product.target
     ]  # fmt: skip
     wanted = tuple(secrets) if len(secrets) < len(original.names) else ()
-    scene = scene_of(original, product.shown, secrets=wanted, events=tuple(made.events))
+    scene = make_scene(original, product.shown, secrets=wanted, events=tuple(made.events))
     chance = replace(
-        scene, everybody=Frequencies(positions(original.axes, other.codes), other.counts)
+        scene, everybody=Frequencies(locate_points(original.axes, other.codes), other.counts)
     )
     singled = [
-        tried(one, only=("singling-out",), tries=tries, rng=np.random.default_rng(1)).estimates
+        run_attacks(
+            one, only=("singling-out",), tries=tries, rng=np.random.default_rng(1)
+        ).estimates
         for one in (scene, chance)
     ]
     found = [
@@ -112,7 +116,7 @@ def _single_out_and_infer(
         for one, beside in zip(*singled, strict=False)
     ]
     if wanted:
-        inferred = tried(scene, only=("inference",), tries=tries, rng=rng).estimates
+        inferred = run_attacks(scene, only=("inference",), tries=tries, rng=rng).estimates
         found += [one for one in inferred if "knowing everybody else" not in one.name]
     return found
 
@@ -147,8 +151,8 @@ def find_members(
         attack=MEMBERSHIP,
         name="by the measured tables",
         knows="every row of the table but the person's, and every value of the person",
-        success=Rate.of(hits, len(inside) + len(outside)),
-        guess=Rate.known(0.5),
+        success=Rate.from_hits(hits, len(inside) + len(outside)),
+        guess=Rate.from_value(0.5),
         says="Whether the person is in the table is said rightly.",
         bound=bound,
     )

@@ -25,10 +25,10 @@ import numpy as np
 from incrowd.anonymize.synthetic.allocation import TOTAL_SHARE
 from incrowd.anonymize.synthetic.measurement import Measurement, centered_axes
 from incrowd.arrays import Floats
-from incrowd.codes.counted import Counted
+from incrowd.codes.counted import CountedTable
 from incrowd.codes.frequency import Frequencies
-from incrowd.evaluation.audit.pairs import Outcome, Pair
-from incrowd.methods.base import Method, Walk
+from incrowd.evaluation.audit.pairs import NeighborPair, Outcome
+from incrowd.methods.base import MakeContext, Method
 from incrowd.methods.synthetic.method import Synthetic
 from incrowd.privacy.gaussian import ROUNDING_VARIANCE
 
@@ -38,7 +38,7 @@ _MOST = 60  # steps on either side of 0
 _VALUES = 10_000
 
 
-def synthetic_pairs(method: Method) -> list[Pair]:
+def synthetic_pairs(method: Method) -> list[NeighborPair]:
     """The pair worth trying: many outcomes in each run, where there is one column for it."""
     assert isinstance(method, Synthetic)
     column = method.domain.columns[0]
@@ -79,15 +79,15 @@ class AlikeRows:
     share: float = 1.0
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """What differs."""
         return f"{ROWS} equal rows against {ROWS - 1}, by all measured tables"
 
-    def outcomes(self, method: Method, walk: Walk, *, first: bool) -> Counter[Outcome]:
+    def run_once(self, method: Method, context: MakeContext, *, first: bool) -> Counter[Outcome]:
         """The score of one run."""
         assert isinstance(method, Synthetic)
         rows = ROWS if first else ROWS - 1
-        measured = method.measure(_make_table(method, [0], rows), walk)
+        measured = method.measure(_make_table(method, [0], rows), context)
         score = sum(_score(one, ROWS - 1) for one in measured)
         return _bin(np.array([score]), self.method.plan.information)
 
@@ -95,19 +95,19 @@ class AlikeRows:
         """Of all the information of the plan; noise is normal but for its rounding."""
         return _laws(self.method.plan.information)
 
-    def tell(self, outcomes: Sequence[Outcome]) -> str:
+    def describe_event(self, outcomes: Sequence[Outcome]) -> str:
         """By the ends of the event."""
         return _tell(outcomes)
 
 
-def _make_table(method: Synthetic, values: Sequence[int], rows: int) -> Counted:
+def _make_table(method: Synthetic, values: Sequence[int], rows: int) -> CountedTable:
     """A table of so many rows for each of some positions, the same in every column."""
     domain = method.domain
     codes = [[int(column.codes[at]) for column in domain.columns] for at in values]
     order = np.lexsort(np.array(codes).T[::-1])
     counts = np.full(len(values), rows, dtype=np.int64)
     columns = method.columns
-    return Counted(
+    return CountedTable(
         columns.names,
         tuple(columns.hierarchies.values()),
         (0,) * len(columns.names),
@@ -138,21 +138,21 @@ class ManyLeaves:
         return min(self.method.domain.columns[0].sizes[0], _VALUES)
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """What differs."""
         return (
             f"a value of {ROWS} rows against the same value of {ROWS - 1} ({self._values:,} such "
             "values in each run)"
         )
 
-    def outcomes(self, method: Method, walk: Walk, *, first: bool) -> Counter[Outcome]:
+    def run_once(self, method: Method, context: MakeContext, *, first: bool) -> Counter[Outcome]:
         """The score of each value."""
         assert isinstance(method, Synthetic)
         rows = ROWS if first else ROWS - 1
         table = _make_table(method, range(self._values), rows)
         scores = np.zeros(self._values)
         information = 0.0
-        for one in method.measure(table, walk):
+        for one in method.measure(table, context):
             if one.columns:
                 residual = one.numbers[: self._values] - (ROWS - 1)
                 scores += residual / one.variance - 1 / (2 * one.variance)
@@ -164,6 +164,6 @@ class ManyLeaves:
         part = (1 - TOTAL_SHARE) * self.method.plan.information
         return _laws(1 / (1 / part + ROUNDING_VARIANCE))
 
-    def tell(self, outcomes: Sequence[Outcome]) -> str:
+    def describe_event(self, outcomes: Sequence[Outcome]) -> str:
         """By the ends of the event."""
         return _tell(outcomes)

@@ -1,4 +1,4 @@
-"""A release in a few sentences for whoever decides on it: private, as the report is.
+"""A release in four cards for the curator who decides on it: private, as the report is.
 
 Every figure is one of the evaluation, of the attacks, of the certificate or of the ledger.
 """
@@ -8,241 +8,264 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from incrowd.evaluation.report.origin import Standing
+from incrowd.evaluation.report.origin import LedgerStatus
 from incrowd.findings import Finding
-from incrowd.measure.estimate import Attacked, Estimate
+from incrowd.measure.estimate import AttackReport, Estimate
 from incrowd.measure.evaluation import Evaluation
-from incrowd.measure.subgroups import Burden, Subgroup, burden
+from incrowd.measure.subgroups import Subgroup, SuppressionBurden, measure_burden
 from incrowd.privacy.protection import classify_guarantee
 from incrowd.release.certificate import SEEDED, Certificate
-from incrowd.release.entries import write_left, write_pair
+from incrowd.release.entries import format_guarantee, format_remaining
 from incrowd.release.pages import describe_success
 
 _MOST_WARNINGS = 3
 
 
 @dataclass(frozen=True)
-class Summary:
-    """What went out, what is promised, what was lost, what to watch: sentences."""
+class Card:
+    """A number with its unit, and sentences that can be read aloud after it."""
 
-    went_out: list[str]
-    promised: list[str]
-    lost: list[str]
-    watch: list[str]
+    number: str
+    unit: str
+    sentences: list[str]
 
 
-def summary(
+@dataclass(frozen=True)
+class ReleaseSummary:
+    """What was published and guaranteed, what was lost, and what to review."""
+
+    published: Card
+    guarantee: Card
+    loss: Card
+    review: Card
+
+
+def summarize_release(
     certificate: Certificate,
     found: Evaluation,
     *,
-    attacked: Attacked | None = None,
+    attacked: AttackReport | None = None,
     findings: Sequence[Finding] = (),
-    standing: Standing | None = None,
+    standing: LedgerStatus | None = None,
     unused: int = 0,
-) -> Summary:
-    """The whole in sentences."""
-    return Summary(
-        _went_out(certificate, found, unused),
-        _promised(certificate),
-        _lost(certificate, found),
-        _watch(certificate, found, attacked, findings, standing),
+) -> ReleaseSummary:
+    """Summarize the whole in sentences."""
+    return ReleaseSummary(
+        _published(certificate, found, unused),
+        _guarantee(certificate),
+        _loss(certificate, found),
+        _review(certificate, found, attacked, findings, standing),
     )
 
 
-def _went_out(certificate: Certificate, found: Evaluation, unused: int) -> list[str]:
+def _published(certificate: Certificate, found: Evaluation, unused: int) -> Card:
     tables = certificate.tables
     rows = sum(table.release.rows for table in tables)
-    what = (
-        f"{rows:,} rows" if len(tables) == 1 else f"{len(tables)} files with {rows:,} rows in all"
-    )
+    groups = sum(table.release.classes for table in tables)
     names = dict.fromkeys(name for table in tables for name in table.scheme)
     columns = [*names, *certificate.kept, *certificate.noisy]
     by_person = certificate.guarantee.unit == "one person"
+    source = f"a table of {found.rows_original:,} rows"
+    if by_person:
+        source = f"one row of each of {found.rows_original:,} people"
     words = [
-        f"{what}, from {_source_words(certificate, found)}.",
-        f"Columns: {_some(columns)}.",
+        f"{groups:,} group{'' if groups == 1 else 's'}, made from {source}.",
+        f"Columns: {_list_names(columns)}.",
     ]
     if by_person:
         words.append(
             f"The row of each person was chosen at random; {unused:,} of the table's "
             f"{found.rows_original + unused:,} rows were not used."
         )
-    if certificate.by_counts:
+    if certificate.has_noisy_counts:
         unit = "people" if by_person else "rows"
-        words.append(f"Noisy numbers of {unit} by group; no row is a record of a person.")
+        words.append(f"Noisy counts of {unit} by group; no row is a record of a person.")
     elif certificate.method == "safe":
-        words.append("A random sample of the rows, made coarser.")
+        words.append("A random sample of the rows, generalized.")
     else:
-        words.append("Rows of the table, made coarser until they look alike in groups.")
-    return words
+        words.append("Rows of the table, generalized.")
+    files = "" if len(tables) == 1 else f" in {len(tables)} files"
+    return Card(f"{rows:,}", f"row{'' if rows == 1 else 's'} published{files}", words)
 
 
-def _source_words(certificate: Certificate, found: Evaluation) -> str:
-    """What a release was made from: the rows of a table, or one row of each person."""
-    if certificate.guarantee.unit == "one person":
-        return f"one row of each of {found.rows_original:,} people"
-    return f"a table of {found.rows_original:,} rows"
-
-
-def _promised(certificate: Certificate) -> list[str]:
+def _guarantee(certificate: Certificate) -> Card:
     known, k = certificate.guarantee, certificate.k
     if certificate.rehearsal:
-        return ["Nothing: a rehearsal, with a table that was made up."]
+        words = "The table was generated from the spec. Nothing is guaranteed."
+        return Card("None", "dry run", [words])
     if certificate.randomness == SEEDED:
-        return ["Nothing: the random numbers came from a seed."]
-    who = "person" if known.unit == "one person" else "row"
+        words = "The random numbers came from a seed. Nothing is guaranteed."
+        return Card("None", "not private", [words])
     if known.epsilon is None or known.delta is None:
-        words = [
-            (
-                f"k-anonymity with k = {k}: every row looks like at least {k - 1} others in the "
-                "columns that were made coarser."
-            )
-        ]
-        if certificate.noisy:
-            words.append(_noise_words(certificate))
-        return [*words, "Not differential privacy."]
-    of = " of the population from which the table was sampled" if certificate.sampled else ""
-    words = [
-        (
-            f"Differential privacy of one {who}{of}: epsilon = {known.epsilon:g}, delta = "
-            f"{known.delta:g}."
-        ),
+        words = f"In the generalized columns, each row is identical to at least {k - 1} others."
+        noise = [_describe_noise(certificate)] if certificate.noisy else []
+        return Card(f"k = {k}", known.kind, [words, *noise, "This is not differential privacy."])
+    who = "person" if known.unit == "one person" else "row"
+    of = " of the population from which the table was sampled" if certificate.is_sampled else ""
+    sentences = [
         classify_guarantee(known.epsilon, known.delta).text,
         describe_success(certificate),
     ]
-    if certificate.by_counts:
+    if certificate.has_noisy_counts:
         each = ", each of a different person" if who == "person" and k > 1 else ""
-        words.append(f"Every published group has at least {k} rows of the table{each}.")
-    return words
-
-
-def _noise_words(certificate: Certificate) -> str:
-    """Which columns have noise, and how much: by epsilon, and delta if there is one."""
-    known = certificate.parameters
-    much = [f"{name} = {known[name]:g}" for name in ("epsilon", "delta") if name in known]
-    words = f"Random noise in {_some(list(certificate.noisy))}"
-    return f"{words}, as wide as {' and '.join(much)} asks for." if much else f"{words}."
-
-
-def _lost(certificate: Certificate, found: Evaluation) -> list[str]:
-    if not found.rows_released:
-        return ["Everything: nothing survived."]
-    words = []
-    if found.slices:
-        together = sum(pair.slice is not None for pair in found.associations)
-        words.append(
-            f"{together} of {len(found.associations)} pairs of columns can be seen together; all "
-            f"associations are off by {found.association_error:.3f} on average."
+        rows = "row" if k == 1 else "rows"
+        sentences.append(
+            f"k = {k}: every published group has at least {k} {rows} of the table{each}."
         )
-    else:
-        gone = found.suppressed / max(found.rows_original, 1)
-        drawn = certificate.method == "safe" and not certificate.by_counts
-        words.append(f"{_pct(gone)} of the rows are {'not drawn or ' if drawn else ''}not shown.")
+    return Card(
+        f"ε = {known.epsilon:g}, δ = {known.delta:g}",
+        f"differential privacy of one {who}{of}",
+        sentences,
+    )
+
+
+def _describe_noise(certificate: Certificate) -> str:
+    """Describe which columns have noise, and how much: by epsilon, and delta if there is one."""
+    known = certificate.parameters
+    signs = {"epsilon": "ε", "delta": "δ"}
+    much = [f"{signs[name]} = {known[name]:g}" for name in signs if name in known]
+    words = f"Random noise in {_list_names(list(certificate.noisy))}"
+    return f"{words} with {' and '.join(much)}." if much else f"{words}."
+
+
+def _loss(certificate: Certificate, found: Evaluation) -> Card:
+    if not found.rows_released:
+        return Card("100 %", "of the rows suppressed", ["Every group was suppressed."])
+    words = [] if found.slices else _missing_words(certificate, found)
     words += [finding.message for finding in found.lost.findings()]
     if found.utility is not None:
         words.append(
-            f"Shares of rows in random ranges are off by {_pct(found.utility.query_error)} "
-            f"(median), associations of columns by {found.utility.association_error:.3f} (mean)."
+            "Share of rows in a random range: median relative error "
+            f"{_format_percent(found.utility.query_error)}. Associations of columns (Cramér's V): mean error "
+            f"{found.utility.association_error:.3f}."
         )
     which = "generalized" if certificate.kept or certificate.noisy else "all"
-    words.append(f"Detail lost over {which} columns and all rows: {_pct(found.loss)}.")
-    return words
+    words.append(
+        f"Information loss over {which} columns and all rows: {_format_percent(found.loss)} (100 % if nothing "
+        "were published)."
+    )
+    if found.slices:
+        together = sum(pair.slice is not None for pair in found.associations)
+        pairs = f"{together} of {len(found.associations)} pairs of columns occur in one file."
+        error = f"{found.association_error:.3f}"
+        return Card(error, "mean error of associations (Cramér's V)", [pairs, *words])
+    drawn = certificate.method == "safe" and not certificate.has_noisy_counts
+    unit = "missing" if certificate.has_noisy_counts else "not drawn or suppressed" if drawn else (
+        "suppressed"
+    )  # fmt: skip
+    share = _format_percent(found.suppressed / max(found.rows_original, 1))
+    return Card(share, f"of the rows {unit}", words)
 
 
-def _watch(
+def _missing_words(certificate: Certificate, found: Evaluation) -> list[str]:
+    rows = f"{found.suppressed:,} of {found.rows_original:,} rows"
+    if certificate.has_noisy_counts:
+        surplus = f"noise added {found.surplus:,} surplus rows"
+        return [f"{rows} are missing because of suppression or noise; {surplus}."]
+    if certificate.method == "safe":
+        return [f"{rows} were not drawn, or their group was suppressed."]
+    return [f"{rows} were suppressed."]
+
+
+def _review(
     certificate: Certificate,
     found: Evaluation,
-    attacked: Attacked | None,
+    attacked: AttackReport | None,
     findings: Sequence[Finding],
-    standing: Standing | None,
-) -> list[str]:
+    standing: LedgerStatus | None,
+) -> Card:
+    number, unit = f"{len(findings)}", f"warning{'' if len(findings) == 1 else 's'}"
     words = []
     if certificate.randomness == SEEDED:
         words.append("Not private: the random numbers came from a seed.")
     if certificate.guarantee.epsilon is None:
-        words.append("Whoever knows more than the coarser columns may tell people apart.")
+        words.append(
+            "An attacker who knows more than the generalized columns may distinguish people."
+        )
     if attacked is not None and attacked.estimates:
         hit = [one for one in attacked.estimates if one.succeeds]
-        tried = len(attacked.estimates)
-        words.append(
-            f"{len(hit)} of {tried} quick attacks did better than guessing: {_hits(hit)}."
-            if hit
-            else f"None of {tried} quick attacks did better than guessing."
-        )
-    if said := whom(burden(found.subgroups)) if not found.slices else _among(certificate, found):
+        number = f"{len(hit)} of {len(attacked.estimates)}"
+        unit = "quick attacks beat guessing"
+        words += [f"Better than guessing: {_format_hits(hit)}."] if hit else []
+    if (
+        said := describe_burden(measure_burden(found.subgroups))
+        if not found.slices
+        else _describe_slice_burden(certificate, found)
+    ):
         words.append(said)
     if standing is not None:
         words.append(
-            f"Budget: (ε, δ) = {write_pair(standing.total)} is booked, "
-            f"{write_left(standing.left)} is left."
+            f"Privacy budget: (ε, δ) = {format_guarantee(standing.total)} is booked, "
+            f"{format_remaining(standing.remaining_budget)} is left."
         )
     few = list(findings)[:_MOST_WARNINGS]
-    words += [_shorten(finding.message) for finding in few]
+    words += [_shorten_message(finding.message) for finding in few]
     if len(findings) > len(few):
         words.append(f"{len(findings) - len(few)} more warnings are below.")
-    return words
+    return Card(number, unit, words)
 
 
-def _among(certificate: Certificate, found: Evaluation) -> str:
-    """On whom suppression falls in slices; nothing where nobody knows."""
+def _describe_slice_burden(certificate: Certificate, found: Evaluation) -> str:
+    """Return on whom suppression falls in slices; nothing where nobody knows."""
     known = [
         (table.release.file, one)
         for table, own in zip(certificate.tables, found.slices, strict=True)
-        if (one := burden(own.subgroups)) is not None
+        if (one := measure_burden(own.subgroups)) is not None
     ]
-    uneven = [(file, one) for file, one in known if one.uneven]
+    uneven = [(file, one) for file, one in known if one.is_uneven]
     if not uneven:
-        return "Suppression falls on small groups more than on others in no file." if known else ""
+        even = "In no file does suppression affect small groups more than large groups."
+        return even if known else ""
     file, worst = max(uneven, key=lambda pair: pair[1].small or 0.0)
-    return f"In {len(uneven)} of {len(known)} files, most of all {file}: {whom(worst)}"
+    return f"In {len(uneven)} of {len(known)} files, most in {file}: {describe_burden(worst)}"
 
 
-def _hits(found: Sequence[Estimate]) -> str:
+def _format_hits(found: Sequence[Estimate]) -> str:
     parts = []
     for one in found:
         allowed = one.bound is not None and one.success.low <= one.bound
         within = ", within the theoretical bound" if allowed else ""
-        rates = f"{_pct(one.success.value)}, guessing {_pct(one.guess.value)}"
+        rates = f"{_format_percent(one.success.value)}, guessing {_format_percent(one.guess.value)}"
         parts.append(f"{one.attack} ({rates}{within})")
     return "; ".join(parts)
 
 
-def whom(found: Burden | None) -> str:
-    """On whom suppression falls, in a plain sentence; nothing where nobody knows."""
+def describe_burden(found: SuppressionBurden | None) -> str:
+    """Return on whom suppression falls, in a plain sentence; nothing where nobody knows."""
     if found is None:
         return ""
     if not found.worst:
         return "No group was suppressed."
     hit = (
-        f" Hit most: {named(found.worst)}, {_pct(found.worst.share or 0)} of {found.worst.rows:,} "
-        f"rows; overall {_pct(found.overall)}."
+        f" Most affected: {name_group(found.worst)}, {_format_percent(found.worst.share or 0)} of "
+        f"{found.worst.rows:,} rows; overall {_format_percent(found.overall)}."
     )
     if found.small is None:
         return f"No group is small (less than 10 % of the rows).{hit}"
     sizes = (
-        f"{_pct(found.small)} of the rows of small groups (less than 10 % of the table) are "
-        f"suppressed, {_pct(found.large or 0)} of the others."
+        f"{_format_percent(found.small)} of the rows of small groups (less than 10 % of the table) are "
+        f"suppressed, and {_format_percent(found.large or 0)} of the rows of large groups."
     )
-    if found.uneven:
-        return f"Suppression falls on minorities: {sizes}{hit}"
-    return f"Suppression does not fall on small groups more than on others: {sizes}{hit}"
+    if found.is_uneven:
+        return f"Suppression affects small groups more: {sizes}{hit}"
+    return f"Suppression does not affect small groups more: {sizes}{hit}"
 
 
-def named(group: Subgroup) -> str:
-    """A group by its column and its label."""
+def name_group(group: Subgroup) -> str:
+    """Return a group by its column and its label."""
     return f"{group.column} {'null' if group.label is None else group.label}"
 
 
-def _pct(share: float) -> str:
+def _format_percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _some(names: Sequence[str], most: int = 8) -> str:
+def _list_names(names: Sequence[str], most: int = 8) -> str:
     rest = len(names) - most
     shown = names if rest <= 1 else names[:most]
     return ", ".join(shown) + (f" and {rest} more" if rest > 1 else "")
 
 
-def _shorten(text: str) -> str:
+def _shorten_message(text: str) -> str:
     """Return as much of a message as fits a summary."""
     return text if len(text) <= 240 else f"{text[:239]}…"

@@ -1,29 +1,139 @@
-"""A k-anonymous release of a table: counted once, put into classes, recoded, shown."""
+"""A k-anonymous release of a table: counted once, put into classes, recoded, shown.
+
+**Rows on other machines.** Classes of a table whose rows are on other machines: formed here from
+counts, recoded there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incrowd.codes.counted import Rows, Shown
-from incrowd.codes.frequency import Frequencies, merged
+from incrowd.arrays import Codes, Members
+from incrowd.codes.counted import CountedTable, DistinctRows, PublishedTable
+from incrowd.codes.frequency import Frequencies, map_levels, merge_tuples, pack_columns
 from incrowd.codes.hierarchy import ROOT
-from incrowd.engine.count import count_rows
-from incrowd.engine.table import Engine, Table, TooManyError
+from incrowd.engine.count import count_tuples_with_kept, make_coders
+from incrowd.engine.table import (
+    ChunkResult,
+    ClassChunk,
+    Engine,
+    ProcessedRows,
+    RemoteTable,
+    Table,
+    TooManyTuplesError,
+    Work,
+)
 from incrowd.errors import IncrowdError
 from incrowd.measure.lost_values import KeptRows
-from incrowd.methods.base import Settled, Walk, cells, protection, published
-from incrowd.methods.k_anonymity.apart import ApartRows, apart, keep, looks_of
-from incrowd.methods.k_anonymity.classes import Classes, classes
-from incrowd.methods.k_anonymity.columns import Columns
+from incrowd.methods.base import (
+    MakeContext,
+    PlannedRelease,
+    get_unit_fields,
+    make_cell_table,
+    published_columns,
+)
+from incrowd.methods.k_anonymity.classes import EquivalenceClasses, KAnonymityColumns, form_classes
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
-from incrowd.release.certificate import Promise
-from incrowd.release.product import Made, Product
+from incrowd.privacy.randomness import Randomness
+from incrowd.release.certificate import CertifiedGuarantee
+from incrowd.release.product import MethodResult, Product
 from incrowd.spec.file import SpecFile
 from incrowd.spec.release import KAnonymitySpec
+
+
+@dataclass(frozen=True, eq=False)
+class RemoteRows:
+    """The tuples that decide classes, counted here, and the table whose rows are elsewhere.
+
+    ``rows`` has the generalised columns, and of the kept ones those alone whose values have to be
+    diverse or close in each class.
+    """
+
+    rows: DistinctRows
+    table: RemoteTable
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The generalised columns."""
+        return self.rows.counted.names
+
+    def column(self, at: int) -> CountedTable:
+        """Return the tuples of one of them."""
+        return self.rows.counted.select_columns([self.names[at]])
+
+    def process_classes(
+        self,
+        found: EquivalenceClasses,
+        work: Work,
+        bits: Randomness,
+        *,
+        through: tuple[str, ...],
+        read: tuple[str, ...] = (),
+    ) -> ProcessedRows:
+        """Return what a work makes of the rows of each class, where they are."""
+        counted, members = _merge_tuples(self.rows.counted, found)
+        return self.table.process_classes(
+            make_coders(counted),
+            counted.frequencies,
+            np.asarray(members, dtype=np.int64),
+            through=through,
+            read=read,
+            work=work,
+            bits=bits,
+        )
+
+
+def count_remote_rows(table: Table, columns: KAnonymityColumns) -> RemoteRows | None:
+    """Count the tuples that decide classes, of a table whose rows are elsewhere; else None."""
+    if not isinstance(table, RemoteTable):
+        return None
+    if columns.release.algorithm == "duplicate":
+        raise IncrowdError(
+            "Algorithm `duplicate` needs all rows, and those of this table are on other machines. "
+            "Use `ola` or `mondrian`."
+        )
+    ruled = tuple(
+        name for name, column in columns.kept.items() if column.diversity or column.closeness
+    )
+    return RemoteRows(count_tuples_with_kept(table, columns.declared, ruled), table)
+
+
+def _merge_tuples(counted: CountedTable, found: EquivalenceClasses) -> tuple[CountedTable, Members]:
+    """Return the fewest tuples that tell the class of a row, and the class of each.
+
+    Of a full-domain scheme those are the tuples at its levels: all that are alike there are of one
+    class, or of none.
+    """
+    if found.levels is None:
+        return counted, found.members
+    coarse = [
+        lookup[counted.frequencies.codes[:, at]]
+        for at, lookup in enumerate(map_levels(counted.hierarchies, counted.levels, found.levels))
+    ]
+    _, first, tuples = np.unique(
+        pack_columns(coarse, len(found.members)), return_index=True, return_inverse=True
+    )
+    members = found.members[first]  # in the order that rolled tuples have
+    assert (members[tuples] == found.members).all(), "tuples that look alike are of two classes"
+    return counted.roll_up(found.levels), members
+
+
+def lookup_class_codes(found: EquivalenceClasses, members: Members) -> Codes:
+    """Return what rows show in the generalised columns, by class: all of one show the same."""
+    shown = np.flatnonzero(found.published_mask)
+    known = np.zeros((int(found.members.max(initial=-1)) + 1, found.codes.shape[1]), np.int32)
+    known[found.members[shown]] = found.codes[shown]
+    looks: Codes = known[members]
+    return looks
+
+
+def keep_rows(chunk: ClassChunk, _bits: Randomness) -> ChunkResult:
+    """Keep every row as it is: a work that changes nothing."""
+    return ChunkResult(np.ones(len(chunk.members), dtype=bool), {}, None)
 
 
 class KAnonymity:
@@ -31,63 +141,65 @@ class KAnonymity:
 
     def __init__(self, file: SpecFile) -> None:
         assert isinstance(file.spec.release, KAnonymitySpec)
-        self._columns = Columns(file, file.spec.release)
+        self._columns = KAnonymityColumns(file, file.spec.release)
         self._release = self._columns.release
         self.events: list[Event] = []
         self.together: Guarantee | None = None
-        self.promise = Promise(kind="k-anonymity", **protection(file.spec))
-        noisy = published(file.spec, "noisy")
+        self.promise = CertifiedGuarantee(kind="k-anonymity", **get_unit_fields(file.spec))
+        noisy = published_columns(file.spec, "noisy")
         if noisy:
             raise IncrowdError(
-                f"The column '{next(iter(noisy))}' is noisy, which belongs to the method "
-                "'k-epsilon'. Make it quasi or sensitive, or drop it."
+                f"Column '{next(iter(noisy))}': the role `noisy` is for `method: k-epsilon`. Use "
+                "`quasi`, `sensitive` or `drop`."
             )
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> KAnonymityColumns:
         """The columns, and the spec of the release as it can be searched."""
         return self._columns
 
     @property
-    def settled(self) -> Settled:
+    def planned_release(self) -> PlannedRelease:
         """Classes of at least k."""
-        return self._columns.settled
+        return self._columns.planned_release
 
-    def count(self, table: Table) -> Rows | ApartRows:
-        """The tuples of generalised and kept columns; of too many, those that decide classes."""
+    def count(self, table: Table) -> DistinctRows | RemoteRows:
+        """Count tuples of generalised and kept columns; of too many, those that decide classes."""
         try:
-            return count_rows(table, self._columns.declared, tuple(self._columns.kept))
-        except TooManyError:
-            found = apart(table, self._columns)
+            return count_tuples_with_kept(table, self._columns.declared, tuple(self._columns.kept))
+        except TooManyTuplesError:
+            found = count_remote_rows(table, self._columns)
             if found is None:
                 raise
             return found
 
-    def make(self, counted: Rows | ApartRows, walk: Walk) -> Made:
+    def make(self, counted: DistinctRows | RemoteRows, context: MakeContext) -> MethodResult:
         """Search, recode."""
-        rows = counted.rows if isinstance(counted, ApartRows) else counted
+        rows = counted.rows if isinstance(counted, RemoteRows) else counted
         columns, original = self._columns, rows.counted
-        walk.step("search")
+        context.step("search")
         every = {**columns.quasi, **columns.kept}
-        found = classes(rows, every, self._release, bits=walk.bits, progress=walk.progress)
-        walk.step("recode")
+        found = form_classes(
+            rows, every, self._release, bits=context.bits, progress=context.progress
+        )
+        context.step("recode")
         starred = self._release.suppressed == "starred"
-        seen = _without_stars(found) if starred else found
+        seen = _drop_starred_classes(found) if starred else found
         kept: Mapping[str, list[object]] = rows.kept
-        if isinstance(counted, ApartRows):
-            kept, shown = self._joined(counted, seen, walk)
+        if isinstance(counted, RemoteRows):
+            kept, shown = self._recode_remotely(counted, seen, context)
         else:
-            shown = _shown(rows, seen)
+            shown = _list_published_rows(rows, seen)
         stars = rows.frequencies.total - shown.total if starred else 0
-        looks = merged(shown.codes[:, : len(original.names)], shown.counts)
+        looks = merge_tuples(shown.codes[:, : len(original.names)], shown.counts)
         labels: dict[str, list[object]] = dict(
             zip(original.names, map(list, found.labels), strict=True)
         )
         labels |= kept
         product = Product(
-            data=self._table(labels, shown, stars, walk.engine),
+            data=self._make_table(labels, shown, stars, context.engine),
             original=original,
-            shown=Shown(found.labels, looks, found.levels or ()),
+            shown=PublishedTable(found.labels, looks, found.levels or ()),
             columns=columns.quasi,
             axes=original.axes,
             parameters=columns.parameters(),
@@ -96,23 +208,28 @@ class KAnonymity:
             search=found.search,
             findings=columns.findings(kept, rows.frequencies.total),
             beside=None
-            if isinstance(counted, ApartRows)
+            if isinstance(counted, RemoteRows)
             else KeptRows(kept, rows.frequencies, shown),
         )
-        return Made((product,), self.promise, self.events, original, reasons=self._columns.reasons)
+        return MethodResult(
+            (product,), self.promise, self.events, original, reasons=self._columns.reasons
+        )
 
-    def _joined(
-        self, counted: ApartRows, found: Classes, walk: Walk
+    def _recode_remotely(
+        self, counted: RemoteRows, found: EquivalenceClasses, context: MakeContext
     ) -> tuple[dict[str, list[object]], Frequencies]:
-        """The rows that are shown, recoded where they are: kept values, codes with counts."""
+        """Recode the rows that are shown where they are: kept values, codes with counts."""
         through = tuple(self._columns.kept)
-        worked = counted.worked(found, keep, walk.bits, through=through)
-        codes = [looks_of(found, worked.members), *(worked.kept[name][1] for name in through)]
+        worked = counted.process_classes(found, keep_rows, context.bits, through=through)
+        codes = [
+            lookup_class_codes(found, worked.members),
+            *(worked.kept[name][1] for name in through),
+        ]
         ones = np.ones(len(worked.members), dtype=np.int64)
-        shown = merged(np.column_stack(codes).astype(np.int32), ones)
+        shown = merge_tuples(np.column_stack(codes).astype(np.int32), ones)
         return {name: list(worked.kept[name][0]) for name in through}, shown
 
-    def _table(
+    def _make_table(
         self, labels: dict[str, list[object]], shown: Frequencies, stars: int, engine: Engine
     ) -> Table:
         if stars:
@@ -122,25 +239,25 @@ class KAnonymity:
                 labels[name] = [*labels[name], *([] if star in labels[name] else [star])]
                 row.append(labels[name].index(star))
             codes = np.vstack([shown.codes, np.array([row], dtype=np.int32)])
-            shown = merged(codes, np.append(shown.counts, stars))
-        weighted = self._release.rows == "weighted"
-        return cells(labels, shown, weighted=weighted, engine=engine)
+            shown = merge_tuples(codes, np.append(shown.counts, stars))
+        weighted = self._release.rows == "counted"
+        return make_cell_table(labels, shown, weighted=weighted, engine=engine)
 
 
-def _without_stars(found: Classes) -> Classes:
-    """A class that shows ``*`` everywhere looks like suppressed rows, so it counts as such."""
+def _drop_starred_classes(found: EquivalenceClasses) -> EquivalenceClasses:
+    """Count a class that shows ``*`` everywhere as suppressed: it looks like suppressed rows."""
     stars = np.ones(len(found.codes), dtype=bool)
     for at, texts in enumerate(found.labels):
         stars &= np.array([text == ROOT for text in texts])[found.codes[:, at]]
     return replace(found, members=np.where(stars, -1, found.members))
 
 
-def _shown(rows: Rows, found: Classes) -> Frequencies:
-    """The rows that are shown: codes of labels, then of kept values."""
+def _list_published_rows(rows: DistinctRows, found: EquivalenceClasses) -> Frequencies:
+    """Return the rows that are shown: codes of labels, then of kept values."""
     kept = rows.frequencies.codes[:, len(rows.counted.names) :]
     codes = np.column_stack([found.codes[rows.owner], kept]).astype(np.int32)
     if found.published is not None:
         chosen, counts = np.flatnonzero(found.published), found.published
     else:
-        chosen, counts = np.flatnonzero(found.shown[rows.owner]), rows.frequencies.counts
-    return merged(codes[chosen], counts[chosen])
+        chosen, counts = np.flatnonzero(found.published_mask[rows.owner]), rows.frequencies.counts
+    return merge_tuples(codes[chosen], counts[chosen])

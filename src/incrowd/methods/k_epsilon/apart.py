@@ -8,29 +8,29 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incrowd.codes.grid import Grid, grid_of
-from incrowd.engine.count import kept_value
-from incrowd.engine.table import Chunk, Worked
+from incrowd.codes.grid import Grid, build_grid
+from incrowd.engine.count import normalize_kept_value
+from incrowd.engine.table import ChunkResult, ClassChunk
 from incrowd.errors import IncrowdError
-from incrowd.measure.linkage import Mean
-from incrowd.measure.noise import FRESH, NoiseLoss, Noisiness, Simulated
+from incrowd.measure.linkage import RunMean
+from incrowd.measure.noise import FRESH, NoiseEvaluation, NoiseLoss, NoiseSimulation
 from incrowd.methods.k_epsilon.loss import (
     LINKED_ROWS,
     RowFacts,
-    exactly,
     examine_rows,
     find_large_errors,
     list_findings,
-    noisiness,
+    make_exact_mean,
+    measure_noise,
 )
-from incrowd.methods.k_epsilon.rows import NoisyRows, noisy_columns
+from incrowd.methods.k_epsilon.rows import NoisyRows, make_noisy_columns
 from incrowd.privacy.randomness import Randomness
 from incrowd.spec.model import Column
 from incrowd.spec.release import KEpsilonSpec
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class NoisePart:
     """What noise did to some whole classes, so that it can be put together with others.
 
     ``held`` are the rows that have a value in each column, ``grids`` what their steps are.
@@ -38,14 +38,14 @@ class Part:
 
     rows: int
     kept: int
-    noise: Noisiness
+    noise: NoiseEvaluation
     held: Mapping[str, int]
     grids: Mapping[str, Grid]
     facts: RowFacts
 
 
 @dataclass(frozen=True)
-class NoisyWork:
+class NoiseTask:
     """Noise for every row of some whole classes, as wide as each class; a task makes it.
 
     Each task links as many of its rows as its share of all ``rows`` is.
@@ -56,75 +56,82 @@ class NoisyWork:
     k: int
     rows: int
 
-    def __call__(self, chunk: Chunk, bits: Randomness) -> Worked:
-        """The rows kept, with noise, and what it did to them."""
+    def __call__(self, chunk: ClassChunk, bits: Randomness) -> ChunkResult:
+        """Return the rows kept, with noise, and what it did to them."""
         _, members = np.unique(chunk.members, return_inverse=True)
         number = int(members.max(initial=-1)) + 1
         values = {
-            name: ([kept_value(value) for value in listed], codes)
+            name: ([normalize_kept_value(value) for value in listed], codes)
             for name, (listed, codes) in chunk.columns.items()
         }
-        columns = noisy_columns(members, number, values, self.noisy, self.release)
+        columns = make_noisy_columns(members, number, values, self.noisy, self.release)
         data = NoisyRows(np.arange(len(members)), members, number, columns)
-        released = data.released(bits)
-        kept = data.kept(released, k=self.k, confidence=self.release.confidence)
+        released = data.add_noise(bits)
+        kept = data.select_rows(released, k=self.k, confidence=self.release.confidence)
         found = examine_rows(data)
         most = math.ceil(LINKED_ROWS * len(members) / self.rows)
-        part = Part(
+        part = NoisePart(
             rows=len(members),
             kept=int(kept.sum()),
-            noise=noisiness(data, released, kept, bits, found=found, most=most),
+            noise=measure_noise(data, released, kept, bits, found=found, most=most),
             held={column.name: int((~column.null).sum()) for column in columns},
             grids={column.name: column.grid for column in columns},
             facts=found,
         )
         pairs = zip(columns, released, strict=True)
-        return Worked(kept, {column.name: (noisy, column.null) for column, noisy in pairs}, part)
+        return ChunkResult(
+            kept, {column.name: (noisy, column.null) for column, noisy in pairs}, part
+        )
 
 
-def grids(parts: Sequence[Part], noisy: Mapping[str, Column]) -> dict[str, Grid]:
-    """What a step of each column is; all parts must agree."""
+def merge_grids(parts: Sequence[NoisePart], noisy: Mapping[str, Column]) -> dict[str, Grid]:
+    """Return what a step of each column is; all parts must agree."""
     found = {}
     for name, column in noisy.items():
         known = {part.grids[name] for part in parts if part.held[name]}
         if len(known) > 1:
             raise IncrowdError(
-                f"The noisy column '{name}' holds dates in some rows and numbers in others. Make "
-                "them one."
+                f"Column '{name}': it holds both dates and numbers. Convert them to one kind."
             )
-        empty = grid_of(name, [], column.precision, column.bounds)[0]
+        empty = build_grid(name, [], column.precision, column.bounds)[0]
         found[name] = known.pop() if known else empty
     return found
 
 
-def together(parts: Sequence[Part]) -> Noisiness:
-    """What noise did to all classes, from what it did to each part of them."""
+def merge_noise(parts: Sequence[NoisePart]) -> NoiseEvaluation:
+    """Return what noise did to all classes, from what it did to each part of them."""
     if not parts:
-        nothing = exactly(0.0)
-        return Noisiness({}, nothing, nothing, 0, (), Simulated(nothing, nothing, note=FRESH))
+        nothing = make_exact_mean(0.0)
+        return NoiseEvaluation(
+            {}, nothing, nothing, 0, (), NoiseSimulation(nothing, nothing, note=FRESH)
+        )
     noises = [part.noise for part in parts]
     shown = [part.kept for part in parts]
     fresh = [noise.simulated for noise in noises if noise.simulated is not None]
     said = sum((part.facts for part in parts[1:]), parts[0].facts)
-    columns = {name: _column(name, parts) for name in noises[0].columns}
-    return Noisiness(
+    columns = {name: _merge_column(name, parts) for name in noises[0].columns}
+    return NoiseEvaluation(
         columns=columns,
-        linking=exactly(_mean([(n.linking.mean if n.linking else 0.0) for n in noises], shown)),
-        linking_shared=exactly(
-            _mean([(n.linking_shared.mean if n.linking_shared else 0.0) for n in noises], shown)
+        linking=make_exact_mean(
+            _compute_mean([(n.linking.mean if n.linking else 0.0) for n in noises], shown)
+        ),
+        linking_shared=make_exact_mean(
+            _compute_mean(
+                [(n.linking_shared.mean if n.linking_shared else 0.0) for n in noises], shown
+            )
         ),
         suppressed_by_confidence=sum(noise.suppressed_by_confidence or 0 for noise in noises),
         findings=(*list_findings(said), *find_large_errors(columns)),
-        simulated=Simulated(
-            _runs([one.linking for one in fresh], [part.rows for part in parts]),
-            _runs([one.linking_shared for one in fresh], [part.rows for part in parts]),
+        simulated=NoiseSimulation(
+            _merge_means([one.linking for one in fresh], [part.rows for part in parts]),
+            _merge_means([one.linking_shared for one in fresh], [part.rows for part in parts]),
             note=FRESH,
         ),
     )
 
 
-def _column(name: str, parts: Sequence[Part]) -> NoiseLoss:
-    """One column of all parts; means weigh as many rows as they were taken over."""
+def _merge_column(name: str, parts: Sequence[NoisePart]) -> NoiseLoss:
+    """Merge one column of all parts; means weigh as many rows as they were taken over."""
     each = [part.noise.columns[name] for part in parts]
     rows = [part.rows for part in parts]
     compared = [
@@ -133,25 +140,25 @@ def _column(name: str, parts: Sequence[Part]) -> NoiseLoss:
     held = [part.held[name] for part in parts]
     return replace(
         each[0],
-        expected_error=_mean([one.expected_error or 0.0 for one in each], held),
-        measured_error=_mean([one.measured_error or 0.0 for one in each], compared),
+        expected_error=_compute_mean([one.expected_error or 0.0 for one in each], held),
+        measured_error=_compute_mean([one.measured_error or 0.0 for one in each], compared),
         unchanged=sum(one.unchanged or 0 for one in each),
         zeros=sum(one.zeros or 0 for one in each),
         nulls=sum(one.nulls for one in each),
         classes_without_noise=sum(one.classes_without_noise or 0 for one in each),
-        mean_scale=_mean([one.mean_scale or 0.0 for one in each], rows),
+        mean_scale=_compute_mean([one.mean_scale or 0.0 for one in each], rows),
     )
 
 
-def _mean(values: Sequence[float], weights: Sequence[int]) -> float:
+def _compute_mean(values: Sequence[float], weights: Sequence[int]) -> float:
     total = sum(weights)
     summed = math.fsum(value * weight for value, weight in zip(values, weights, strict=True))
     return summed / total if total else 0.0
 
 
-def _runs(each: Sequence[Mean], weights: Sequence[int]) -> Mean:
-    """The mean of independent parts, each over its own runs; what is uncertain adds up."""
-    mean, total = _mean([one.mean for one in each], weights), max(sum(weights), 1)
+def _merge_means(each: Sequence[RunMean], weights: Sequence[int]) -> RunMean:
+    """Return the mean of independent parts, each over its own runs; uncertainty adds up."""
+    mean, total = _compute_mean([one.mean for one in each], weights), max(sum(weights), 1)
     parts = zip(each, weights, strict=True)
     reach = math.sqrt(math.fsum(((one.high - one.mean) * w / total) ** 2 for one, w in parts))
-    return Mean(mean, mean - reach, mean + reach, min(one.runs for one in each))
+    return RunMean(mean, mean - reach, mean + reach, min(one.runs for one in each))

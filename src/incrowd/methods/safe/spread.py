@@ -16,20 +16,20 @@ import numpy.typing as npt
 
 from incrowd.anonymize.lattice import Node, Rollups
 from incrowd.arrays import Codes, Counts
-from incrowd.codes.counted import Counted
-from incrowd.codes.frequency import Frequencies, between
+from incrowd.codes.counted import CountedTable
+from incrowd.codes.frequency import Frequencies, map_levels
 from incrowd.codes.hierarchy import Hierarchy
-from incrowd.engine.count import count, hierarchies_of
-from incrowd.engine.table import DrawnCells, Shows, Spread, Table, TooManyError
+from incrowd.engine.count import build_hierarchies, count_tuples
+from incrowd.engine.table import DrawnCells, PicklableDraw, RemoteTuples, Table, TooManyTuplesError
 from incrowd.privacy.randomness import Randomness
-from incrowd.spec.build import Declared
+from incrowd.spec.build import ColumnHierarchies
 
 _NUMBERED = 2**62
 
 
 @dataclass(frozen=True, eq=False)
-class SpreadCounted:
-    """What :class:`~incrowd.codes.counted.Counted` is, of tuples that are not here.
+class RemoteCountedTable:
+    """What :class:`~incrowd.codes.counted.CountedTable` is, of tuples that are not here.
 
     ``levels`` are those that they are to be seen at, ``held`` those that they are kept at.
     """
@@ -38,75 +38,81 @@ class SpreadCounted:
     hierarchies: tuple[Hierarchy, ...]
     levels: tuple[int, ...]
     held: tuple[int, ...]
-    tuples: Spread
+    tuples: RemoteTuples
 
     @property
     def maps(self) -> list[Codes]:
         """From the codes that are kept to those that are to be seen."""
-        return between(self.hierarchies, self.held, self.levels)
+        return map_levels(self.hierarchies, self.held, self.levels)
 
-    def rolled(self, levels: tuple[int, ...]) -> Counted | SpreadCounted:
-        """The tuples at higher levels, here if they fit."""
-        return replace(self, levels=levels).near()
+    def roll_up(self, levels: tuple[int, ...]) -> CountedTable | RemoteCountedTable:
+        """Return the tuples at higher levels, here if they fit."""
+        return replace(self, levels=levels).collect_if_small()
 
-    def near(self) -> Counted | SpreadCounted:
-        """The tuples here, if they fit."""
+    def collect_if_small(self) -> CountedTable | RemoteCountedTable:
+        """Return the tuples here, if they fit."""
         try:
-            return self._counted(self.tuples.rolled(self.maps))
-        except TooManyError:
+            return self._make_counted(self.tuples.roll_up(self.maps))
+        except TooManyTuplesError:
             return self
 
-    def part(self, names: Sequence[str]) -> Counted | SpreadCounted:
-        """The tuples of some of the columns, here if they fit."""
+    def select_columns(self, names: Sequence[str]) -> CountedTable | RemoteCountedTable:
+        """Return the tuples of some of the columns, here if they fit."""
         places = [self.names.index(name) for name in names]
-        return SpreadCounted(
+        return RemoteCountedTable(
             tuple(names),
             tuple(self.hierarchies[at] for at in places),
             tuple(self.levels[at] for at in places),
             tuple(self.held[at] for at in places),
-            self.tuples.part(places),
-        ).near()
+            self.tuples.select_columns(places),
+        ).collect_if_small()
 
-    def column(self, at: int) -> Counted:
-        """The tuples of one column: its values are here already."""
-        return Counted(
-            (self.names[at],), (self.hierarchies[at],), (self.levels[at],), self.above([at], 0)
+    def column(self, at: int) -> CountedTable:
+        """Return the tuples of one column: its values are here already."""
+        return CountedTable(
+            (self.names[at],),
+            (self.hierarchies[at],),
+            (self.levels[at],),
+            self.collect_above([at], 0),
         )
 
-    def above(self, places: Sequence[int], least: int) -> Frequencies:
-        """The tuples of some columns that have more than so many rows."""
+    def collect_above(self, places: Sequence[int], least: int) -> Frequencies:
+        """Return the tuples of some columns that have more than so many rows."""
         maps = self.maps
-        return self.tuples.part(places).above([maps[at] for at in places], least)
+        return self.tuples.select_columns(places).collect_above([maps[at] for at in places], least)
 
-    def some(self) -> Counted:
-        """Some of the tuples, to measure on."""
-        return self._counted(self.tuples.some(self.maps))
+    def collect_sample(self) -> CountedTable:
+        """Return some of the tuples, to measure on."""
+        return self._make_counted(self.tuples.collect_sample(self.maps))
 
-    def drawn(self, draw: Shows, bits: Randomness) -> DrawnCells:
-        """What a draw shows; tuples that look the same to a reader are one."""
-        looks = [h.by_label(level) for h, level in zip(self.hierarchies, self.levels, strict=True)]
+    def draw_cells(self, draw: PicklableDraw, bits: Randomness) -> DrawnCells:
+        """Return what a draw shows; tuples that look the same to a reader are one."""
+        looks = [
+            h.map_equal_labels(level)
+            for h, level in zip(self.hierarchies, self.levels, strict=True)
+        ]
         maps = [look[lookup] for look, lookup in zip(looks, self.maps, strict=True)]
-        return self.tuples.drawn(maps, draw, bits)
+        return self.tuples.draw_cells(maps, draw, bits)
 
-    def _counted(self, frequencies: Frequencies) -> Counted:
-        return Counted(self.names, self.hierarchies, self.levels, frequencies)
+    def _make_counted(self, frequencies: Frequencies) -> CountedTable:
+        return CountedTable(self.names, self.hierarchies, self.levels, frequencies)
 
 
-def counted(
-    table: Table, declared: Declared, levels: Sequence[int] | None = None
-) -> Counted | SpreadCounted:
-    """The distinct tuples of a table; where they are, if they are too many for this machine."""
+def count_local_or_remote(
+    table: Table, declared: ColumnHierarchies, levels: Sequence[int] | None = None
+) -> CountedTable | RemoteCountedTable:
+    """Count the distinct tuples of a table; where they are, if too many for this machine."""
     held = tuple(levels) if levels is not None else (0,) * len(declared.names)
     try:
-        return count(table, declared, levels=held)
-    except TooManyError as many:
+        return count_tuples(table, declared, levels=held)
+    except TooManyTuplesError as many:
         if many.spread is None:
             raise
-        hierarchies = hierarchies_of(table, declared)
-        return SpreadCounted(declared.names, hierarchies, held, held, many.spread)
+        hierarchies = build_hierarchies(table, declared)
+        return RemoteCountedTable(declared.names, hierarchies, held, held, many.spread)
 
 
-class SpreadRollups(Rollups):
+class RemoteRollups(Rollups):
     """The cells at any node of a search, brought here from tuples that are not.
 
     Tuples at some levels that fit are brought here once, and roll up to every coarser node. The
@@ -114,18 +120,18 @@ class SpreadRollups(Rollups):
     come here, and a search looks at no others.
     """
 
-    def __init__(self, whole: SpreadCounted, least: int) -> None:
+    def __init__(self, whole: RemoteCountedTable, least: int) -> None:
         self._whole, self._least = whole, least
-        self._base, near = _brought(whole)
-        super().__init__(whole.hierarchies, near.by_values().frequencies)
+        self._base, near = _bring_tuples(whole)
+        super().__init__(whole.hierarchies, near.represent_by_values().frequencies)
 
-    def cells(self, node: Node) -> tuple[npt.NDArray[np.int64], Counts]:
-        """The keys of the cells of a node that have more than ``least`` rows, and their rows."""
+    def count_cells(self, node: Node) -> tuple[npt.NDArray[np.int64], Counts]:
+        """Return the keys of the cells of a node with more than ``least`` rows, and their rows."""
         if all(a >= b for a, b in zip(node, self._base, strict=True)):
-            return super().cells(node)
-        maps = between(self.hierarchies, self._whole.held, node)
-        found = self._whole.tuples.above(maps, self._least)
-        widths = [self._width(at, level) for at, level in enumerate(node)]
+            return super().count_cells(node)
+        maps = map_levels(self.hierarchies, self._whole.held, node)
+        found = self._whole.tuples.collect_above(maps, self._least)
+        widths = [self._count_level_groups(at, level) for at, level in enumerate(node)]
         if math.prod(widths) >= _NUMBERED:
             self._wide[node] = found.codes
             return np.arange(len(found), dtype=np.int64), found.counts
@@ -135,20 +141,22 @@ class SpreadRollups(Rollups):
         return keys, found.counts
 
 
-def _brought(whole: SpreadCounted) -> tuple[Node, Counted]:
-    """Levels at which the tuples fit here, and the tuples: the widest column is made coarser first.
+def _bring_tuples(whole: RemoteCountedTable) -> tuple[Node, CountedTable]:
+    """Return levels at which the tuples fit here, and these; wide columns roll up first.
 
     At the root of every column there is one tuple, which fits.
     """
     levels = list(whole.held)
     while True:
-        found = replace(whole, levels=tuple(levels)).near()
-        if isinstance(found, Counted):
+        found = replace(whole, levels=tuple(levels)).collect_if_small()
+        if isinstance(found, CountedTable):
             return tuple(levels), found
         wide = [
             len(hierarchy.labels[level]) if level < hierarchy.height - 1 else 0
             for hierarchy, level in zip(whole.hierarchies, levels, strict=True)
         ]
         if not any(wide):
-            raise TooManyError("The table has too many distinct tuples at every level.")
+            raise TooManyTuplesError(
+                "Table: too many distinct tuples at every level. Publish fewer columns."
+            )
         levels[int(np.argmax(wide))] += 1

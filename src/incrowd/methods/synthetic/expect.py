@@ -28,7 +28,7 @@ class SyntheticExpectation(Expectation):
     column: str = ""
     size: int | None = None
 
-    def summary(self) -> str:
+    def summarize(self) -> str:
         """The shortest that can be said, in one sentence."""
         if self.size is None:
             return f"Expected: counts of single values within ±{self._rows} rows (95 %)."

@@ -13,7 +13,7 @@ from decimal import Decimal
 import numpy as np
 
 from incrowd.arrays import Codes, Counts, Places
-from incrowd.codes.values import reading_order
+from incrowd.codes.values import make_sort_key
 from incrowd.engine.table import Engine, Table
 from incrowd.methods.synthetic.columns import SyntheticColumns
 from incrowd.release.synthetic_part import ValueType
@@ -177,7 +177,7 @@ def make_tables(
 
 def _rank(column: PublishedColumn) -> Codes:
     """Return the place of each row's value in the order of a reader."""
-    order = sorted(range(len(column.texts)), key=lambda code: reading_order(column.texts[code]))
+    order = sorted(range(len(column.texts)), key=lambda code: make_sort_key(column.texts[code]))
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order))
     return rank[column.codes]

@@ -23,6 +23,6 @@ if TYPE_CHECKING:
 
 
 def routes(studio: Studio) -> list[BaseRoute]:
-    """The addresses of all rooms."""
+    """List the routes of all pages."""
     every = (start, connect, data, hierarchies, privacy, explore, publish, verify, history)
     return [route for room in every for route in room.routes(studio)]

@@ -10,60 +10,63 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from incrowd.engine.address import Target, find_target
-from incrowd.studio.desk import Desk, UnconfirmedConnectionError
-from incrowd.studio.server import Form, MissingError, Studio, form_route
-from incrowd.studio.work import Work
+from incrowd.engine.address import ConnectionTarget, find_target
+from incrowd.studio.desk import UnconfirmedConnectionError, Workspace
+from incrowd.studio.server import Form, PageNotFoundError, Studio, make_form_route
+from incrowd.studio.work import OpenSpec
 
-Opening = Callable[[bool], Work]  # whether the user has agreed to a connection
+Opening = Callable[[bool], OpenSpec]  # whether the user has agreed to a connection
 
 
-def open_or_ask(desk: Desk, opening: Opening) -> str:
-    """Open a work; return its address, or that of the page that asks about a connection."""
+def open_or_ask(desk: Workspace, opening: Opening) -> str:
+    """Open a spec; return its address, or that of the page that asks about a connection."""
     try:
-        return address_of(opening(False))
+        return get_first_address(opening(False))
     except UnconfirmedConnectionError as question:
         name = secrets.token_hex(8)
         desk.kept["connect", name] = question.address, opening
         return f"/connect/{name}"
 
 
-def address_of(work: Work) -> str:
-    """Return the address of the first room of a work."""
+def get_first_address(work: OpenSpec) -> str:
+    """Return the address of the first page of an open spec."""
     return f"/desk/{work.name}/data"
 
 
 def routes(studio: Studio) -> list[BaseRoute]:
-    """The page that asks, and the answer."""
+    """List the routes of the page that asks, and of the answer."""
 
-    def pending(request: Request) -> tuple[str, Opening]:
-        found = studio.desk(request).kept.get(("connect", request.path_params["name"]))
+    def find_pending(request: Request) -> tuple[str, Opening]:
+        found = studio.get_workspace(request).kept.get(("connect", request.path_params["name"]))
         if found is None:
-            raise MissingError("There is no such question on this desk. Open the table again.")
+            raise PageNotFoundError("This question has expired. Open the table again.")
         address: str
         opening: Opening
         address, opening = found
         return address, opening
 
-    def page(request: Request) -> Response:
-        target = find_target(pending(request)[0], os.environ)
-        return studio.page(
+    def show_page(request: Request) -> Response:
+        target = find_target(find_pending(request)[0], os.environ)
+        return studio.render_page(
             "connect.html", room="start", target=target, password=_describe_password(target),
             name=request.path_params["name"],
         )  # fmt: skip
 
-    def connect(request: Request, _form: Form) -> Response:
-        work = pending(request)[1](True)
-        studio.desk(request).kept.pop(("connect", request.path_params["name"]), None)
-        return RedirectResponse(address_of(work), status_code=303)
+    def confirm_connection(request: Request, _form: Form) -> Response:
+        work = find_pending(request)[1](True)
+        studio.get_workspace(request).kept.pop(("connect", request.path_params["name"]), None)
+        return RedirectResponse(get_first_address(work), status_code=303)
 
-    return [Route("/connect/{name}", page), form_route("/connect/{name}", connect)]
+    return [
+        Route("/connect/{name}", show_page),
+        make_form_route("/connect/{name}", confirm_connection),
+    ]
 
 
-def _describe_password(target: Target) -> str:
+def _describe_password(target: ConnectionTarget) -> str:
     """Say where the password comes from that the server may ask for."""
     if target.has_password:
-        return "the one in the address"
+        return "from the address"
     if os.environ.get("PGPASSWORD"):
-        return "the one in the environment variable PGPASSWORD"
-    return "one of your password file, if it has an entry for this server"
+        return "from the environment variable PGPASSWORD"
+    return "from your password file, if it has an entry for this server"

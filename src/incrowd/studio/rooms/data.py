@@ -10,19 +10,19 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from incrowd.codes.values import canonical
+from incrowd.codes.values import canonicalize_value
 from incrowd.curate.confirm import FREE
-from incrowd.curate.describe import Described
+from incrowd.curate.describe import ColumnDescription
 from incrowd.curate.draft.guess import Guess
 from incrowd.engine.table import TableError
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, Severity, make_finding
 from incrowd.spec.model import PersonId
-from incrowd.spec.written import Written
+from incrowd.spec.written import ValueFormat
 from incrowd.studio import edits
-from incrowd.studio.hands import CRASHED, Subject
-from incrowd.studio.server import Form, Studio, edit_route
-from incrowd.studio.work import Work
+from incrowd.studio.hands import CRASHED, SpecSnapshot
+from incrowd.studio.server import Form, Studio, make_edit_route
+from incrowd.studio.work import OpenSpec
 
 T = TypeVar("T")
 _FIRST = 6  # rows that are shown
@@ -31,13 +31,13 @@ _MOMENT = 0.08  # seconds that a page waits for what may be there at once
 
 
 @dataclass(frozen=True)
-class Row:
+class ColumnRow:
     """What the page shows of one column."""
 
     at: int
     name: str
     role: str
-    known: Described | None
+    known: ColumnDescription | None
     reason: str
     hipaa: str | None
     confirm: tuple[str, ...]
@@ -46,49 +46,49 @@ class Row:
 
 
 def routes(studio: Studio) -> list[BaseRoute]:
-    """The page and what can be done there."""
+    """List the routes of the page and of its actions."""
 
-    def page(request: Request) -> Response:
+    def show_data(request: Request) -> Response:
         return show_page(studio, request)
 
-    def role(request: Request, form: Form) -> Response:
-        work, name = studio.work(request), form.get("column", "")
+    def set_role(request: Request, form: Form) -> Response:
+        work, name = studio.get_open_spec(request), form.get("column", "")
         if name not in work.file.spec.columns or form.get("role") not in edits.ROLES:
-            raise IncrowdError(f"There is no column '{name}', or no such role.")
-        work.change(edits.role(work.file, work.guessed, name, form["role"]))
-        return _again(work)
+            raise IncrowdError(f"The spec has no column '{name}', or no such role.")
+        work.apply_changes(edits.set_role(work.file, work.guessed, name, form["role"]))
+        return _redirect_to_page(work)
 
-    def confirm(request: Request, form: Form) -> Response:
-        work = studio.work(request)
-        asked = form.every("column") or list(work.file.spec.columns)
-        work.change(edits.confirmed(work.file, asked, FREE))
-        return _again(work)
+    def confirm_roles(request: Request, form: Form) -> Response:
+        work = studio.get_open_spec(request)
+        asked = form.get_all("column") or list(work.file.spec.columns)
+        work.apply_changes(edits.confirm_entries(work.file, asked, FREE))
+        return _redirect_to_page(work)
 
-    def unit(request: Request, form: Form) -> Response:
-        work = studio.work(request)
+    def set_unit(request: Request, form: Form) -> Response:
+        work = studio.get_open_spec(request)
         chosen = form.get("unit", "")
-        changes = edits.unit(chosen, without_id="without_id" in form)
+        changes = edits.set_unit(chosen, without_id="without_id" in form)
         if chosen in work.file.spec.columns:  # the id of the unit is not published
-            changes = {**edits.role(work.file, work.guessed, chosen, "identifier"), **changes}
-        work.change(changes)
-        return _again(work)
+            changes = {**edits.set_role(work.file, work.guessed, chosen, "identifier"), **changes}
+        work.apply_changes(changes)
+        return _redirect_to_page(work)
 
     return [
-        Route("/desk/{work}/data", page),
-        edit_route(studio, "/desk/{work}/data/role", role, page),
-        edit_route(studio, "/desk/{work}/data/confirm", confirm, page),
-        edit_route(studio, "/desk/{work}/data/unit", unit, page),
+        Route("/desk/{work}/data", show_data),
+        make_edit_route(studio, "/desk/{work}/data/role", set_role, show_data),
+        make_edit_route(studio, "/desk/{work}/data/confirm", confirm_roles, show_data),
+        make_edit_route(studio, "/desk/{work}/data/unit", set_unit, show_data),
     ]
 
 
 def show_page(studio: Studio, request: Request) -> Response:
-    """Show the page of a work."""
-    work = studio.work(request)
-    described = columns(studio, work)
-    found = findings(studio, work)
-    rows, waiting = _rows(work, described, found)
+    """Show the page of an open spec."""
+    work = studio.get_open_spec(request)
+    described = get_descriptions(studio, work)
+    found = get_findings(studio, work)
+    rows, waiting = _make_rows(work, described, found)
     unit = work.file.spec.unit
-    return studio.page(
+    return studio.render_page(
         "data.html", room="data", work=work, rows=rows, roles=edits.ROLES,
         unit=unit.id if isinstance(unit, PersonId) else "",
         unit_guessed=bool(work.file.spec.confirm),
@@ -96,20 +96,23 @@ def show_page(studio: Studio, request: Request) -> Response:
         whole=[one for one in list_findings(found) if one.column is None],
         size=next((one.rows for one in described.values() if one is not None), None),
         notes=work.table.origin.notes,
-        personal=work.guessed.personal(), first=_first(work), waiting=waiting or found is None,
+        personal=work.guessed.describe_identifiers(), first=_read_first_rows(work), waiting=waiting or found is None,
         guessed=sum(1 for row in rows for one in row.confirm if one in FREE),
     )  # fmt: skip
 
 
-def _first(work: Work) -> list[list[str | None]]:
-    """Some of the first rows, as they are written; of columns without single values, nothing."""
+def _read_first_rows(work: OpenSpec) -> list[list[str | None]]:
+    """Return some of the first rows, as written; none where a column has no single values."""
     known: list[list[str | None]] | None = work.kept.get("first")
     if known is None:
         head = work.table.head(_FIRST)
         try:
             known = [
-                [canonical(values[at]) for values, at in zip(tally.values, codes, strict=True)]
-                for tally in head.tallies(work.table.columns)
+                [
+                    canonicalize_value(values[at])
+                    for values, at in zip(tally.values, codes, strict=True)
+                ]
+                for tally in head.iter_tallies(work.table.columns)
                 for codes in tally.codes.tolist()
             ]
         except TableError:
@@ -118,18 +121,18 @@ def _first(work: Work) -> list[list[str | None]]:
     return known
 
 
-def _again(work: Work) -> Response:
+def _redirect_to_page(work: OpenSpec) -> Response:
     return RedirectResponse(f"/desk/{work.name}/data", status_code=303)
 
 
-def _rows(
-    work: Work, described: dict[str, Described | None], found: list[Finding] | None
-) -> tuple[list[Row], bool]:
+def _make_rows(
+    work: OpenSpec, described: dict[str, ColumnDescription | None], found: list[Finding] | None
+) -> tuple[list[ColumnRow], bool]:
     guesses: dict[str, Guess] = {one.column: one for one in work.guessed.guesses}
     rows = []
     for at, (name, column) in enumerate(work.file.spec.columns.items()):
         guess = guesses.get(name)
-        rows.append(Row(
+        rows.append(ColumnRow(
             at=at, name=name, role=column.role, known=described.get(name),
             reason=guess.reason if guess and guess.role == column.role else "",
             hipaa=guess.hipaa if guess else None, confirm=column.confirm,
@@ -152,58 +155,58 @@ def list_findings(found: list[Finding] | None) -> list[Finding]:
     ]
 
 
-def describe_written(written: Written) -> str:
+def describe_written(written: ValueFormat) -> str:
     """Return in a line how values are written."""
     parts = []
     if written.dates is not None:
-        parts.append(f"dates by {written.dates.replace('-', ', ')}")
+        parts.append(f"dates in the order {written.dates.replace('-', ', ')}")
     if written.decimal is not None:
         parts.append(f"numbers with {_POINTS[written.decimal]}")
     if written.thousands is not None:
-        parts.append(f"thousands apart by '{written.thousands}'")
+        parts.append(f"thousands separated by '{written.thousands}'")
     if written.sign is not None:
         parts.append(f"amounts in '{written.sign}'")
     if written.nulls:
         listed = ", ".join(f"'{text}'" for text in written.nulls)
-        parts.append(f"{listed} for no value")
+        parts.append(f"{listed} for missing values")
     return "; ".join(parts)
 
 
-def subject(work: Work) -> Subject:
-    """A work as it is sent to another process."""
+def make_snapshot(work: OpenSpec) -> SpecSnapshot:
+    """Return an open spec as it is sent to another process."""
     spec = work.file.spec
-    return Subject(work.place, work.file.text(), str(work.path), spec.sheet, spec.header)
+    return SpecSnapshot(work.place, work.file.text(), str(work.path), spec.sheet, spec.header)
 
 
-def columns(studio: Studio, work: Work) -> dict[str, Described | None]:
-    """What each column holds; None until it is known."""
-    asked: dict[tuple[str, str], Future[Described]] = work.kept.setdefault("described", {})
+def get_descriptions(studio: Studio, work: OpenSpec) -> dict[str, ColumnDescription | None]:
+    """Return what each column holds; None until it is known."""
+    asked: dict[tuple[str, str], Future[ColumnDescription]] = work.kept.setdefault("described", {})
     wanted = {}
     for name in work.table.columns:
         column = work.file.spec.columns.get(name)
         written = column.written.model_dump_json() if column and column.written else ""
         key = name, written
         if key not in asked:
-            asked[key] = studio.hands.ask(_described, subject(work), name)
+            asked[key] = studio.hands.submit_task(_describe_column, make_snapshot(work), name)
         wanted[name] = asked[key]
     wait(wanted.values(), timeout=_MOMENT)
-    return {name: answer(future, 0) for name, future in wanted.items()}
+    return {name: wait_for_answer(future, 0) for name, future in wanted.items()}
 
 
-def findings(studio: Studio, work: Work) -> list[Finding] | None:
-    """What `check` finds of the spec as it is now; None until it is known."""
+def get_findings(studio: Studio, work: OpenSpec) -> list[Finding] | None:
+    """Return what `check` finds of the spec as it is now; None until it is known."""
     text = work.file.text()
     known: tuple[str, Future[list[Finding]]] | None = work.kept.get("findings")
     if known is None or known[0] != text:
         if known is not None:
             known[1].cancel()  # nobody waits for it any more
-        known = text, studio.hands.ask(_checked, subject(work), same=True)
+        known = text, studio.hands.submit_task(_check_spec, make_snapshot(work), same=True)
         work.kept["findings"] = known
-    return answer(known[1])
+    return wait_for_answer(known[1])
 
 
-def answer(future: Future[T], moment: float = _MOMENT) -> T | None:
-    """What another process has answered, waiting a moment for it; None if it has not yet."""
+def wait_for_answer(future: Future[T], moment: float = _MOMENT) -> T | None:
+    """Return what another process has answered; None if it has not within a moment."""
     try:
         return future.result(timeout=moment)
     except (TimeoutError, CancelledError):  # cancelled for one that is asked anew
@@ -214,16 +217,16 @@ def answer(future: Future[T], moment: float = _MOMENT) -> T | None:
         raise IncrowdError(CRASHED) from error
 
 
-def _described(asked: Subject, name: str) -> Described:
-    from incrowd.curate.describe import describe
+def _describe_column(asked: SpecSnapshot, name: str) -> ColumnDescription:
+    from incrowd.curate.describe import describe_column
 
-    return describe(asked.both()[1], name)
+    return describe_column(asked.open_spec_and_table()[1], name)
 
 
-def _checked(asked: Subject) -> list[Finding]:
+def _check_spec(asked: SpecSnapshot) -> list[Finding]:
     from incrowd.curate.check import check
 
-    file, table = asked.both()
+    file, table = asked.open_spec_and_table()
     try:
         return check(table, file)
     except IncrowdError as error:

@@ -17,18 +17,18 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from incrowd.curate.explore import Explored, Scheme
-from incrowd.curate.tradeoff import Choice, Choices
+from incrowd.curate.explore import Exploration, SchemeFigures
+from incrowd.curate.tradeoff import TradeoffGrid, TradeoffPoint
 from incrowd.errors import IncrowdError
-from incrowd.evaluation.report.figures import Point, scatter
+from incrowd.evaluation.report.figures import Point, draw_scatter
 from incrowd.spec.file import SpecFile
 from incrowd.spec.release import ClassesSpec, SafeSpec
 from incrowd.studio import edits, lattice
-from incrowd.studio.answers import Refused, answers_of
-from incrowd.studio.hands import Subject
-from incrowd.studio.rooms.data import subject
-from incrowd.studio.server import Form, Studio, edit_route
-from incrowd.studio.work import Work
+from incrowd.studio.answers import RefusedAnswer, get_answer_cache
+from incrowd.studio.hands import SpecSnapshot
+from incrowd.studio.rooms.data import make_snapshot
+from incrowd.studio.server import Form, Studio, make_edit_route
+from incrowd.studio.work import OpenSpec
 
 _BLUE, _GREY, _PICKED = "#3c78b4", "#9aa5b1", "#c2571a"
 _MOST_MADE_UP = 1_000_000
@@ -37,7 +37,7 @@ _FAR = 2.0  # errors up to which pairs are drawn: twice the value, where nothing
 
 
 @dataclass(frozen=True)
-class Rehearsed:
+class RehearsalSummary:
     """What a release of made-up people looks like: the rows of its first file, the most frequent.
 
     ``kinds`` is how many different rows that file has.
@@ -53,52 +53,52 @@ class Rehearsed:
 
 
 def routes(studio: Studio) -> list[BaseRoute]:
-    """The page and what can be done there."""
+    """List the routes of the page and of its actions."""
 
-    def page(request: Request) -> Response:
-        work = studio.work(request)
+    def show_page(request: Request) -> Response:
+        work = studio.get_open_spec(request)
         release = work.file.spec.release
         method = release.method if release is not None else ""
         if method == "k-anonymity":
-            return _schemes(studio, request, work)
+            return _show_schemes(studio, request, work)
         if method == "k-epsilon":
-            return _pairs(studio, request, work)
-        return _rehearsal(studio, work)
+            return _show_pairs(studio, request, work)
+        return _show_rehearsal(studio, work)
 
-    def take(request: Request, form: Form) -> Response:
-        work = studio.work(request)
-        levels = lattice.levels_of(form.get("levels", ""))
-        work.change(edits.scheme(work.file, levels))
-        return _again(work, {"scheme": lattice.name_of(levels)})
+    def fix_scheme(request: Request, form: Form) -> Response:
+        work = studio.get_open_spec(request)
+        levels = lattice.parse_levels(form.get("levels", ""))
+        work.apply_changes(edits.fix_scheme(work.file, levels))
+        return _redirect_to_page(work, {"scheme": lattice.format_levels(levels)})
 
-    def again(request: Request, _form: Form) -> Response:
-        work = studio.work(request)
-        work.change(edits.open_scheme())
-        return _again(work)
+    def reopen_scheme(request: Request, _form: Form) -> Response:
+        work = studio.get_open_spec(request)
+        work.apply_changes(edits.reopen_scheme())
+        return _redirect_to_page(work)
 
-    def pair(request: Request, form: Form) -> Response:
-        work = studio.work(request)
+    def set_pair(request: Request, form: Form) -> Response:
+        work = studio.get_open_spec(request)
         k, epsilon = form.get("k", ""), form.get("epsilon", "")
-        work.change(edits.pair(k, epsilon))
-        return _again(work, {"k": k, "epsilon": epsilon})
+        work.apply_changes(edits.set_k_and_epsilon(k, epsilon))
+        return _redirect_to_page(work, {"k": k, "epsilon": epsilon})
 
-    def rehearse(request: Request, form: Form) -> Response:
-        work, text = studio.work(request), form.get("size", "").replace(",", "").strip()
+    def start_rehearsal(request: Request, form: Form) -> Response:
+        work, text = studio.get_open_spec(request), form.get("size", "").replace(",", "").strip()
         if not text.isdecimal() or not 1 <= int(text) <= _MOST_MADE_UP:
-            raise IncrowdError(f"Make up from 1 to {_MOST_MADE_UP:,} people; got '{text}'.")
+            raise IncrowdError(f"Enter a number from 1 to {_MOST_MADE_UP:,}; got '{text}'.")
         work.kept["rehearsal"] = int(text)
-        return _again(work)
+        return _redirect_to_page(work)
 
     return [
-        Route("/desk/{work}/explore", page),
-        edit_route(studio, "/desk/{work}/explore/take", take, page),
-        edit_route(studio, "/desk/{work}/explore/again", again, page),
-        edit_route(studio, "/desk/{work}/explore/pair", pair, page),
-        edit_route(studio, "/desk/{work}/explore/rehearse", rehearse, page),
+        Route("/desk/{work}/explore", show_page),
+        make_edit_route(studio, "/desk/{work}/explore/take", fix_scheme, show_page),
+        make_edit_route(studio, "/desk/{work}/explore/again", reopen_scheme, show_page),
+        make_edit_route(studio, "/desk/{work}/explore/pair", set_pair, show_page),
+        make_edit_route(studio, "/desk/{work}/explore/rehearse", start_rehearsal, show_page),
     ]
 
 
-def _again(work: Work, query: Mapping[str, str] | None = None) -> Response:
+def _redirect_to_page(work: OpenSpec, query: Mapping[str, str] | None = None) -> Response:
     asked = f"?{urlencode(query)}" if query else ""
     return RedirectResponse(f"/desk/{work.name}/explore{asked}", status_code=303)
 
@@ -106,48 +106,54 @@ def _again(work: Work, query: Mapping[str, str] | None = None) -> Response:
 # k-anonymity ------------------------------------------------------------------------------------
 
 
-def chosen_levels(file: SpecFile) -> tuple[int, ...]:
-    """The scheme that a spec fixes; empty if it leaves any level open."""
+def find_chosen_levels(file: SpecFile) -> tuple[int, ...]:
+    """Return the scheme that a spec fixes; empty if it leaves any level open."""
     release = file.spec.release
     fixed = release.levels if release is not None else {}
     found = tuple(
-        level for name in file.spec.with_role("quasi") if isinstance(level := fixed.get(name), int)
+        level
+        for name in file.spec.columns_with_role("quasi")
+        if isinstance(level := fixed.get(name), int)
     )
-    return found if len(found) == len(file.spec.with_role("quasi")) else ()
+    return found if len(found) == len(file.spec.columns_with_role("quasi")) else ()
 
 
-def _schemes(studio: Studio, request: Request, work: Work) -> Response:
-    chosen, file = chosen_levels(work.file), work.file
+def _show_schemes(studio: Studio, request: Request, work: OpenSpec) -> Response:
+    chosen, file = find_chosen_levels(work.file), work.file
     if chosen:  # a pick does not change what there is to pick from
-        file = file.changed(("release", "levels"), None)
-    found = _ask(studio, work, "explore", file)
-    known = found if isinstance(found, Explored) else None
+        file = file.with_entry(("release", "levels"), None)
+    found = _ask_for_schemes(studio, work, "explore", file)
+    known = found if isinstance(found, Exploration) else None
     values: dict[str, Any] = {}
     if known is not None:
-        wanted = _wanted(known, request)
+        wanted = _read_wanted_levels(known, request)
         shown, finding = known, False
-        if wanted and not known.whole:  # of a large lattice those that are asked for are looked at
-            some = _ask(studio, work, "explore some", _limited(file, known, wanted))
-            shown, finding = (some if isinstance(some, Explored) else known), some is None
-        values = _looked_at(shown, wanted, request, chosen)
+        if (
+            wanted and not known.is_complete
+        ):  # of a large lattice those that are asked for are looked at
+            some = _ask_for_schemes(
+                studio, work, "explore some", _limit_levels(file, known, wanted)
+            )
+            shown, finding = (some if isinstance(some, Exploration) else known), some is None
+        values = _make_scheme_view(shown, wanted, request, chosen)
         values |= {"columns": known.columns, "finding": finding}
-    return studio.page(
+    return studio.render_page(
         "explore.html", room="explore", work=work, found=values.get("found"), waiting=found is None,
-        refused=found.words if isinstance(found, Refused) else "", chosen=chosen,
+        refused=found.words if isinstance(found, RefusedAnswer) else "", chosen=chosen,
         **{name: value for name, value in values.items() if name != "found"},
     )  # fmt: skip
 
 
-def _ask(studio: Studio, work: Work, name: str, file: SpecFile) -> Any:
-    asked = subject(work)
-    return answers_of(work).ask(
-        studio.hands, name, file.text(), _explored,
-        Subject(asked.place, file.text(), asked.path, asked.sheet, asked.header),
+def _ask_for_schemes(studio: Studio, work: OpenSpec, name: str, file: SpecFile) -> Any:
+    asked = make_snapshot(work)
+    return get_answer_cache(work).get_answer(
+        studio.hands, name, file.text(), _explore_schemes,
+        SpecSnapshot(asked.place, file.text(), asked.path, asked.sheet, asked.header),
     )  # fmt: skip
 
 
-def _wanted(found: Explored, request: Request) -> dict[int, int]:
-    """The levels that the address asks for, by the place of their column."""
+def _read_wanted_levels(found: Exploration, request: Request) -> dict[int, int]:
+    """Return the levels that the address asks for, by the place of their column."""
     return {
         at: int(text)
         for at, column in enumerate(found.columns)
@@ -156,48 +162,52 @@ def _wanted(found: Explored, request: Request) -> dict[int, int]:
     }
 
 
-def _limited(file: SpecFile, found: Explored, wanted: Mapping[int, int]) -> SpecFile:
-    """The spec with the wanted levels and no others."""
+def _limit_levels(file: SpecFile, found: Exploration, wanted: Mapping[int, int]) -> SpecFile:
+    """Return the spec with the wanted levels and no others."""
     release = file.spec.release
     limits: dict[str, Any] = {}
     for name, level in (release.levels if release is not None else {}).items():
         limits[name] = level if isinstance(level, int) else list(level)
     limits |= {found.columns[at].name: [level, level] for at, level in wanted.items()}
-    return file.changed(("release", "levels"), limits)
+    return file.with_entry(("release", "levels"), limits)
 
 
-def _looked_at(
-    found: Explored, wanted: Mapping[int, int], request: Request, chosen: tuple[int, ...]
+def _make_scheme_view(
+    found: Exploration, wanted: Mapping[int, int], request: Request, chosen: tuple[int, ...]
 ) -> dict[str, Any]:
-    """What the page shows of the schemes, by its address."""
-    named = lattice.levels_of(request.query_params.get("scheme", ""))
-    one = found.at(named) or found.at(chosen) or (found.schemes[0] if found.schemes else None)
-    kept = lattice.fitting(found, wanted)
+    """Return what the page shows of the schemes, by its address."""
+    named = lattice.parse_levels(request.query_params.get("scheme", ""))
+    one = (
+        found.find_scheme(named)
+        or found.find_scheme(chosen)
+        or (found.schemes[0] if found.schemes else None)
+    )
+    kept = lattice.select_schemes(found, wanted)
     filters = {f"level{at}": str(level) for at, level in wanted.items()}
 
-    def address(scheme: Scheme) -> str:
-        return f"?{urlencode({**filters, 'scheme': lattice.name_of(scheme.levels)})}"
+    def make_address(scheme: SchemeFigures) -> str:
+        return f"?{urlencode({**filters, 'scheme': lattice.format_levels(scheme.levels)})}"
 
     levels = one.levels if one is not None else ()
     return {
-        "found": found, "picture": lattice.picture(found, kept, levels), "one": one,
+        "found": found, "picture": lattice.draw_lattice(found, kept, levels), "one": one,
         "wanted": wanted,
-        "address": address, "chart": _risk_and_loss(found, kept, one, address),
+        "address": make_address, "chart": _draw_risk_and_loss(found, kept, one, make_address),
         "listed": [scheme for scheme in kept if scheme.holds][:20],
-        "name_of": lattice.name_of, "figure": _figure,
+        "name_of": lattice.format_levels, "figure": _format_loss,
         "good": sum(scheme.holds for scheme in found.schemes),
     }  # fmt: skip
 
 
-def _figure(loss: float) -> str:
-    """A loss as a table has it: shares with four places, counts as they are."""
+def _format_loss(loss: float) -> str:
+    """Format a loss as a table has it: shares with four places, counts as they are."""
     return f"{loss:.4f}" if abs(loss) < 10 else f"{loss:,.4g}"
 
 
-def _risk_and_loss(
-    found: Explored, schemes: list[Scheme], one: Scheme | None, address: Any
+def _draw_risk_and_loss(
+    found: Exploration, schemes: list[SchemeFigures], one: SchemeFigures | None, address: Any
 ) -> Markup:
-    """Loss against mean risk; of many schemes those that hold and lose least."""
+    """Draw loss against mean risk; of many schemes those that hold and lose least."""
     shown = [scheme for scheme in schemes if scheme.holds][: lattice.MOST]
     if one is not None and one not in shown:
         shown.append(one)
@@ -212,48 +222,48 @@ def _risk_and_loss(
         max((point.x for point in points if point.x < float("inf")), default=1.0),
         max((point.y for point in points), default=1.0),
     )
-    drawn = scatter(
+    drawn = draw_scatter(
         points, colour=_BLUE, title="Loss and risk of schemes", across=f"loss ({found.loss})",
         up="mean re-identification risk", most=most,
     )  # fmt: skip
     return Markup(drawn)  # noqa: S704 - every name in it is escaped where it is drawn
 
 
-def _explored(asked: Subject) -> Explored:
-    from incrowd.curate.explore import explore
+def _explore_schemes(asked: SpecSnapshot) -> Exploration:
+    from incrowd.curate.explore import explore_schemes
 
-    return explore(*asked.both())
+    return explore_schemes(*asked.open_spec_and_table())
 
 
 # k-epsilon --------------------------------------------------------------------------------------
 
 
-def _pairs(studio: Studio, request: Request, work: Work) -> Response:
+def _show_pairs(studio: Studio, request: Request, work: OpenSpec) -> Response:
     release = work.file.spec.release
     assert isinstance(release, ClassesSpec)
-    asked = subject(work)
+    asked = make_snapshot(work)
     # Neither k nor epsilon of the spec changes the grid of them.
-    text = work.file.changed_at({("release", "k"): 5, ("release", "epsilon"): 2.0}).text()
-    found = answers_of(work).ask(
-        studio.hands, "pairs", text, _tried,
-        Subject(asked.place, text, asked.path, asked.sheet, asked.header),
+    text = work.file.with_entries({("release", "k"): 5, ("release", "epsilon"): 2.0}).text()
+    found = get_answer_cache(work).get_answer(
+        studio.hands, "pairs", text, _compute_tradeoff,
+        SpecSnapshot(asked.place, text, asked.path, asked.sheet, asked.header),
     )  # fmt: skip
-    known = found if isinstance(found, Choices) else None
+    known = found if isinstance(found, TradeoffGrid) else None
     own = (release.k, getattr(release, "epsilon", None))
-    one = _picked(known, request, own)
-    return studio.page(
+    one = _find_picked_pair(known, request, own)
+    return studio.render_page(
             "explore_pairs.html", room="explore", work=work, found=known,
-        waiting=found is None, refused=found.words if isinstance(found, Refused) else "",
-        one=one, own=own, chart=_error_and_linking(known, one) if known is not None else "",
+        waiting=found is None, refused=found.words if isinstance(found, RefusedAnswer) else "",
+        one=one, own=own, chart=_draw_error_and_linking(known, one) if known is not None else "",
         ks=sorted({choice.k for choice in known.choices}) if known is not None else [],
         epsilons=sorted({choice.epsilon for choice in known.choices}) if known else [],
     )  # fmt: skip
 
 
-def _picked(
-    found: Choices | None, request: Request, own: tuple[int | None, float | None]
-) -> Choice | None:
-    """The pair that the address names, else that of the spec if it is on the grid."""
+def _find_picked_pair(
+    found: TradeoffGrid | None, request: Request, own: tuple[int | None, float | None]
+) -> TradeoffPoint | None:
+    """Return the pair that the address names, else that of the spec if it is on the grid."""
     if found is None:
         return None
     asked = request.query_params.get("k", ""), request.query_params.get("epsilon", "")
@@ -262,10 +272,10 @@ def _picked(
     return by_name.get(asked) or by_value.get(own)  # type: ignore[arg-type]
 
 
-def _error_and_linking(found: Choices, one: Choice | None) -> Markup:
+def _draw_error_and_linking(found: TradeoffGrid, one: TradeoffPoint | None) -> Markup:
     points = [
         Point(
-            f"k = {choice.k}, epsilon = {choice.epsilon:g}", choice.error, choice.linking,
+            f"k = {choice.k}, ε = {choice.epsilon:g}", choice.error, choice.linking,
             _PICKED if choice == one else _BLUE,
             f"?{urlencode({'k': choice.k, 'epsilon': f'{choice.epsilon:g}'})}",
         )
@@ -276,63 +286,68 @@ def _error_and_linking(found: Choices, one: Choice | None) -> Markup:
         max((point.x for point in shown), default=1.0),
         max((point.y for point in shown), default=1.0),
     )
-    drawn = scatter(
-        shown, colour=_BLUE, title="Error and linking risk of k and epsilon",
+    drawn = draw_scatter(
+        shown, colour=_BLUE, title="Error and linking risk by k and ε",
         across="expected relative error", up="expected share of rows linked", most=most,
     )  # fmt: skip
     return Markup(drawn)  # noqa: S704 - every name in it is escaped where it is drawn
 
 
-def _tried(asked: Subject) -> Choices:
-    from incrowd.curate.tradeoff import choices
+def _compute_tradeoff(asked: SpecSnapshot) -> TradeoffGrid:
+    from incrowd.curate.tradeoff import compute_tradeoff
     from incrowd.privacy.randomness import SystemRandomness
 
-    file, table = asked.both()
-    return choices(file.confirmed(), table, bits=SystemRandomness())
+    file, table = asked.open_spec_and_table()
+    return compute_tradeoff(file.confirmed(), table, bits=SystemRandomness())
 
 
 # safe -------------------------------------------------------------------------------------------
 
 
-def _rehearsal(studio: Studio, work: Work) -> Response:
+def _show_rehearsal(studio: Studio, work: OpenSpec) -> Response:
     size = work.kept.get("rehearsal")
     found = None
     if size is not None and work.file.spec.release is not None:
-        found = answers_of(work).ask(
-            studio.hands, "rehearsal", (work.file.text(), size), _rehearsed, subject(work), size
+        found = get_answer_cache(work).get_answer(
+            studio.hands,
+            "rehearsal",
+            (work.file.text(), size),
+            _rehearse_release,
+            make_snapshot(work),
+            size,
         )
     stated = work.file.spec.size
-    return studio.page(
+    return studio.render_page(
             "explore_safe.html", room="explore", work=work,
         release=work.file.spec.release, fixed=_is_fixed(work.file),
         size=size or (stated if isinstance(stated, int) else 10000),
-        found=found if isinstance(found, Rehearsed) else None,
-        refused=found.words if isinstance(found, Refused) else "",
+        found=found if isinstance(found, RehearsalSummary) else None,
+        refused=found.words if isinstance(found, RefusedAnswer) else "",
         waiting=size is not None and work.file.spec.release is not None and found is None,
     )  # fmt: skip
 
 
 def _is_fixed(file: SpecFile) -> bool:
-    """Whether the spec settles every level, so that nothing is chosen by the table."""
+    """Return whether the spec settles every level, so that the table chooses nothing."""
     release = file.spec.release
     if not isinstance(release, SafeSpec):
         return False
-    names = file.spec.with_role("quasi", "sensitive")
+    names = file.spec.columns_with_role("quasi", "sensitive")
     given = all(isinstance(release.levels.get(name), int) for name in names)
     return release.scheme == "fixed" or given
 
 
-def _rehearsed(asked: Subject, size: int) -> Rehearsed:
+def _rehearse_release(asked: SpecSnapshot, size: int) -> RehearsalSummary:
     from incrowd.curate.rehearse import rehearse
 
-    release = rehearse(asked.file(), size=size)
+    release = rehearse(asked.parse_spec(), size=size)
     first = release.tables[0]
     looks: Counter[tuple[str, ...]] = Counter()
-    for tally in first.tallies(first.columns):
+    for tally in first.iter_tallies(first.columns):
         for codes, count in zip(tally.codes.tolist(), tally.counts.tolist(), strict=True):
             row = (tally.values[at][code] for at, code in enumerate(codes))
             looks[tuple("" if x is None else str(x) for x in row)] += count
-    return Rehearsed(
+    return RehearsalSummary(
         made_up=size,
         rows=sum(table.release.rows for table in release.certificate.tables),
         kinds=len(looks),

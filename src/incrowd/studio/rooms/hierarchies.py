@@ -17,21 +17,21 @@ from starlette.routing import BaseRoute, Route
 from incrowd.codes.hierarchy import HierarchyError
 from incrowd.curate.confirm import Question
 from incrowd.curate.draft.kinds import MOST_LISTED
-from incrowd.curate.tree import Tree
+from incrowd.curate.preview import HierarchyTree
 from incrowd.errors import IncrowdError
 from incrowd.findings import Severity
 from incrowd.spec.arx import ArxRows, read_rows
-from incrowd.spec.build import build, is_open
+from incrowd.spec.build import build_hierarchy, is_open
 from incrowd.spec.file import SpecError
 from incrowd.spec.hierarchies import Groups, Intervals
 from incrowd.spec.model import Column
 from incrowd.studio import groups, ladder, ladder_edits
-from incrowd.studio.hands import Subject
+from incrowd.studio.hands import SpecSnapshot
+from incrowd.studio.lattice import draw_ruler
 from incrowd.studio.private import create_private
-from incrowd.studio.rooms.data import answer, findings, list_findings, subject
-from incrowd.studio.ruler import ruler
-from incrowd.studio.server import Form, MissingError, Studio, edit_route
-from incrowd.studio.work import Work
+from incrowd.studio.rooms.data import get_findings, list_findings, make_snapshot, wait_for_answer
+from incrowd.studio.server import Form, PageNotFoundError, Studio, make_edit_route
+from incrowd.studio.work import OpenSpec
 
 _MOST_FILE = 50_000_000  # bytes of a hierarchy that is uploaded
 _MOMENT = 0.02  # seconds, after those that the page has waited for the check
@@ -39,7 +39,7 @@ _ENDINGS = (".csv", ".txt", ".tsv")
 
 
 @dataclass(frozen=True)
-class Item:
+class ColumnItem:
     """A column in the list: its kind of hierarchy, and whether somebody has to look at it."""
 
     name: str
@@ -51,51 +51,51 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Said:
+class RefusedChange:
     """What somebody has asked for that cannot be, and the reason; the stored values are shown."""
 
     problem: str
 
 
 def routes(studio: Studio) -> list[BaseRoute]:
-    """The page and what can be done there."""
+    """List the routes of the page and of its actions."""
 
-    def page(request: Request, said: Said | None = None) -> Response:
-        work = studio.work(request)
-        names = work.file.spec.with_role("quasi", "sensitive")
+    def show_page(request: Request, said: RefusedChange | None = None) -> Response:
+        work = studio.get_open_spec(request)
+        names = work.file.spec.columns_with_role("quasi", "sensitive")
         if not names:
-            return studio.page("hierarchies.html", room="hierarchies", work=work, items=[])
-        name = _chosen(request, work, names)
+            return studio.render_page("hierarchies.html", room="hierarchies", work=work, items=[])
+        name = _find_chosen_column(request, work, names)
         status = 422 if said and request.headers.get("x-studio") != "part" else 200
-        return studio.page(
+        return studio.render_page(
             "hierarchies.html", room="hierarchies", status=status, work=work,
-            **_view(studio, request, work, names, name, said),
+            **_make_view(studio, request, work, names, name, said),
         )  # fmt: skip
 
-    def change(request: Request, form: Form) -> Response:
-        work = studio.work(request)
-        names = work.file.spec.with_role("quasi", "sensitive")
-        name = _chosen(request, work, names)
+    def change_hierarchy(request: Request, form: Form) -> Response:
+        work = studio.get_open_spec(request)
+        names = work.file.spec.columns_with_role("quasi", "sensitive")
+        name = _find_chosen_column(request, work, names)
         try:
-            level = _changed(work, name, form, request)
+            level = _apply_form(work, name, form, request)
         except IncrowdError as error:
-            return page(request, Said(_words(error, name)))
-        return RedirectResponse(_address(work, name, level), status_code=303)
+            return show_page(request, RefusedChange(_describe_error(error, name)))
+        return RedirectResponse(_make_address(work, name, level), status_code=303)
 
-    async def imported(request: Request) -> Response:
+    async def import_file(request: Request) -> Response:
         """A file in ARX form that is dropped on a column."""
-        work, desk = studio.work(request), studio.desk(request)
+        work, desk = studio.get_open_spec(request), studio.get_workspace(request)
 
-        def take(work: Work, name: str, path: Path) -> None:
+        def import_rows(work: OpenSpec, name: str, path: Path) -> None:
             with work.lock:
                 work.require_version(request.query_params.get("version", ""))
-                ladder_edits.imported(work, name, read_rows(path), path.name)
+                ladder_edits.import_rows(work, name, read_rows(path), path.name)
 
-        names = work.file.spec.with_role("quasi", "sensitive")
+        names = work.file.spec.columns_with_role("quasi", "sensitive")
         at = int(request.path_params["at"])
         if at >= len(names):
-            raise MissingError("There is no such column.")
-        target = desk.landing(request.query_params.get("name", ""))
+            raise PageNotFoundError("The spec has no such column.")
+        target = desk.make_upload_path(request.query_params.get("name", ""))
         try:
             size = 0
             with create_private(target) as file:
@@ -104,31 +104,33 @@ def routes(studio: Studio) -> list[BaseRoute]:
                     if size > _MOST_FILE:
                         raise IncrowdError(f"The file is larger than {_MOST_FILE:,} bytes.")
                     file.write(part)
-            await asyncio.to_thread(take, work, names[at], target)
+            await asyncio.to_thread(import_rows, work, names[at], target)
         finally:
             shutil.rmtree(target.parent, ignore_errors=True)
-        return JSONResponse({"go": _address(work, names[at])})
+        return JSONResponse({"go": _make_address(work, names[at])})
 
-    def exported(request: Request) -> Response:
-        work = studio.work(request)
-        name = _chosen(request, work, work.file.spec.with_role("quasi", "sensitive"))
+    def export_file(request: Request) -> Response:
+        work = studio.get_open_spec(request)
+        name = _find_chosen_column(
+            request, work, work.file.spec.columns_with_role("quasi", "sensitive")
+        )
         public = request.query_params.get("public") == "yes"
-        text = ladder_edits.export(work, name, public=public)
+        text = ladder_edits.export_hierarchy(work, name, public=public)
         file = quote(f"{work.title}_hierarchy_{name}.csv", safe="")
         return Response(
             text, media_type="text/csv; charset=utf-8",
             headers={"Content-Disposition": f"attachment; filename*=UTF-8''{file}"},
         )  # fmt: skip
 
-    def _changed(work: Work, name: str, form: Form, request: Request) -> int | None:
+    def _apply_form(work: OpenSpec, name: str, form: Form, request: Request) -> int | None:
         """Do what a form asks for; the level whose groups are to be shown next, if any."""
         match form.get("do", ""):
             case "kind":
                 ladder_edits.set_kind(work, name, form.get("kind", ""))
             case "ladder":
                 if "file" in form:  # paths stay below the folder
-                    studio.desk(request).inside(str(work.path.parent / form["file"]))
-                ladder_edits.set_ladder(work, name, form)
+                    studio.get_workspace(request).resolve_path(str(work.path.parent / form["file"]))
+                ladder_edits.set_hierarchy(work, name, form)
             case "group":
                 return ladder_edits.set_groups(work, name, form)
             case "other":
@@ -138,39 +140,41 @@ def routes(studio: Studio) -> list[BaseRoute]:
             case "hide":
                 ladder_edits.hide_counts(work, name)
             case "confirm":
-                ladder_edits.confirm(work, name, form.every("entry"))
+                ladder_edits.confirm_entries(work, name, form.get_all("entry"))
             case "import":
-                path = studio.desk(request).inside(str(work.path.parent / form.get("file", "")))
-                ladder_edits.imported(work, name, read_rows(path), path.name, path)
+                path = studio.get_workspace(request).resolve_path(
+                    str(work.path.parent / form.get("file", ""))
+                )
+                ladder_edits.import_rows(work, name, read_rows(path), path.name, path)
             case "paste":
-                ladder_edits.pasted(work, name, form.get("rows", ""))
+                ladder_edits.import_text(work, name, form.get("rows", ""))
             case other:
-                raise IncrowdError(f"There is no '{other}' to be done here.")
+                raise IncrowdError(f"Unknown action '{other}'.")
         return None
 
     return [
-        Route("/desk/{work}/hierarchies", page),
-        edit_route(studio, "/desk/{work}/hierarchies", change, page),
-        Route("/desk/{work}/hierarchies/export", exported),
-        Route("/desk/{work}/hierarchies/{at:int}/import", imported, methods=["PUT"]),
+        Route("/desk/{work}/hierarchies", show_page),
+        make_edit_route(studio, "/desk/{work}/hierarchies", change_hierarchy, show_page),
+        Route("/desk/{work}/hierarchies/export", export_file),
+        Route("/desk/{work}/hierarchies/{at:int}/import", import_file, methods=["PUT"]),
     ]
 
 
-def _chosen(request: Request, work: Work, names: tuple[str, ...]) -> str:
+def _find_chosen_column(request: Request, work: OpenSpec, names: tuple[str, ...]) -> str:
     asked = request.query_params.get("column")
     name = asked if asked is not None else next(iter(names), None)
     if name is None or name not in names:
-        raise MissingError(f"'{name}' is no quasi or sensitive column of {work.title}.")
+        raise PageNotFoundError(f"'{name}' is not a quasi-identifier or sensitive in {work.title}.")
     return name
 
 
-def _address(work: Work, name: str, level: int | None = None) -> str:
+def _make_address(work: OpenSpec, name: str, level: int | None = None) -> str:
     query = {"column": name} | ({} if level is None else {"level": str(level)})
     return f"/desk/{work.name}/hierarchies?{urlencode(query)}"
 
 
-def _words(error: IncrowdError, name: str) -> str:
-    """What is wrong, without where it stands in a file that nobody here has opened."""
+def _describe_error(error: IncrowdError, name: str) -> str:
+    """Describe what is wrong, without its place in a file that nobody here has opened."""
     if not isinstance(error, SpecError):
         return str(error)
     within = f"columns.{name}."
@@ -182,73 +186,77 @@ def _words(error: IncrowdError, name: str) -> str:
     return "\n".join(f"{one[0].upper()}{one[1:]}." if one else one for one in said)
 
 
-def _view(
-    studio: Studio, request: Request, work: Work, names: tuple[str, ...], name: str,
-    said: Said | None,
+def _make_view(
+    studio: Studio, request: Request, work: OpenSpec, names: tuple[str, ...], name: str,
+    said: RefusedChange | None,
 ) -> dict[str, Any]:  # fmt: skip
     column = work.file.spec.columns[name]
-    declared = column.hierarchy.declared if column.hierarchy else None
-    kind = ladder.kind_of(column.hierarchy)
+    declared = column.hierarchy.declaration if column.hierarchy else None
+    kind = ladder.get_kind(column.hierarchy)
     safe = ladder_edits.is_safe(work.file)
-    counted = not safe or name in ladder_edits.counted(work)
-    grown = _tree(studio, work, name, column, counted) if column.hierarchy else None
+    counted = not safe or name in ladder_edits.get_counted_columns(work)
+    grown = _ask_for_tree(studio, work, name, column, counted) if column.hierarchy else None
     asked = [one for one in column.confirm if one in ("hierarchy", "other")]
-    question = _question(studio, work, name, column) if asked else None
-    found = findings(studio, work)
-    tree, wrong = _answered(grown)
-    told, untold = _answered(question)
+    question = _ask_for_questions(studio, work, name, column) if asked else None
+    found = get_findings(studio, work)
+    tree, wrong = _read_answer(grown)
+    told, untold = _read_answer(question)
     waiting = (
         found is None
         or (grown is not None and tree is None and not wrong)
         or (question is not None and told is None and not untold)
     )
     return {
-        "items": _items(work, names, found),
+        "items": _list_items(work, names, found),
         "name": name, "at": names.index(name), "column": column, "kind": kind,
         "kinds": ladder.KINDS, "about": ladder.ABOUT.get(kind, ""),
-        "fields": ladder.fields(declared),
+        "fields": ladder.make_form_fields(declared),
         "date_levels": ladder.DATE_LEVELS,
-        "ruler": ruler(declared) if isinstance(declared, Intervals) else None,
-        "editor": _editor(request, work, column) if isinstance(declared, Groups) else None,
+        "ruler": draw_ruler(declared) if isinstance(declared, Intervals) else None,
+        "editor": _make_group_editor(request, work, column) if isinstance(declared, Groups) else None,
         "safe": safe, "counted": counted, "open": bool(column.hierarchy) and is_open(column),
         "tree": tree, "wrong": wrong, "questions": told, "untold": untold, "asked": asked,
         "findings": [one for one in list_findings(found) if one.column == name],
-        "left": [one for one in _items(work, names, found) if one.confirm and one.name != name],
+        "left": [one for one in _list_items(work, names, found) if one.confirm and one.name != name],
         "found": found is not None, "waiting": waiting and said is None,
         "said": said.problem if said else "",
-        "here": _address(work, name), "level_link": lambda at: _address(work, name, at),
-        "files": _files(work), "most": MOST_LISTED,
+        "here": _make_address(work, name), "level_link": lambda at: _make_address(work, name, at),
+        "files": _list_hierarchy_files(work), "most": MOST_LISTED,
         "export": f"/desk/{work.name}/hierarchies/export?{urlencode({'column': name})}",
-        "following": _address(work, names[(names.index(name) + 1) % len(names)]),
+        "following": _make_address(work, names[(names.index(name) + 1) % len(names)]),
         "last": names.index(name) == len(names) - 1,
     }  # fmt: skip
 
 
-def _items(work: Work, names: tuple[str, ...], found: list[Any] | None) -> list[Item]:
+def _list_items(
+    work: OpenSpec, names: tuple[str, ...], found: list[Any] | None
+) -> list[ColumnItem]:
     items = []
     for name in names:
         column = work.file.spec.columns[name]
-        kind = ladder.kind_of(column.hierarchy)
-        items.append(Item(
-            name, column.role, ladder.KINDS[kind].partition(":")[0] if kind else "As it is",
+        kind = ladder.get_kind(column.hierarchy)
+        items.append(ColumnItem(
+            name, column.role, ladder.KINDS[kind].partition(":")[0] if kind else "Unchanged",
             bool({"hierarchy", "other"} & set(column.confirm)),
             any(one.column == name and one.severity is Severity.ERROR for one in found or ()),
-            _address(work, name),
+            _make_address(work, name),
         ))  # fmt: skip
     return items
 
 
-def _editor(request: Request, work: Work, column: Column) -> dict[str, Any] | None:
-    """The groups of one level, to be changed by hand."""
+def _make_group_editor(request: Request, work: OpenSpec, column: Column) -> dict[str, Any] | None:
+    """Return the groups of one level, to be changed by hand."""
     try:
-        rows: ArxRows = groups.with_root(build(column, folder=work.file.folder).rows())
+        rows: ArxRows = groups.add_root(
+            build_hierarchy(column, folder=work.file.folder).list_rows()
+        )
     except HierarchyError:
         return None
-    levels = groups.levels(rows)
+    levels = groups.list_levels(rows)
     asked = request.query_params.get("level", "")
     level = int(asked) if asked.isdigit() and int(asked) in levels else 1
     find = request.query_params.get("find", "")
-    known = groups.at_level(rows, level, find) if levels else []
+    known = groups.list_groups(rows, level, find) if levels else []
     alone = [] if levels else [row[0] for row in rows]
     return {
         "levels": levels, "level": level, "groups": known, "find": find, "size": len(rows),
@@ -257,8 +265,8 @@ def _editor(request: Request, work: Work, column: Column) -> dict[str, Any] | No
     }  # fmt: skip
 
 
-def _files(work: Work) -> list[str]:
-    """What could be a hierarchy in the folder of the spec."""
+def _list_hierarchy_files(work: OpenSpec) -> list[str]:
+    """Return the files in the folder of the spec that could be a hierarchy."""
     table = work.file.spec.table
     return sorted(
         path.name
@@ -267,18 +275,22 @@ def _files(work: Work) -> list[str]:
     )
 
 
-def _tree(studio: Studio, work: Work, name: str, column: Column, counted: bool) -> Future[Tree]:
-    return _kept(studio, work, ("tree", name, counted), column, _grown, name, counted)
+def _ask_for_tree(
+    studio: Studio, work: OpenSpec, name: str, column: Column, counted: bool
+) -> Future[HierarchyTree]:
+    return _ask_once(studio, work, ("tree", name, counted), column, _build_tree, name, counted)
 
 
-def _question(studio: Studio, work: Work, name: str, column: Column) -> Future[list[Question]]:
-    return _kept(studio, work, ("question", name), column, _asked, name)
+def _ask_for_questions(
+    studio: Studio, work: OpenSpec, name: str, column: Column
+) -> Future[list[Question]]:
+    return _ask_once(studio, work, ("question", name), column, _list_questions, name)
 
 
-def _kept(
-    studio: Studio, work: Work, place: tuple[Any, ...], column: Column, task: Any, *given: Any
+def _ask_once(
+    studio: Studio, work: OpenSpec, place: tuple[Any, ...], column: Column, task: Any, *given: Any
 ) -> Future[Any]:
-    """What another process finds out of a column; once, while the column is the same."""
+    """Ask another process about a column, once while the column stays the same."""
     stamp = 0.0
     if column.hierarchy is not None and column.hierarchy.csv is not None:
         path = work.file.folder / column.hierarchy.csv.file
@@ -288,31 +300,31 @@ def _kept(
     if known is None or known[0] != key:
         if known is not None:
             known[1].cancel()
-        known = key, studio.hands.ask(task, subject(work), *given)
+        known = key, studio.hands.submit_task(task, make_snapshot(work), *given)
         work.kept[place] = known
     return known[1]
 
 
-def _answered(future: Future[Any] | None) -> tuple[Any, str]:
-    """What was found out, or why it could not be."""
+def _read_answer(future: Future[Any] | None) -> tuple[Any, str]:
+    """Return what was found out, or why it could not be."""
     if future is None:
         return None, ""
     try:
-        return answer(future, _MOMENT), ""
+        return wait_for_answer(future, _MOMENT), ""
     except IncrowdError as error:
         return None, str(error)
 
 
-def _grown(asked: Subject, name: str, counted: bool) -> Tree:
-    from incrowd.curate.tree import tree
+def _build_tree(asked: SpecSnapshot, name: str, counted: bool) -> HierarchyTree:
+    from incrowd.curate.preview import build_tree
 
-    file, table = asked.both() if counted else (asked.file(), None)
-    return tree(file, name, counted=counted, table=table)
+    file, table = asked.open_spec_and_table() if counted else (asked.parse_spec(), None)
+    return build_tree(file, name, counted=counted, table=table)
 
 
-def _asked(asked: Subject, name: str) -> list[Question]:
-    from incrowd.curate.confirm import questions
+def _list_questions(asked: SpecSnapshot, name: str) -> list[Question]:
+    from incrowd.curate.confirm import list_questions
 
-    file, table = asked.both()
-    found = questions(file, table, columns=(name,))
+    file, table = asked.open_spec_and_table()
+    found = list_questions(file, table, columns=(name,))
     return [one for one in found if one.entry in ("hierarchy", "other")]

@@ -9,27 +9,27 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from incrowd.cli.guarantee import promise
+from incrowd.cli.guarantee import describe_guarantee
 from incrowd.errors import IncrowdError
-from incrowd.methods.outlay import ledgers
-from incrowd.privacy.events import words
-from incrowd.privacy.rounded import rounded
+from incrowd.methods.outlay import list_ledgers
+from incrowd.privacy.events import describe_event
+from incrowd.privacy.rounded import format_parameter
 from incrowd.release.certificate import Certificate
-from incrowd.release.entries import Budget, Spend
+from incrowd.release.entries import LedgerBudget, Spend
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import read_certificate
 from incrowd.studio.rooms.publish import send_zip
-from incrowd.studio.rooms.verify import releases
-from incrowd.studio.server import MissingError, Studio
+from incrowd.studio.rooms.verify import list_releases
+from incrowd.studio.server import PageNotFoundError, Studio
 
 
 @dataclass(frozen=True)
-class Book:
+class LedgerSummary:
     """A ledger: its budget, what is spent and left, and by what."""
 
     name: str
-    budget: Budget
-    budgets: list[Budget]
+    budget: LedgerBudget
+    budgets: list[LedgerBudget]
     unit: str | None
     spends: list[Spend]
     spent: float
@@ -40,18 +40,18 @@ class Book:
         return min(self.spent / self.budget.epsilon, 1.0) if self.budget.epsilon else 1.0
 
     @property
-    def told(self) -> str:
+    def spent_text(self) -> str:
         """What is spent, in short."""
-        return rounded("epsilon", self.spent, 4)
+        return format_parameter("epsilon", self.spent, 4)
 
     @property
     def left(self) -> str:
         """What is left, in short."""
-        return rounded("left", max(self.budget.epsilon - self.spent, 0.0), 4)
+        return format_parameter("left", max(self.budget.epsilon - self.spent, 0.0), 4)
 
 
 @dataclass(frozen=True)
-class Past:
+class PastRelease:
     """A release of the folder."""
 
     name: str
@@ -61,31 +61,31 @@ class Past:
 
 
 def routes(studio: Studio) -> list[BaseRoute]:
-    """The page."""
+    """List the routes of the page and of its files."""
 
-    def page(_request: Request) -> Response:
+    def show_page(_request: Request) -> Response:
         home = studio.home
-        return studio.page(
-            "history.html", room="history", books=books(home), past=list(_past(home)),
-            words=words,
+        return studio.render_page(
+            "history.html", room="history", books=summarize_ledgers(home), past=list(_list_past_releases(home)),
+            words=describe_event,
         )  # fmt: skip
 
-    def zipped(request: Request) -> Response:
+    def send_release(request: Request) -> Response:
         name = request.query_params.get("of", "")
-        found = [path for path in releases(studio.home) if path.name == name]
+        found = [path for path in list_releases(studio.home) if path.name == name]
         if not found:
-            raise MissingError(f"There is no release '{name}' in this folder.")
-        return send_zip(found[0], studio.desk(request).room())
+            raise PageNotFoundError(f"This folder has no release '{name}'.")
+        return send_zip(found[0], studio.get_workspace(request).make_private_folder())
 
-    return [Route("/history", page), Route("/history/release.zip", zipped)]
+    return [Route("/history", show_page), Route("/history/release.zip", send_release)]
 
 
-def books(home: Path) -> list[Book]:
-    """Every ledger of a folder."""
+def summarize_ledgers(home: Path) -> list[LedgerSummary]:
+    """Summarize every ledger of a folder."""
     found = []
-    for path in ledgers(home):
+    for path in list_ledgers(home):
         book = Ledger(path)
-        one = Book(
+        one = LedgerSummary(
             path.name, book.budget(), book.budgets(), book.unit(), book.spends(),
             book.total().epsilon,
         )  # fmt: skip
@@ -93,13 +93,13 @@ def books(home: Path) -> list[Book]:
     return found
 
 
-def _past(home: Path) -> list[Past]:
+def _list_past_releases(home: Path) -> list[PastRelease]:
     found = []
-    for folder in releases(home):
+    for folder in list_releases(home):
         try:
             certificate = read_certificate(folder)
         except IncrowdError:
             continue
         rows = sum(table.release.rows for table in certificate.tables)
-        found.append(Past(folder.name, certificate, promise(certificate), rows))
+        found.append(PastRelease(folder.name, certificate, describe_guarantee(certificate), rows))
     return sorted(found, key=lambda one: (one.certificate.date, one.name), reverse=True)

@@ -14,30 +14,31 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from incrowd.curate.promise import Promised
+from incrowd.curate.promise import PlannedGuarantee
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding
 from incrowd.methods.expect import Expectation
-from incrowd.methods.outlay import Outlay, ledger_of, ledgers, outlay_of
+from incrowd.methods.outlay import BudgetPreview, list_ledgers, preview_spec_budget, resolve_ledger
 from incrowd.privacy.protection import Strength, classify_guarantee
-from incrowd.privacy.rounded import rounded
+from incrowd.privacy.rounded import format_parameter
+from incrowd.release.crowd import Crowd, make_crowd
 from incrowd.release.entries import RULE
 from incrowd.release.ledger import Ledger
+from incrowd.spec.model import PersonId
 from incrowd.spec.release import SafeSpec, Slicing
 from incrowd.studio import edits
-from incrowd.studio.answers import Refused, answers_of
-from incrowd.studio.crowd import Crowd, crowd_of
-from incrowd.studio.hands import Subject
+from incrowd.studio.answers import RefusedAnswer, get_answer_cache
+from incrowd.studio.hands import SpecSnapshot
 from incrowd.studio.private import create_private
-from incrowd.studio.rooms.data import subject
-from incrowd.studio.server import Form, Studio, edit_route
-from incrowd.studio.work import Work
+from incrowd.studio.rooms.data import make_snapshot
+from incrowd.studio.server import Form, Studio, make_edit_route
+from incrowd.studio.work import OpenSpec
 
 _BRIEF = 0.02  # seconds that the page waits for a figure, after it has waited for the promise
 
 
 @dataclass(frozen=True)
-class Card:
+class MethodCard:
     """A method to choose: what it promises, and what it does not."""
 
     method: str
@@ -47,30 +48,30 @@ class Card:
 
 
 CARDS = (
-    Card(
+    MethodCard(
         "safe", "Safe",
-        "Differential privacy: whether or not somebody is in the table hardly changes what is "
-        "released, whatever others know of them.",
-        "Costs detail: groups of few people are not shown, and numbers are off by a few.",
+        "Differential privacy: adding or removing one row or person hardly changes the "
+        "probability of any result, whatever an attacker knows.",
+        "Small groups are suppressed; counts carry noise, or the rows are a sample.",
     ),
-    Card(
+    MethodCard(
         "k-epsilon", "k-epsilon",
-        "Every row is alike to at least k - 1 others in the quasi columns, and noise hides the "
-        "values of noisy columns inside each group.",
+        "Each row is identical to at least k − 1 others in the quasi-identifiers, and the noisy "
+        "columns carry random noise.",
         "Not differential privacy: the range of a group can be estimated, and several releases "
-        "together may tell more.",
+        "do not compose.",
     ),
-    Card(
+    MethodCard(
         "k-anonymity", "k-anonymity",
-        "Every row is alike to at least k - 1 others in the quasi columns.",
-        "Not differential privacy: a group that shares a sensitive value reveals it, and whoever "
-        "knows more about somebody can rule out others.",
+        "Each row is identical to at least k − 1 others in the quasi-identifiers.",
+        "Not differential privacy: a group that shares a sensitive value reveals it, and an "
+        "attacker who knows more can exclude rows.",
     ),
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Draw:
+class DrawForecast:
     """What a sample or counts would keep by the pre-flight."""
 
     name: str
@@ -86,201 +87,218 @@ class Draw:
 
 
 def routes(studio: Studio) -> list[BaseRoute]:
-    """The page and what can be done there."""
+    """List the routes of the page and of its actions."""
 
-    def page(request: Request) -> Response:
-        work = studio.work(request)
+    def show_page(request: Request) -> Response:
+        work = studio.get_open_spec(request)
         release = work.file.spec.release
         safe = isinstance(release, SafeSpec)
-        promise, waiting = _promise(studio, work)
-        draws, drawing = _draws(studio, work) if safe else ([], False)
-        books = ledgers(studio.desk(request).home)
+        promise, waiting = _get_guarantee(studio, work)
+        draws, drawing = _get_forecasts(studio, work) if safe else ([], False)
+        books = list_ledgers(studio.get_workspace(request).home)
         spending, booking = (None, False)
-        if safe and isinstance(promise, Promised) and not waiting:
-            spending, booking = _spending(studio, work)
+        if safe and isinstance(promise, PlannedGuarantee) and not waiting:
+            spending, booking = _get_outlay(studio, work)
         slices = getattr(release, "slices", ())
-        return studio.page(
+        return studio.render_page(
             "privacy.html", room="privacy", work=work, cards=CARDS, release=release,
-            promise=promise if isinstance(promise, Promised) else None, strength=_strength(promise),
-            refused=promise.words if isinstance(promise, Refused) else "",
-            waiting=waiting, crowd=_crowd(promise), draws=draws, drawing=drawing,
-            rule=RULE, books=books, book=_chosen_ledger(work), spending=spending, booking=booking,
+            promise=promise if isinstance(promise, PlannedGuarantee) else None, strength=_classify_strength(promise),
+            refused=promise.words if isinstance(promise, RefusedAnswer) else "",
+            waiting=waiting, crowd=_make_crowd(promise), draws=draws, drawing=drawing,
+            unit="people" if isinstance(work.file.spec.unit, PersonId) else "rows",
+            rule=RULE, books=books, book=_find_chosen_ledger(work), spending=spending, booking=booking,
             slices=slices.columns if isinstance(slices, Slicing) else "",
             listed=bool(slices) and not isinstance(slices, Slicing),
-            size=work.file.spec.size, targets=work.file.spec.with_role("quasi", "sensitive"),
+            size=work.file.spec.size, targets=work.file.spec.columns_with_role("quasi", "sensitive"),
             noisy=[(name, column) for name, column in work.file.spec.columns.items()
-                   if column.role == "noisy"], number=plain,
-            left=sum(len(entries) for entries in work.file.spec.unconfirmed.values()),
+                   if column.role == "noisy"], number=format_number,
+            left=sum(len(entries) for entries in work.file.spec.unconfirmed_entries.values()),
         )  # fmt: skip
 
-    def method(request: Request, form: Form) -> Response:
-        work = studio.work(request)
-        work.change(edits.method(work.file, form.get("method", "")))
-        return _again(work)
+    def set_method(request: Request, form: Form) -> Response:
+        work = studio.get_open_spec(request)
+        work.apply_changes(edits.set_method(work.file, form.get("method", "")))
+        return _redirect_to_page(work)
 
-    def settings(request: Request, form: Form) -> Response:
-        work = studio.work(request)
-        work.change(edits.settings(work.file, form))
-        return _again(work)
+    def set_release_fields(request: Request, form: Form) -> Response:
+        work = studio.get_open_spec(request)
+        work.apply_changes(edits.set_release_fields(work.file, form))
+        return _redirect_to_page(work)
 
-    def noisy(request: Request, form: Form) -> Response:
-        work, name = studio.work(request), form.get("column", "")
-        if name not in work.file.spec.with_role("noisy"):
-            raise IncrowdError(f"There is no noisy column '{name}'.")
-        work.change(edits.noisy(work.file, name, form))
-        return _again(work)
+    def set_noisy_column(request: Request, form: Form) -> Response:
+        work, name = studio.get_open_spec(request), form.get("column", "")
+        if name not in work.file.spec.columns_with_role("noisy"):
+            raise IncrowdError(f"The spec has no noisy column '{name}'.")
+        work.apply_changes(edits.set_noisy_column(work.file, name, form))
+        return _redirect_to_page(work)
 
-    def ledger(request: Request, form: Form) -> Response:
-        work, desk = studio.work(request), studio.desk(request)
+    def choose_ledger(request: Request, form: Form) -> Response:
+        work, desk = studio.get_open_spec(request), studio.get_workspace(request)
         name = form.get("ledger", "")
-        if name and desk.inside(name) not in ledgers(desk.home):
-            raise IncrowdError(f"There is no ledger '{name}' in the folder.")
-        work.change(edits.choose_ledger(work.file, desk.inside(name) if name else None), undo=False)
-        return _again(work)
+        if name and desk.resolve_path(name) not in list_ledgers(desk.home):
+            raise IncrowdError(f"The folder has no ledger '{name}'.")
+        work.apply_changes(
+            edits.choose_ledger(work.file, desk.resolve_path(name) if name else None), undo=False
+        )
+        return _redirect_to_page(work)
 
-    def new_ledger(request: Request, form: Form) -> Response:
-        work, desk = studio.work(request), studio.desk(request)
-        path = desk.inside(_name(form.get("name", "")))
+    def create_ledger(request: Request, form: Form) -> Response:
+        work, desk = studio.get_open_spec(request), studio.get_workspace(request)
+        path = desk.resolve_path(_check_ledger_name(form.get("name", "")))
         if path.exists():
-            raise IncrowdError(f"'{path.name}' is in the folder already. Choose another name.")
-        epsilon, delta = (_number(name, form.get(name, "")) for name in ("epsilon", "delta"))
+            raise IncrowdError(f"'{path.name}' already exists. Choose another name.")
+        epsilon, delta = (_parse_number(name, form.get(name, "")) for name in ("epsilon", "delta"))
         create_private(path).close()
         try:
             Ledger(path).set_budget(epsilon=epsilon, delta=delta)
-            work.change(edits.choose_ledger(work.file, path), undo=False)
+            work.apply_changes(edits.choose_ledger(work.file, path), undo=False)
         except BaseException:
             path.unlink(missing_ok=True)
             raise
-        return _again(work)
+        return _redirect_to_page(work)
 
     return [
-        Route("/desk/{work}/privacy", page),
-        edit_route(studio, "/desk/{work}/privacy/method", method, page),
-        edit_route(studio, "/desk/{work}/privacy/settings", settings, page),
-        edit_route(studio, "/desk/{work}/privacy/noisy", noisy, page),
-        edit_route(studio, "/desk/{work}/privacy/ledger", ledger, page),
-        edit_route(studio, "/desk/{work}/privacy/ledger/new", new_ledger, page),
+        Route("/desk/{work}/privacy", show_page),
+        make_edit_route(studio, "/desk/{work}/privacy/method", set_method, show_page),
+        make_edit_route(studio, "/desk/{work}/privacy/settings", set_release_fields, show_page),
+        make_edit_route(studio, "/desk/{work}/privacy/noisy", set_noisy_column, show_page),
+        make_edit_route(studio, "/desk/{work}/privacy/ledger", choose_ledger, show_page),
+        make_edit_route(studio, "/desk/{work}/privacy/ledger/new", create_ledger, show_page),
     ]
 
 
-def _again(work: Work) -> Response:
+def _redirect_to_page(work: OpenSpec) -> Response:
     return RedirectResponse(f"/desk/{work.name}/privacy", status_code=303)
 
 
-def _name(text: str) -> str:
-    """The name of a new ledger: a plain name of a file."""
+def _check_ledger_name(text: str) -> str:
+    """Return the name of a new ledger: a plain name of a file."""
     name = text.strip()
     if not name or Path(name).name != name or name.startswith("."):
-        raise IncrowdError(f"'{text}' is no name of a file. Write one such as patients.ledger.")
+        raise IncrowdError(f"'{text}' is not a file name. Enter one such as patients.ledger.")
     return name if "." in name else f"{name}.ledger"
 
 
-def _number(name: str, text: str) -> float:
+def _parse_number(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
         raise IncrowdError(f"'{name}' must be a number; got '{text}'.") from None
 
 
-def plain(value: float | None) -> str:
-    """A number as one would type it."""
+def format_number(value: float | None) -> str:
+    """Format a number as one would type it."""
     return "" if value is None else f"{value:.12g}"
 
 
-def _promise(studio: Studio, work: Work) -> tuple[Promised | Refused | None, bool]:
-    """What will be promised, and whether the answer is still that of earlier settings."""
-    answers = answers_of(work)
+def _get_guarantee(
+    studio: Studio, work: OpenSpec
+) -> tuple[PlannedGuarantee | RefusedAnswer | None, bool]:
+    """Return the planned guarantee, and whether it is still that of earlier settings."""
+    answers = get_answer_cache(work)
     if work.file.spec.release is None:
         return None, False
-    found = answers.ask(studio.hands, "promise", work.file.text(), _promised, subject(work))
+    found = answers.get_answer(
+        studio.hands, "promise", work.file.text(), _plan_guarantee, make_snapshot(work)
+    )
     return (answers.last.get("promise"), True) if found is None else (found, False)
 
 
-def _draws(studio: Studio, work: Work) -> tuple[list[Draw], bool]:
-    """What a sample and what counts would keep, and whether one is still being computed."""
-    answers, found = answers_of(work), []
+def _get_forecasts(studio: Studio, work: OpenSpec) -> tuple[list[DrawForecast], bool]:
+    """Return what a sample and counts would keep, and whether one is still computed."""
+    answers, found = get_answer_cache(work), []
     for draw in ("counts", "sample"):
         name = f"expect {draw}"
-        one = answers.ask(
-            studio.hands, name, work.file.text(), _expected, subject(work), draw, moment=_BRIEF
+        one = answers.get_answer(
+            studio.hands,
+            name,
+            work.file.text(),
+            _expect_draw,
+            make_snapshot(work),
+            draw,
+            moment=_BRIEF,
         )
         waiting = one is None
         one = answers.last.get(name) if waiting else one
         known = one if isinstance(one, Expectation) else None
-        refused = one.words if isinstance(one, Refused) else ""
-        found.append(Draw(draw, known, refused, waiting))
+        refused = one.words if isinstance(one, RefusedAnswer) else ""
+        found.append(DrawForecast(draw, known, refused, waiting))
     return found, any(one.waiting for one in found)
 
 
-def _chosen_ledger(work: Work) -> Path | None:
+def _find_chosen_ledger(work: OpenSpec) -> Path | None:
     """Return the file of the ledger that the spec names."""
-    book = ledger_of(work.file)
+    book = resolve_ledger(work.file)
     return None if book is None else book.path.resolve()
 
 
-def _spending(studio: Studio, work: Work) -> tuple[dict[str, str] | str | None, bool]:
-    """What the ledger of the spec has left, in numbers to show; its reason if it cannot be used."""
-    path = _chosen_ledger(work)
+def _get_outlay(studio: Studio, work: OpenSpec) -> tuple[dict[str, str] | str | None, bool]:
+    """Return what the ledger of the spec has left, as text; or why it cannot be used."""
+    path = _find_chosen_ledger(work)
     if path is None:
         return None, False
     stamp = path.stat().st_mtime_ns if path.exists() else 0
-    found = answers_of(work).ask(
-        studio.hands, "outlay", (work.file.text(), str(path), stamp), _outlay, subject(work),
+    found = get_answer_cache(work).get_answer(
+        studio.hands, "outlay", (work.file.text(), str(path), stamp), _compute_outlay, make_snapshot(work),
         moment=_BRIEF,
     )  # fmt: skip
     if found is None:
         return None, True
-    if isinstance(found, Refused):
+    if isinstance(found, RefusedAnswer):
         return found.words, False
-    assert isinstance(found, Outlay)
-    return _in_digits(found), False
+    assert isinstance(found, BudgetPreview)
+    return _format_outlay(found), False
 
 
-def _in_digits(found: Outlay) -> dict[str, str]:
-    """What is spent rounded up, what is left rounded down, so that what is shown holds."""
+def _format_outlay(found: BudgetPreview) -> dict[str, str]:
+    """Format what is spent rounded up and what is left rounded down, so that it holds."""
     cost, after = found.cost, found.after
     return {
         "budget": f"{found.epsilon:g}", "delta": f"{found.delta:g}",
-        "releases": f"{found.releases}", "spent": rounded("epsilon", found.spent, 4),
-        "left": rounded("left", found.left, 4), "refused": found.refused,
-        "cost": _digits(cost), "after": _digits(after),
+        "releases": f"{found.releases}", "spent": format_parameter("epsilon", found.spent, 4),
+        "left": format_parameter("left", found.remaining_epsilon, 4), "refused": found.refused,
+        "cost": _format_epsilon(cost), "after": _format_epsilon(after),
         "share": f"{min(found.spent / found.epsilon, 1.0) if found.epsilon else 1.0:.3f}",
     }  # fmt: skip
 
 
-def _digits(value: float | None) -> str:
+def _format_epsilon(value: float | None) -> str:
     if value is None:
         return ""
-    return "without bounds" if math.isinf(value) else rounded("epsilon", value, 4)
+    return "∞" if math.isinf(value) else format_parameter("epsilon", value, 4)
 
 
-def _strength(promise: Promised | Refused | None) -> Strength | None:
-    if not isinstance(promise, Promised) or promise.epsilon is None or promise.delta is None:
+def _classify_strength(promise: PlannedGuarantee | RefusedAnswer | None) -> Strength | None:
+    if (
+        not isinstance(promise, PlannedGuarantee)
+        or promise.epsilon is None
+        or promise.delta is None
+    ):
         return None
     return classify_guarantee(promise.epsilon, promise.delta)
 
 
-def _crowd(promise: Promised | Refused | None) -> Crowd | None:
-    return crowd_of(promise.crowd) if isinstance(promise, Promised) else None
+def _make_crowd(promise: PlannedGuarantee | RefusedAnswer | None) -> Crowd | None:
+    return make_crowd(promise.crowd) if isinstance(promise, PlannedGuarantee) else None
 
 
-def _table(asked: Subject, file: Any) -> Any:
-    """The table where its size is public, and is to be counted; else None, and nobody looks."""
-    return asked.both()[1] if file.spec.size == "public" else None
+def _open_public_table(asked: SpecSnapshot, file: Any) -> Any:
+    """Return the table where its size is public, and is to be counted; else None."""
+    return asked.open_spec_and_table()[1] if file.spec.size == "public" else None
 
 
-def _promised(asked: Subject) -> Promised:
-    from incrowd.curate.promise import promised
+def _plan_guarantee(asked: SpecSnapshot) -> PlannedGuarantee:
+    from incrowd.curate.promise import plan_guarantee
 
-    return promised(asked.file())
-
-
-def _expected(asked: Subject, draw: str) -> Expectation:
-    from incrowd.methods.expect import expect_by
-
-    file = asked.file()
-    return expect_by(draw, _table(asked, file), file)
+    return plan_guarantee(asked.parse_spec())
 
 
-def _outlay(asked: Subject) -> Outlay | None:
-    return outlay_of(asked.file())
+def _expect_draw(asked: SpecSnapshot, draw: str) -> Expectation:
+    from incrowd.methods.expect import expect_with_draw
+
+    file = asked.parse_spec()
+    return expect_with_draw(draw, _open_public_table(asked, file), file)
+
+
+def _compute_outlay(asked: SpecSnapshot) -> BudgetPreview | None:
+    return preview_spec_budget(asked.parse_spec())

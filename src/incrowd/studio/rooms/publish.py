@@ -12,26 +12,26 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from incrowd.cli.guarantee import is_reassuring, promise, strength_text
+from incrowd.cli.guarantee import describe_guarantee, format_strength, is_reassuring
 from incrowd.cli.terminal import DOING
-from incrowd.curate.check import foreseen
+from incrowd.curate.check import find_refusals
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, Severity
-from incrowd.privacy.events import from_dict, words
+from incrowd.privacy.events import describe_event, parse_event
 from incrowd.release.verify import read_certificate
 from incrowd.spec.model import Confirmable, PersonId
 from incrowd.studio.archive import pack_release
-from incrowd.studio.desk import Desk
-from incrowd.studio.hands import Job
-from incrowd.studio.rooms.data import findings, list_findings, subject
-from incrowd.studio.server import Form, MissingError, Studio, edit_route, form_route
-from incrowd.studio.work import StaleError, Work
+from incrowd.studio.desk import Workspace
+from incrowd.studio.hands import PublishJob
+from incrowd.studio.rooms.data import get_findings, list_findings, make_snapshot
+from incrowd.studio.server import Form, PageNotFoundError, Studio, make_edit_route, make_form_route
+from incrowd.studio.work import OpenSpec, StaleError
 
 STEPS = ("open", "count", "book", "search", "draw", "write", "measure", "attack", "report")
 WORDS = {**DOING, "begin": "starting", "open": "opening the table"}
 ENTRIES = {  # what can be unconfirmed, and the page where it is confirmed
-    "role": ("role", "data"), "written": ("how it is written", "data"),
-    "hierarchy": ("hierarchy", "hierarchies"), "other": ("label of other values", "hierarchies"),
+    "role": ("role", "data"), "written": ("value format", "data"),
+    "hierarchy": ("hierarchy", "hierarchies"), "other": ("label outside the domain", "hierarchies"),
     "precision": ("precision", "privacy"), "bounds": ("bounds", "privacy"),
 }  # fmt: skip
 # A report is one page with its own style, and runs nothing.
@@ -42,124 +42,128 @@ REPORT_POLICY = (
 
 
 def routes(studio: Studio) -> list[BaseRoute]:
-    """The page, its job, and what is handed out."""
+    """List the routes of the page, of its job, and of the files."""
 
-    def page(request: Request) -> Response:
-        work = studio.work(request)
-        job: Job | None = work.kept.get("job")
+    def show_page(request: Request) -> Response:
+        work = studio.get_open_spec(request)
+        job: PublishJob | None = work.kept.get("job")
         if job is not None:
-            return studio.page(
+            return studio.render_page(
             "published.html" if job.ended and not job.problem else "job.html",
                 room="publish", work=work, job=job, steps=STEPS, words=WORDS,
-                **_result(job),
+                **_make_result_view(job),
             )  # fmt: skip
-        found = findings(studio, work)
-        wrong, asked = _in_the_way(work, found)
-        return studio.page(
+        found = get_findings(studio, work)
+        wrong, asked = _find_obstacles(work, found)
+        return studio.render_page(
             "publish.html", room="publish", work=work, waiting=found is None,
             wrong=wrong, asked=asked, entries=ENTRIES, ledger=work.file.spec.ledger,
-            proposed=_proposed(studio.desk(request), work), summary=_summary(work),
+            proposed=_propose_folder_name(studio.get_workspace(request), work), summary=_summarize_release(work),
             warnings=[one for one in list_findings(found) if one.severity is Severity.WARNING],
         )  # fmt: skip
 
-    def begin(request: Request, form: Form) -> Response:
-        work, desk = studio.work(request), studio.desk(request)
-        job: Job | None = work.kept.get("job")
+    def start_job(request: Request, form: Form) -> Response:
+        work, desk = studio.get_open_spec(request), studio.get_workspace(request)
+        job: PublishJob | None = work.kept.get("job")
         if job is not None and not job.ended:
-            raise IncrowdError("A release of this table is being made. Wait, or cancel it.")
+            raise IncrowdError("A release of this table is in progress. Wait, or cancel it.")
         if job is not None:
             raise StaleError(
-                "Nothing was published: this page does not show the release that was made "
-                "meanwhile. Look at that first."
+                "Nothing was published: another release was made in the meantime. Review that "
+                "release first."
             )
-        wrong, asked = _in_the_way(work, findings(studio, work))
+        wrong, asked = _find_obstacles(work, get_findings(studio, work))
         if wrong or asked:
-            first = wrong[0].message if wrong else "Confirm what is listed first."
+            first = wrong[0].message if wrong else "Confirm the listed entries first."
             raise IncrowdError(f"Nothing was published. {first}")
-        made = Job(_output(desk, form.get("name", "")), ledger=work.file.spec.ledger)
-        made.begin(subject(work), str(made.output))
+        made = PublishJob(
+            _check_output_folder(desk, form.get("name", "")), ledger=work.file.spec.ledger
+        )
+        made.start(make_snapshot(work), str(made.output))
         work.kept["job"] = made
-        return _again(work)
+        return _redirect_to_page(work)
 
-    def cancel(request: Request, _form: Form) -> Response:
-        work = studio.work(request)
-        job: Job | None = work.kept.get("job")
+    def cancel_job(request: Request, _form: Form) -> Response:
+        work = studio.get_open_spec(request)
+        job: PublishJob | None = work.kept.get("job")
         if job is not None:
             job.cancel()
-        return _again(work)
+        return _redirect_to_page(work)
 
-    def another(request: Request, _form: Form) -> Response:
-        work = studio.work(request)
-        job: Job | None = work.kept.get("job")
+    def discard_job(request: Request, _form: Form) -> Response:
+        work = studio.get_open_spec(request)
+        job: PublishJob | None = work.kept.get("job")
         if job is not None and job.ended:
             work.kept["job"] = None
-        return _again(work)
+        return _redirect_to_page(work)
 
-    def report(request: Request) -> Response:
-        text = (_done(studio.work(request)).curator / "report.html").read_text(encoding="utf-8")
+    def show_report(request: Request) -> Response:
+        text = (
+            _require_finished_job(studio.get_open_spec(request)).curator / "report.html"
+        ).read_text(encoding="utf-8")
         return HTMLResponse(text, headers={"Content-Security-Policy": REPORT_POLICY})
 
-    def certified(request: Request) -> Response:
-        path = _done(studio.work(request)).output / "certificate.html"
+    def show_certificate(request: Request) -> Response:
+        path = _require_finished_job(studio.get_open_spec(request)).output / "certificate.html"
         policy = {"Content-Security-Policy": REPORT_POLICY}
         return HTMLResponse(path.read_text(encoding="utf-8"), headers=policy)
 
-    def zipped(request: Request) -> Response:
-        output = _done(studio.work(request)).output
-        return send_zip(output, studio.desk(request).room())
+    def send_release(request: Request) -> Response:
+        output = _require_finished_job(studio.get_open_spec(request)).output
+        return send_zip(output, studio.get_workspace(request).make_private_folder())
 
     return [
-        Route("/desk/{work}/publish", page),
-        edit_route(studio, "/desk/{work}/publish/begin", begin, page),
-        form_route("/desk/{work}/publish/cancel", cancel),
-        form_route("/desk/{work}/publish/another", another),
-        Route("/desk/{work}/report", report),
-        Route("/desk/{work}/certificate", certified),
-        Route("/desk/{work}/release.zip", zipped),
+        Route("/desk/{work}/publish", show_page),
+        make_edit_route(studio, "/desk/{work}/publish/begin", start_job, show_page),
+        make_form_route("/desk/{work}/publish/cancel", cancel_job),
+        make_form_route("/desk/{work}/publish/another", discard_job),
+        Route("/desk/{work}/report", show_report),
+        Route("/desk/{work}/certificate", show_certificate),
+        Route("/desk/{work}/release.zip", send_release),
     ]
 
 
-def _again(work: Work) -> Response:
+def _redirect_to_page(work: OpenSpec) -> Response:
     return RedirectResponse(f"/desk/{work.name}/publish", status_code=303)
 
 
-def _in_the_way(
-    work: Work, found: list[Finding] | None
+def _find_obstacles(
+    work: OpenSpec, found: list[Finding] | None
 ) -> tuple[list[Finding], dict[str, tuple[Confirmable, ...]]]:
-    """What must be put right, and what must be confirmed, before anything can be published."""
+    """Return what must be corrected, and what must be confirmed, before publishing."""
     wrong = [one for one in list_findings(found) if one.severity is Severity.ERROR]
-    asked = work.file.spec.unconfirmed
+    asked = work.file.spec.unconfirmed_entries
     if not asked:
-        wrong += [one for one in foreseen(work.file) if one.severity is Severity.ERROR]
+        wrong += [one for one in find_refusals(work.file) if one.severity is Severity.ERROR]
     return wrong, asked
 
 
-def _summary(work: Work) -> list[tuple[str, tuple[str, ...]]]:
-    """What is about to be released: a name, and one or several things."""
+def _summarize_release(work: OpenSpec) -> list[tuple[str, tuple[str, ...]]]:
+    """Summarize what is about to be released: a name, and one or several things."""
     spec = work.file.spec
-    gone = spec.with_role("identifier", "drop")
+    gone = spec.columns_with_role("identifier", "drop")
     kept = tuple(name for name in spec.columns if name not in gone)
     unit = spec.unit
     people = (
-        f"rows of one person share '{unit.id}'"
+        f"one person, identified by '{unit.id}'"
         if isinstance(unit, PersonId)
-        else "each row is one person"
+        else "one row per person"
     )
-    lines = [("Columns released", kept or ("none",)), ("Columns left out", gone or ("none",)),
-             ("People", (people,))]  # fmt: skip
+    lines = [("Columns published", kept or ("none",)), ("Columns dropped", gone or ("none",)),
+             ("Unit", (people,))]  # fmt: skip
     release = spec.release
     if release is None:
         return lines
     given = {
-        name: f"{value:g}" for name in ("k", "epsilon", "delta")
+        sign: f"{value:g}" for name, sign in (("k", "k"), ("epsilon", "ε"), ("delta", "δ"))
         if isinstance(value := getattr(release, name, None), int | float)
     }  # fmt: skip
     settings = "".join(f", {name} = {text}" for name, text in given.items())
     return [("Method", (f"{release.method}{settings}",)), *lines]
 
 
-def _proposed(desk: Desk, work: Work) -> str:
-    """A name for the folder of the release that is free."""
+def _propose_folder_name(desk: Workspace, work: OpenSpec) -> str:
+    """Return a name for the folder of the release that is free."""
     stem = re.sub(r"[^\w.-]+", "-", work.title).strip("-.") or "table"
     name, number = f"{stem}-release", 1
     while (desk.home / name).exists():
@@ -168,32 +172,32 @@ def _proposed(desk: Desk, work: Work) -> str:
     return name
 
 
-def _output(desk: Desk, name: str) -> Path:
-    """The folder of a release, below that of the project."""
+def _check_output_folder(desk: Workspace, name: str) -> Path:
+    """Return the folder of a release, below that of the project."""
     if not name.strip():
         raise IncrowdError("Name a folder for the release.")
-    path = desk.inside(name.strip())
+    path = desk.resolve_path(name.strip())
     if path.exists():
-        raise IncrowdError(f"'{name}' exists already. Name another folder.")
+        raise IncrowdError(f"'{name}' already exists. Name another folder.")
     return path
 
 
-def _done(work: Work) -> Job:
-    job: Job | None = work.kept.get("job")
+def _require_finished_job(work: OpenSpec) -> PublishJob:
+    job: PublishJob | None = work.kept.get("job")
     if job is None or not job.ended or job.problem:
-        raise MissingError("There is no release of this table yet.")
+        raise PageNotFoundError("This table has no release yet.")
     return job
 
 
-def _result(job: Job) -> dict[str, Any]:
+def _make_result_view(job: PublishJob) -> dict[str, Any]:
     if not job.ended or job.problem:
         return {}
     certificate = read_certificate(job.output)
     return {
-        "certificate": certificate, "promise": promise(certificate),
-        "reassuring": is_reassuring(certificate), "strength": strength_text(certificate),
+        "certificate": certificate, "promise": describe_guarantee(certificate),
+        "reassuring": is_reassuring(certificate), "strength": format_strength(certificate),
         "lines": job.result["lines"][2:], "findings": job.result["findings"],
-        "entries": [words(from_dict(event)) for event in certificate.events] if job.booked else [],
+        "entries": [describe_event(parse_event(event)) for event in certificate.events] if job.booked else [],
     }  # fmt: skip
 
 

@@ -12,132 +12,152 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from incrowd.curate.demo_tables import SPECS as SAMPLES
-from incrowd.curate.demo_tables import sample
+from incrowd.curate.demo_tables import make_demo_table
 from incrowd.engine.address import is_address
 from incrowd.errors import IncrowdError
-from incrowd.studio.desk import SPECS, Desk
+from incrowd.studio.desk import SPECS, Workspace
 from incrowd.studio.private import create_private, write_private
 from incrowd.studio.rooms import data
-from incrowd.studio.rooms.connect import address_of, open_or_ask
-from incrowd.studio.server import Form, Studio, back_of, edit_route, form_route, land
-from incrowd.studio.work import Work
+from incrowd.studio.rooms.connect import get_first_address, open_or_ask
+from incrowd.studio.server import (
+    Form,
+    Studio,
+    find_back_address,
+    make_edit_route,
+    make_form_route,
+    save_upload,
+)
+from incrowd.studio.work import OpenSpec
 
 
 def routes(studio: Studio) -> list[BaseRoute]:
-    """The first page, and every way to open something."""
+    """List the routes of the first page, and of every way to open something."""
 
-    def start(request: Request) -> Response:
-        desk = studio.desk(request)
+    def show_start(request: Request) -> Response:
+        desk = studio.get_workspace(request)
         if not desk.begun:
             desk.begun = True
             if studio.sample is not None:
-                return _go(address_of(_sample(desk, studio.sample)))
+                return _redirect_to(get_first_address(_open_demo_table(desk, studio.sample)))
             if studio.table is not None:
-                return _go(_begin(desk, studio.table))
-        return studio.page(
+                return _redirect_to(_open_place(desk, studio.table))
+        return studio.render_page(
             "start.html", room="start",
-            works=desk.works(), shelf=list(desk.shelf()), samples=list(SAMPLES),
+            works=desk.list_open_specs(), shelf=list(desk.list_project_files()), samples=list(SAMPLES),
         )  # fmt: skip
 
-    def opened(request: Request, form: Form) -> Response:
-        desk, place = studio.desk(request), form.get("place", "").strip()
+    def open_place(request: Request, form: Form) -> Response:
+        desk, place = studio.get_workspace(request), form.get("place", "").strip()
         if not place:
-            raise IncrowdError("Name a file, or the address of a table.")
-        return _go(_begin(desk, place, *_of_workbook(form)))
+            raise IncrowdError("Enter a file or the address of a table.")
+        return _redirect_to(_open_place(desk, place, *_read_sheet_options(form)))
 
-    def sampled(request: Request, form: Form) -> Response:
-        return _go(address_of(_sample(studio.desk(request), form.get("sample", ""))))
+    def open_demo(request: Request, form: Form) -> Response:
+        return _redirect_to(
+            get_first_address(
+                _open_demo_table(studio.get_workspace(request), form.get("sample", ""))
+            )
+        )
 
-    async def uploaded(request: Request) -> Response:
+    async def receive_upload(request: Request) -> Response:
         """What is dropped: a table, or a spec; it is written as it comes, whatever its size."""
-        desk = studio.desk(request)
-        target = desk.landing(request.query_params.get("name", ""))
+        desk = studio.get_workspace(request)
+        target = desk.make_upload_path(request.query_params.get("name", ""))
         try:
-            given = _of_workbook(request.query_params)
-            await land(request, target)
-            address = await asyncio.to_thread(_landed, desk, target, *given)
+            given = _read_sheet_options(request.query_params)
+            await save_upload(request, target)
+            address = await asyncio.to_thread(_open_upload, desk, target, *given)
         except BaseException:
             shutil.rmtree(target.parent, ignore_errors=True)
             raise
         return JSONResponse({"go": address})
 
-    def back(request: Request, _form: Form) -> Response:
-        work = studio.work(request)
-        work.go_back()
-        return RedirectResponse(back_of(request, address_of(work)), status_code=303)
+    def undo_change(request: Request, _form: Form) -> Response:
+        work = studio.get_open_spec(request)
+        work.undo_change()
+        return RedirectResponse(
+            find_back_address(request, get_first_address(work)), status_code=303
+        )
 
-    def refused(request: Request) -> Response:
+    def show_data(request: Request) -> Response:
         return data.show_page(studio, request)
 
-    def replace(request: Request, _form: Form) -> Response:
-        work = studio.work(request)
+    def overwrite_file(request: Request, _form: Form) -> Response:
+        work = studio.get_open_spec(request)
         if work.conflict:
-            work.replace_disk()
-        return RedirectResponse(back_of(request, address_of(work)), status_code=303)
+            work.overwrite_file()
+        return RedirectResponse(
+            find_back_address(request, get_first_address(work)), status_code=303
+        )
 
     return [
-        Route("/", start),
-        form_route("/open", opened),
-        form_route("/sample", sampled),
-        Route("/upload", uploaded, methods=["PUT"]),
-        edit_route(studio, "/desk/{work}/undo", back, refused),
-        form_route("/desk/{work}/replace", replace),
+        Route("/", show_start),
+        make_form_route("/open", open_place),
+        make_form_route("/sample", open_demo),
+        Route("/upload", receive_upload, methods=["PUT"]),
+        make_edit_route(studio, "/desk/{work}/undo", undo_change, show_data),
+        make_form_route("/desk/{work}/replace", overwrite_file),
     ]
 
 
-def _begin(desk: Desk, place: str, sheet: str | None = None, header: int | None = None) -> str:
+def _open_place(
+    desk: Workspace, place: str, sheet: str | None = None, header: int | None = None
+) -> str:
     """Begin with a table, or go on with a spec; return the address of the next page."""
     if not is_address(place) and place.lower().endswith(SPECS):
-        spec = desk.inside(place)
-        return open_or_ask(desk, lambda connect: desk.resume(spec, connect=connect))
+        spec = desk.resolve_path(place)
+        return open_or_ask(desk, lambda connect: desk.open_spec(spec, connect=connect))
     return open_or_ask(
-        desk, lambda connect: desk.open(place, sheet=sheet, header=header, connect=connect)
+        desk,
+        lambda connect: desk.start_from_table(place, sheet=sheet, header=header, connect=connect),
     )
 
 
-def _of_workbook(given: Mapping[str, str]) -> tuple[str | None, int | None]:
-    """The sheet of a workbook and the row that holds the names, where they are given."""
+def _read_sheet_options(given: Mapping[str, str]) -> tuple[str | None, int | None]:
+    """Return the sheet of a workbook and the row of the names, where they are given."""
     sheet, header = given.get("sheet", "").strip(), given.get("header", "").strip()
     if header and not (header.isascii() and header.isdigit() and len(header) < 10):
-        raise IncrowdError(f"The row that holds the names must be a number; got '{header}'.")
+        raise IncrowdError(f"The header row must be a number; got '{header}'.")
     return sheet or None, int(header) if header else None
 
 
-def _landed(desk: Desk, path: Path, sheet: str | None, header: int | None) -> str:
-    """Begin with what was uploaded; a spec is taken into the folder of the project."""
+def _open_upload(desk: Workspace, path: Path, sheet: str | None, header: int | None) -> str:
+    """Begin with what was uploaded; a spec is copied into the folder of the project."""
     if path.suffix.lower() not in SPECS:
-        return open_or_ask(desk, lambda _connect: desk.open(str(path), sheet=sheet, header=header))
-    return open_or_ask(desk, lambda connect: _take_spec(desk, path, connect=connect))
+        return open_or_ask(
+            desk, lambda _connect: desk.start_from_table(str(path), sheet=sheet, header=header)
+        )
+    return open_or_ask(desk, lambda connect: _import_spec(desk, path, connect=connect))
 
 
-def _take_spec(desk: Desk, path: Path, *, connect: bool) -> Work:
+def _import_spec(desk: Workspace, path: Path, *, connect: bool) -> OpenSpec:
     """Copy a spec that was uploaded into the folder of the project, and go on with it."""
-    spec = desk.inside(path.name)
+    spec = desk.resolve_path(path.name)
     try:
         with create_private(spec) as file:
             file.write(path.read_bytes())
     except FileExistsError:
         raise IncrowdError(
-            f"'{path.name}' is in the folder already. Open it there, or rename it."
+            f"'{path.name}' already exists in the folder. Open it there, or rename it."
         ) from None
     try:
-        return desk.resume(spec, connect=connect)
+        return desk.open_spec(spec, connect=connect)
     except BaseException:
         spec.unlink()
         raise
 
 
-def _sample(desk: Desk, kind: str) -> Work:
-    """The sample table with the spec that comes with it, as files of the project."""
+def _open_demo_table(desk: Workspace, kind: str) -> OpenSpec:
+    """Return the demo table with the spec that comes with it, as files of the project."""
     if kind not in SAMPLES:
-        raise IncrowdError(f"There is no sample '{kind}'. There are: {', '.join(SAMPLES)}.")
-    path, spec = desk.inside(f"{kind}.parquet"), desk.inside(f"{kind}.yaml")
+        raise IncrowdError(f"There is no sample '{kind}'. Choose one of {', '.join(SAMPLES)}.")
+    path, spec = desk.resolve_path(f"{kind}.parquet"), desk.resolve_path(f"{kind}.yaml")
     if not path.exists():
-        sample(kind).write(path)
+        make_demo_table(kind).write(path)
     if not spec.exists():
         write_private(spec, SAMPLES[kind], new=True)
-    return desk.resume(spec)
+    return desk.open_spec(spec)
 
 
-def _go(address: str) -> Response:
+def _redirect_to(address: str) -> Response:
     return RedirectResponse(address, status_code=303)

@@ -163,7 +163,7 @@ function upload(zone, file) {
   });
   request.addEventListener("error", () => {
     progress.hidden = true;
-    complain("The upload was cut off.");
+    complain("The upload was interrupted.");
   });
   request.send(file);
 }

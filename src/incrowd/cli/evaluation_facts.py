@@ -1,0 +1,199 @@
+"""Measures and attacks on a terminal, as facts and tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from incrowd.cli.terminal import Facts, make_console, print_facts, print_text, print_wrapped
+from incrowd.findings import format_percent
+
+if TYPE_CHECKING:
+    from incrowd.measure.estimate import AttackReport, Rate
+    from incrowd.measure.evaluation import Evaluation, LabelEvaluation, Utility
+    from incrowd.measure.noise import NoiseEvaluation, NoiseLoss, NoiseSimulation
+
+
+def survivals(found: Evaluation) -> str:
+    """Return how many pairs of columns are published together; the report has the figures."""
+    every = found.associations
+    kept = sum(pair.slice is not None for pair in every)
+    silent = sum(pair.silent is not None for pair in every)
+    apart = f"; {silent} more only with a suppressed column" if silent else ""
+    return (
+        f"{kept} of {len(every)} pairs published together in a table{apart}; mean error of "
+        f"Cramér's V {found.association_error:.4f}"
+    )
+
+
+def print_evaluation(found: Evaluation, *, verbose: bool = False) -> None:
+    """Print an evaluation as facts and a table of columns; slices in turn."""
+    from incrowd.measure.evaluation import LabelEvaluation
+
+    if isinstance(found, LabelEvaluation):
+        print_facts(evaluation_facts(found, verbose=verbose), indent=0)
+        print_text()
+        _print_columns(found, verbose=verbose)
+        return
+    for number, (one, names) in enumerate(zip(found.slices, found.columns, strict=True), 1):
+        print_text(f"Table {number}: {', '.join(names)}")
+        print_evaluation(one, verbose=verbose)
+        print_text()
+    facts = [("All tables", f"information loss {found.loss:.4f}"), ("Pairs", survivals(found))]
+    missing = ", ".join(found.missing_columns)
+    print_facts([*facts, ("Missing columns", f"{missing}, counted as lost" if missing else "")])
+
+
+def evaluation_facts(found: LabelEvaluation, *, verbose: bool = False) -> Facts:
+    """Return what an evaluation measured: rows, loss, risk and utility."""
+    every, risk, useful = max(found.rows_original, 1), found.risk, found.utility
+    size = found.losses.average_class_size
+    average = "" if size is None else f", {size:,.1f} rows on average"
+    columns = ", ".join(found.missing_columns)
+    some = f" (of {risk.compared:,} random groups)" if risk.compared < found.classes else ""
+    facts = [
+        ("Rows", f"{found.rows_original:,} original, {found.rows_released:,} released"),
+        ("Missing", f"{found.suppressed:,} rows ({format_percent(found.suppressed / every)})"),
+        ("Surplus", f"{found.surplus:,} rows ({format_percent(found.surplus / every)})"),
+        ("Missing columns", f"{columns}, counted as lost" if columns else ""),
+        ("Groups", f"{found.classes:,}, the smallest of {found.smallest_class:,} rows{average}"),
+        ("Information loss", f"{found.loss:.4f} (0 = none, 1 = everything)"),
+        ("Reidentification", (
+            f"highest risk {risk.highest:.2%}, mean {risk.mean:.2%} (prosecutor); journalist "
+            f"{risk.journalist:.2%}, marketer {risk.marketer:.2%}{some}"
+        )),
+        ("Unique rows", f"{risk.uniques:.2%} released, {risk.uniques_original:.2%} original"),
+        ("Associations", _describe_utility(found, "association_error", "mean error of V", ".4f")),
+        ("Range counts", _describe_utility(found, "query_error", "median error", ".1%")),
+        *_prediction_facts(useful),
+    ]  # fmt: skip
+    if verbose:
+        losses = found.losses
+        facts.append(("Other losses", (
+            f"precision {losses.precision:.4f}, entropy {losses.entropy:.4f}, discernibility "
+            f"{losses.discernibility:.4g}"
+        )))  # fmt: skip
+    if found.noise is not None:
+        facts += noise_facts(found.noise, verbose=verbose)
+    return facts
+
+
+def _describe_utility(found: LabelEvaluation, name: str, words: str, form: str) -> str:
+    """Return an error of utility, by published labels and, where measured, by values."""
+    text = f"{words} {getattr(found.utility, name):{form}}"
+    if found.utility_of_values is None:
+        return text
+    return f"{text} at published levels, {getattr(found.utility_of_values, name):{form}} by value"
+
+
+def _prediction_facts(useful: Utility) -> Facts:
+    known = useful.accuracy
+    if known is None:
+        return []
+    text = (
+        f"'{known.target}' correct for {known.released:.1%} (trained on the release), "
+        f"{known.original:.1%} (on the original), {known.majority:.1%} (majority class)"
+    )
+    facts = [("Prediction", text)]
+    if known.auc_released is not None and known.auc_original is not None:
+        facts.append(
+            ("AUC", f"{known.auc_released:.4f} released, {known.auc_original:.4f} original")
+        )
+    return facts
+
+
+def _print_columns(found: LabelEvaluation, *, verbose: bool = False) -> None:
+    """Print the loss of each column, and how far its distribution moved."""
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    names = ["column", "loss", "distance", *(["precision lost"] if verbose else [])]
+    for name in names:
+        table.add_column(name, justify="left" if name == "column" else "right")
+    for name, loss in found.loss_by_column.items():
+        distance = "suppressed"
+        if name not in found.lost.nothing_shown:
+            distance = f"{found.utility.distance_by_column[name]:.4f}"
+        more = [f"{found.precision_by_column[name]:.4f}"] if verbose else []
+        table.add_row(name, f"{loss:.4f}", distance, *more)
+    make_console().print(table, markup=False)
+
+
+def print_attacks(found: AttackReport, *, verbose: bool = False) -> None:
+    """Print one line per attack; with ``verbose``, what it knows and what counts as success."""
+    from rich.table import Table
+
+    control = f", {found.control:,} people of the control group" if found.control else ""
+    print_text(
+        f"Attacked {found.people:,} people of the table{control}. Intervals have 95 % confidence."
+    )
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("attack")
+    names = ["success", "guessing", *(["control group"] if found.control else [])]
+    for name in names:
+        table.add_column(name, justify="right")
+    table.add_column("gain from the release")
+    for one in found.estimates:
+        rates = [_rate(one.success), f"{one.guess.value:.1%}"]
+        if found.control:
+            rates.append("" if one.control is None else _rate(one.control))
+        table.add_row(f"{one.attack}: {one.name}", *rates, one.verdict)
+    make_console().print(table, markup=False)
+    if verbose:
+        for one in found.estimates:
+            print_text()
+            print_text(f"{one.attack}: {one.name}")
+            print_facts([("Knows", one.knows), ("Success", one.says)])
+    for note in found.notes:
+        print_wrapped(f"Note: {note}", hanging=6)
+
+
+def _rate(rate: Rate) -> str:
+    return f"{rate.value:.1%} [{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
+
+
+def noise_facts(noise: NoiseEvaluation, *, verbose: bool) -> Facts:
+    """Return what noise did to each column, and how many rows can be linked in spite of it."""
+    facts = [(f"Noise in {name}", _lost(loss)) for name, loss in noise.columns.items()]
+    if noise.linking is not None and noise.linking_shared is not None:
+        text = (
+            f"{noise.linking.mean:.2%} of rows, measured on this release "
+            f"({noise.linking_shared.mean:.2%} with ties shared)"
+        )
+        facts.append(("Linked rows", text))
+    else:
+        facts.append(("Linked rows", "not measured: name the column that identifies rows (--id)"))
+    if noise.simulated is not None and verbose:
+        facts += describe_simulation(noise.simulated)
+    return facts
+
+
+def _lost(loss: NoiseLoss) -> str:
+    """Return the error that noise adds to a column, or a lower bound on it."""
+    if loss.measured_error is not None:
+        return f"mean relative error {loss.measured_error:.2%}{_expected(loss)}"
+    if loss.least_error is None:
+        return "not measured: no released value lies in a class of the original"
+    return (
+        f"mean absolute error at least {loss.least_error:.4g}, over {loss.rows_compared:,} rows "
+        "(rows are not matched)"
+    )
+
+
+def describe_simulation(found: NoiseSimulation) -> Facts:
+    """Return what fresh noise does, as one fact."""
+    link, shared = found.linking, found.linking_shared
+    parts = [
+        f"{name}: mean relative error {loss.error:.2%}, expected {loss.expected_error:.2%}"
+        for name, loss in found.columns.items()
+    ]
+    parts.append(
+        f"{link.mean:.2%} of rows linked ({link.low:.2%} to {link.high:.2%}, {link.runs} runs; "
+        f"{shared.mean:.2%} with ties shared)"
+    )
+    return [("Simulation", f"{found.note}: {'; '.join(parts)}")]
+
+
+def _expected(loss: NoiseLoss) -> str:
+    if loss.expected_error is None or loss.mean_scale is None:
+        return ""
+    return f", expected {loss.expected_error:.2%}; mean scale {loss.mean_scale:.4g}"

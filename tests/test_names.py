@@ -1,0 +1,67 @@
+"""Names say what a thing does: a verb and its object for functions, one class of each name."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import incrowd
+
+ROOT = Path(incrowd.__file__).parent
+PARTICIPLE = re.compile(
+    r"(taken|told|drawn|shown|held|made|kept|found|known|said|given|seen|written|chosen|begun|"
+    r"[a-z]*[^e_]ed)"
+)
+PRONOUNS = {
+    "apart", "beside", "both", "each", "elsewhere", "every", "fewer", "here", "least", "less",
+    "most", "nothing", "other", "own", "rightly", "some", "there", "together", "whole",
+}  # fmt: skip
+# Words that end in -ed and are no participles, and participles that name a mathematical object
+ALLOWED = {"embed", "feed", "need", "proceed", "seed", "speed"}
+
+
+def functions(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the name of each function and method, and whether it is a property."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
+            yield node.name, bool(decorators & {"property", "cached_property"})
+
+
+def bad_names(text: str) -> list[str]:
+    """List the public functions that are a bare participle, adverb or pronoun."""
+    return [
+        name
+        for name, is_property in functions(text)
+        if not name.startswith("_") and not is_property and name not in ALLOWED
+        if PARTICIPLE.fullmatch(name) or name in PRONOUNS
+    ]
+
+
+def sources() -> dict[str, str]:
+    paths = sorted(ROOT.rglob("*.py"))
+    return {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in paths}
+
+
+def test_no_public_function_is_a_bare_participle_or_pronoun() -> None:
+    found = {path: names for path, text in sources().items() if (names := bad_names(text))}
+    assert found == {}
+
+
+def test_a_bare_participle_would_be_found() -> None:
+    planted = "def drawn(): ...\ndef load_spec(): ...\nclass A:\n    def own(self): ...\n"
+    assert bad_names(planted) == ["drawn", "own"]
+    assert bad_names("class A:\n    @property\n    def drawn(self): ...\n") == []
+
+
+def test_each_class_name_exists_once() -> None:
+    classes = Counter(
+        node.name
+        for text in sources().values()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, count in classes.items() if count > 1] == []
