@@ -133,7 +133,7 @@ class Synthetic:
         return self.columns.domain
 
     @property
-    def settled(self) -> PlannedRelease:
+    def planned_release(self) -> PlannedRelease:
         """Nothing is suppressed: every column is shown at its finest values."""
 
         def likely(rows: Floats) -> Floats:
