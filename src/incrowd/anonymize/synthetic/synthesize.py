@@ -118,6 +118,28 @@ def synthesize(
         RulesError: if the rules contradict each other, or are too large; nothing is spent then.
 
     """
+    released = measure_tables(domain, count, plan, bits=bits, tables=tables, target=target)
+    model = fit_measurements(domain, released.measurements, released.aside)
+    rng = np.random.default_rng([int(word) for word in bits.draw_words(4)])
+    rows = draw_rows(model, max(round(model.rows), 1), rng)
+    return Synthesis(
+        domain.decode(rows), tuple(released.measurements), released.aside, model, plan.events
+    )
+
+
+def measure_tables(
+    domain: Domain,
+    count: CountTable,
+    plan: InformationPlan,
+    *,
+    bits: Randomness,
+    tables: Sequence[Columns] = (),
+    target: int | None = None,
+) -> Released:
+    """Choose and measure tables: all of a synthesis that sees the private table.
+
+    Its arguments are those of :func:`synthesize`.
+    """
     choices = count_choices(len(domain))
     if plan.choices != choices.total:
         raise ParameterError("plan", f"have {choices.total} choices", plan.choices)
@@ -155,12 +177,7 @@ def synthesize(
         )
         triples.run(batch=choices.batch, cells=MODEL_CELLS, grow=False)
     _top_up(bench, released)
-    model = fit_measurements(domain, released.measurements, released.aside)
-    rng = np.random.default_rng([int(word) for word in bits.draw_words(4)])
-    rows = draw_rows(model, max(round(model.rows), 1), rng)
-    return Synthesis(
-        domain.decode(rows), tuple(released.measurements), released.aside, model, plan.events
-    )
+    return released
 
 
 def check_request(domain: Domain, tables: Sequence[Columns], target: int | None) -> None:

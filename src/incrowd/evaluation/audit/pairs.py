@@ -65,7 +65,7 @@ from incrowd.privacy.sample import log_absent_divergence, log_present_divergence
 from incrowd.privacy.split import CountsEvent
 from incrowd.release.product import MethodResult, Product
 from incrowd.spec.file import SpecFile
-from incrowd.spec.release import SafeSpec
+from incrowd.spec.release import SafeSpec, SyntheticSpec
 
 CELLS = 10_000  # so many outcomes of one run, at most
 _MADE = 40_000  # so many rows are made up to find that many cells
@@ -248,6 +248,10 @@ class MissingRowPair:
 def make_pairs(file: SpecFile, method: Method, *, delta: float, seed: int) -> list[NeighborPair]:
     """Return the pairs worth trying for a method; the same for the same seed."""
     rng = np.random.default_rng(seed)
+    if isinstance(file.spec.release, SyntheticSpec):
+        from incrowd.evaluation.audit.synthetic import synthetic_pairs
+
+        return synthetic_pairs(method)
     if not isinstance(file.spec.release, SafeSpec):
         return list(_make_class_pairs(file, method, rng))
     drawn = list(_list_draw_events(method.events))

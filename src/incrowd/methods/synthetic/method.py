@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from incrowd.anonymize.synthetic.domain import Domain, RulesError
+from incrowd.anonymize.synthetic.measurement import Measurement
 from incrowd.anonymize.synthetic.synthesize import (
     check_request,
+    measure_tables,
     plan_synthesis,
     synthesize,
 )
@@ -131,7 +133,7 @@ class Synthetic:
         return self.columns.domain
 
     @property
-    def settled(self) -> PlannedRelease:
+    def planned_release(self) -> PlannedRelease:
         """Nothing is suppressed: every column is shown at its finest values."""
 
         def likely(rows: Floats) -> Floats:
@@ -143,6 +145,18 @@ class Synthetic:
     def count(self, table: Table) -> CountedTable | RemoteCountedTable:
         """The distinct tuples of all columns; where they are, if they are too many."""
         return count_local_or_remote(table, self._declared)
+
+    def measure(self, counted: CountedTable, context: MakeContext) -> list[Measurement]:
+        """All measurements of a release, without its model and rows, which follow from them."""
+        released = measure_tables(
+            self.domain,
+            make_counter(counted, self.columns),
+            self.plan,
+            bits=context.bits,
+            tables=[self.columns.list_places(part) for part in self._release.tables],
+            target=self._target_place,
+        )
+        return released.measurements
 
     def make(
         self, counted: CountedTable | RemoteCountedTable, context: MakeContext
