@@ -74,10 +74,7 @@ class Stage:
         self._choices = limit_choices(choices, information, rows, columns)
         self._candidates = list(candidates) if self._choices else []
         self._scores = Scores(released.domain, bench.tables, self._candidates)
-        finest: dict[Columns, float] = {}
-        for one in self._candidates:
-            finest[one.columns] = max(finest.get(one.columns, 0.0), one.need)
-        self._mean_need = float(np.mean(list(finest.values()))) if finest else 1.0
+        self._mean_need = 0.0
 
     def run(self, *, batch: int, cells: int, grow: bool) -> None:
         """Make the choices, in rounds; the model stays within so many cells.
@@ -99,10 +96,12 @@ class Stage:
     def _run_round(self, choices: int, planned: int, cells: int) -> int | None:
         """Choose and measure; return how many tables were kept, None if no candidate fitted."""
         each = self._left / planned
-        parts = [each * relative_part(one.need, self._mean_need) for one in self._candidates]
+        self._scores.expect(self._released.model)
+        all_needs = self._find_needs(each**-0.5)
+        parts = [each * relative_part(need, self._mean_need) for need in all_needs]
         pairs = zip(self._candidates, parts, strict=True)
         deviations = [math.sqrt(one.gain / part) for one, part in pairs]
-        scores = self._scores.compute(self._candidates, deviations, self._released.model)
+        scores = self._scores.compute(self._candidates, deviations)
         weights = self._weigh()
         waiting = np.arange(len(self._candidates))
         kept, needs = 0, []
@@ -114,7 +113,7 @@ class Stage:
             self._left -= float(
                 self._bench.measure(self._released, chosen.columns, chosen.levels, part)
             )
-            needs.append(chosen.need)
+            needs.append(all_needs[place])
             if self._released.is_surprising(self._released.measurements[-1]):
                 self._released.hold(chosen.columns, chosen.levels)
                 kept += 1
@@ -134,6 +133,19 @@ class Stage:
             one for one in self._candidates if (one.columns, one.levels) not in measured
         ]
         return kept
+
+    def _find_needs(self, deviation: float) -> list[float]:
+        """How much information each candidate wants, by the cells that noise leaves visible."""
+        needs = [
+            one.need_of(self._scores.count_visible(one, deviation * math.sqrt(one.gain)))
+            for one in self._candidates
+        ]
+        if not self._mean_need:
+            largest: dict[Columns, float] = {}
+            for one, need in zip(self._candidates, needs, strict=True):
+                largest[one.columns] = max(largest.get(one.columns, 0.0), need)
+            self._mean_need = float(np.mean(list(largest.values())))
+        return needs
 
     def _choose(
         self, scores: Counts, weights: Counts, waiting: np.ndarray, cells: int

@@ -35,12 +35,14 @@ from itertools import combinations
 import numpy as np
 
 from incrowd.anonymize.synthetic.allocation import (
+    MODEL_CELLS,
     ONE_WAY_NEED,
     PAIR_SHARE,
     TOTAL_SHARE,
     TRIPLE_SHARE,
     count_choices,
     fill_up,
+    limit_cells,
     share_one_ways,
 )
 from incrowd.anonymize.synthetic.choice import (
@@ -64,7 +66,6 @@ from incrowd.privacy.events import Event
 from incrowd.privacy.information import InformationBudget, InformationPlan, plan_information
 from incrowd.privacy.randomness import Randomness
 
-MODEL_CELLS = 2**17
 TABLE_CELLS = 2**16
 COUNTED_CELLS = 2**26  # of all pairs together
 TRIPLE_CELLS = (2048, 256)
@@ -133,6 +134,7 @@ def synthesize(
         target,
     )
     _measure_first(bench, released, required)
+    cells = limit_cells(released.model.rows, plan.information)
     left = float(bench.budget.left)
     if len(domain) > 1:
         most = min(TABLE_CELLS, COUNTED_CELLS // math.comb(len(domain), 2))
@@ -143,7 +145,7 @@ def synthesize(
             choices=choices.pairs,
             information=PAIR_SHARE * left,
         )
-        pairs.run(batch=choices.batch, cells=MODEL_CELLS, grow=True)
+        pairs.run(batch=choices.batch, cells=cells, grow=True)
     if len(domain) > 2:
         triples = Stage(
             bench,
@@ -152,7 +154,7 @@ def synthesize(
             choices=choices.triples,
             information=TRIPLE_SHARE * left,
         )
-        triples.run(batch=choices.batch, cells=MODEL_CELLS, grow=False)
+        triples.run(batch=choices.batch, cells=cells, grow=False)
     _top_up(bench, released)
     model = released.fit_model(gap=FINAL_GAP, steps=FINAL_STEPS)
     rng = np.random.default_rng([int(word) for word in bits.words(4)])
