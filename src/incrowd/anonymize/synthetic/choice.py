@@ -207,6 +207,7 @@ def choose_fitting(
     epsilon: Fraction,
     fits: Callable[[int], bool],
     bits: Randomness,
+    alike: Counts | None = None,
 ) -> int | None:
     """The place of a candidate that fits, chosen privately; None if none does.
 
@@ -216,17 +217,19 @@ def choose_fitting(
         epsilon: the range of the choice.
         fits: a public condition.
         bits: the source of randomness.
+        alike: a number for each candidate; those of one number all fit, or none does.
 
-    Candidates that do not fit leave the law when they are drawn; see
+    Candidates that do not fit leave the law when one of them is drawn; see
     :mod:`incrowd.privacy.selection` for why that is one choice.
 
     """
     left = np.arange(len(scores))
+    alike = left if alike is None else alike
     rate = epsilon / int(weights.max(initial=1))
     weighted = scores * weights
     while len(left):
-        drawn = choose(weighted[left], epsilon=rate, bits=bits)
-        if fits(int(left[drawn])):
-            return int(left[drawn])
-        left = np.delete(left, drawn)
+        drawn = int(left[choose(weighted[left], epsilon=rate, bits=bits)])
+        if fits(drawn):
+            return drawn
+        left = left[alike[left] != alike[drawn]]
     return None

@@ -9,7 +9,7 @@ sum, the fit minimizes
 which is strictly convex on the space of tables that are centered along the same axes as y. At its
 minimum the model's counts are y - kappa lambda: equal to what was measured, up to a slack that each
 cell pays for. A small kappa makes the model follow a cell. It is the standard deviation of the
-cell's noise, times that deviation over the count where it is below 1 (and at least 0.02): cells
+cell's noise, times that deviation over the count where it is below 1 (and at least 0.1): cells
 well above their noise are followed closely, the others only as far as they agree.
 """
 
@@ -29,7 +29,7 @@ from incrowd.anonymize.synthetic.model import Model, Structure
 from incrowd.arrays import Codes, Floats
 
 FOLLOWED = 1.0
-LEAST_SLACK = 0.02
+LEAST_SLACK = 0.1
 Parameters = dict[tuple[Columns, Levels], Floats]
 
 

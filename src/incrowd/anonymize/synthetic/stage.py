@@ -24,7 +24,7 @@ from incrowd.anonymize.synthetic.choice import (
 from incrowd.anonymize.synthetic.domain import Columns, Levels
 from incrowd.anonymize.synthetic.measurement import measure
 from incrowd.anonymize.synthetic.released import Released
-from incrowd.arrays import Counts
+from incrowd.arrays import Counts, Places
 from incrowd.privacy.information import InformationBudget
 from incrowd.privacy.randomness import Randomness
 
@@ -147,32 +147,35 @@ class Stage:
             self._mean_need = float(np.mean(list(largest.values())))
         return needs
 
-    def _choose(
-        self, scores: Counts, weights: Counts, waiting: np.ndarray, cells: int
-    ) -> int | None:
+    def _choose(self, scores: Counts, weights: Counts, waiting: Places, cells: int) -> int | None:
         """The place of a candidate, chosen privately among those whose model is small enough."""
-        known: dict[tuple[Columns, Levels], bool] = {}
         released = self._released
-
-        def fits_at(columns: Columns, levels: Levels) -> bool:
-            pairs = zip(columns, levels, strict=True)
-            key = columns, tuple(min(released.levels[column], level) for column, level in pairs)
-            if key not in known:
-                known[key] = released.fits(columns, levels, cells)
-            return known[key]
 
         def fits(at: int) -> bool:
             one = self._candidates[int(waiting[at])]
-            return fits_at(one.columns, one.levels)
+            return released.fits(one.columns, one.levels, cells)
 
         place = choose_fitting(
             scores[waiting],
             weights[waiting],
             epsilon=self._bench.choice_epsilon,
             fits=fits,
+            alike=self._number_models(waiting),
             bits=self._bench.bits,
         )
         return None if place is None else int(waiting[place])
+
+    def _number_models(self, waiting: Places) -> Counts:
+        """A number for each candidate; those of one number would make the same model."""
+        numbers: dict[tuple[Columns, Levels], int] = {}
+        found = np.empty(len(waiting), dtype=np.int64)
+        levels = self._released.levels
+        for at, place in enumerate(waiting):
+            one = self._candidates[place]
+            pairs = zip(one.columns, one.levels, strict=True)
+            key = one.columns, tuple(min(levels[column], level) for column, level in pairs)
+            found[at] = numbers.setdefault(key, len(numbers))
+        return found
 
     def _weigh(self) -> Counts:
         """What each candidate's score is multiplied by."""
