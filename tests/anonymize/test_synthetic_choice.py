@@ -37,8 +37,9 @@ CANDIDATES = [*list_pairs(DOMAIN, 40), *list_triples(DOMAIN, (48, 12), lambda _:
 
 def scores_of(codes: Codes, model: Model) -> Counts:
     tables = PrivateTables(DOMAIN, TableCounter(DOMAIN, codes))
-    deviations = [3.0] * len(CANDIDATES)
-    return Scores(DOMAIN, tables, CANDIDATES).compute(CANDIDATES, deviations, model)
+    scores = Scores(DOMAIN, tables, CANDIDATES)
+    scores.expect(model)
+    return scores.compute(CANDIDATES, [3.0] * len(CANDIDATES))
 
 
 @settings(max_examples=12, deadline=None)

@@ -18,6 +18,9 @@ PAIR_SHARE = 0.7  # of what the one-ways leave
 TRIPLE_SHARE = 0.1  # of the same
 ONE_WAY_NEED = 2.0  # of a one-way table, over that of another of its size
 LEAST_PART, LARGEST_PART = 0.25, 4.0  # of one table, over the mean
+MODEL_CELLS = 2**17
+LARGEST_GROWTH = 4.0
+_ENOUGH_FOR_A_MODEL = 8_000.0  # rows times the root of the information
 _FEW_ROWS = (700.0, 1000.0)  # rows times the root of the information: from few to enough
 _MANY_COLUMNS = (20.0, 40.0)
 _SHARES = (0.35, 0.76)  # of the one-ways, where structure pays and where it hardly does
@@ -66,6 +69,12 @@ def limit_choices(most: int, information: float, rows: float, columns: int) -> i
     worth = information * (rows / _ROWS_FOR_A_TABLE) ** 2
     least = columns - 1 if columns >= _MANY_COLUMNS[1] else 1
     return 0 if worth < least else min(most, max(3, int(worth)))
+
+
+def limit_cells(rows: float, information: float) -> int:
+    """The most cells of a model: more of them where there is enough information to fill them."""
+    strength = rows * information**0.5
+    return int(MODEL_CELLS * min(max(strength / _ENOUGH_FOR_A_MODEL, 1.0), LARGEST_GROWTH))
 
 
 def relative_part(need: float, mean: float) -> float:

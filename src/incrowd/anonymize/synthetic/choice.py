@@ -33,7 +33,7 @@ from incrowd.arrays import Counts
 from incrowd.privacy.randomness import Randomness
 from incrowd.privacy.selection import choose
 
-NOISE_PENALTY = 0.3
+NOISE_PENALTY = 0.7
 _MEAN_DEVIATION = math.sqrt(2 / math.pi)  # of a normal variable, in standard deviations
 
 
@@ -57,7 +57,11 @@ class Candidate:
     @property
     def need(self) -> float:
         """How much information it wants, relative to others: a root of its size."""
-        return math.sqrt(self.cells * math.sqrt(self.gain))
+        return self.need_of(self.cells)
+
+    def need_of(self, cells: float) -> float:
+        """How much information it wants if so many of its cells matter."""
+        return math.sqrt(cells * math.sqrt(self.gain))
 
 
 def make_candidate(domain: Domain, columns: Columns, levels: Levels) -> Candidate:
@@ -152,21 +156,32 @@ class Scores:
         for columns, levels in self._finest.items():
             tables.keep(columns, levels)
 
-    def compute(
-        self, candidates: Sequence[Candidate], deviations: Sequence[float], model: Model
-    ) -> Counts:
+    def expect(self, model: Model) -> None:
+        """Take a released model as the one that scores are computed against."""
+        self._expected = {
+            columns: model.table(columns, levels) * model.rows
+            for columns, levels in self._finest.items()
+        }
+
+    def count_visible(self, one: Candidate, deviation: float) -> float:
+        """The cells of a candidate that can be told from noise of some deviation; public."""
+        finest = self._finest[one.columns]
+        table = self._domain.roll_up(self._expected[one.columns], one.columns, finest, one.levels)
+        return float(np.minimum(table / deviation, 1.0).sum())
+
+    def compute(self, candidates: Sequence[Candidate], deviations: Sequence[float]) -> Counts:
         """The score of each candidate, were it measured with noise of the given deviation."""
         result = np.empty(len(candidates), dtype=np.int64)
         differences: dict[Columns, Counts] = {}
-        for number, (first, deviation) in enumerate(zip(candidates, deviations, strict=True)):
-            finest = self._finest[first.columns]
-            if first.columns not in differences:
-                counts = self._tables.get(first.columns, finest)
-                differences[first.columns] = counts - expected_counts(model, first.columns, finest)
-            table = self._domain.roll_up(
-                differences[first.columns], first.columns, finest, first.levels
-            )
-            result[number] = score_difference(table) - noise_penalty(first.cells, deviation)
+        for number, (one, deviation) in enumerate(zip(candidates, deviations, strict=True)):
+            finest = self._finest[one.columns]
+            if one.columns not in differences:
+                counts = self._tables.get(one.columns, finest)
+                expected = np.rint(self._expected[one.columns]).astype(np.int64)
+                differences[one.columns] = counts - expected
+            table = self._domain.roll_up(differences[one.columns], one.columns, finest, one.levels)
+            visible = self.count_visible(one, _MEAN_DEVIATION * deviation)
+            result[number] = score_difference(table) - noise_penalty(visible, deviation)
         return result
 
 
@@ -180,7 +195,7 @@ def score_difference(difference: Counts) -> int:
     return int(np.maximum(difference, 0).sum())
 
 
-def noise_penalty(cells: int, deviation: float) -> int:
+def noise_penalty(cells: float, deviation: float) -> int:
     """What a score loses for noise: a share of the rows by which noise alone exceeds."""
     return round(NOISE_PENALTY * 0.5 * _MEAN_DEVIATION * deviation * cells)
 
@@ -192,6 +207,7 @@ def choose_fitting(
     epsilon: Fraction,
     fits: Callable[[int], bool],
     bits: Randomness,
+    alike: Counts | None = None,
 ) -> int | None:
     """The place of a candidate that fits, chosen privately; None if none does.
 
@@ -201,17 +217,19 @@ def choose_fitting(
         epsilon: the range of the choice.
         fits: a public condition.
         bits: the source of randomness.
+        alike: a number for each candidate; those of one number all fit, or none does.
 
-    Candidates that do not fit leave the law when they are drawn; see
+    Candidates that do not fit leave the law when one of them is drawn; see
     :mod:`incrowd.privacy.selection` for why that is one choice.
 
     """
     left = np.arange(len(scores))
+    alike = left if alike is None else alike
     rate = epsilon / int(weights.max(initial=1))
     weighted = scores * weights
     while len(left):
-        drawn = choose(weighted[left], epsilon=rate, bits=bits)
-        if fits(int(left[drawn])):
-            return int(left[drawn])
-        left = np.delete(left, drawn)
+        drawn = int(left[choose(weighted[left], epsilon=rate, bits=bits)])
+        if fits(drawn):
+            return drawn
+        left = left[alike[left] != alike[drawn]]
     return None

@@ -9,8 +9,8 @@ sum, the fit minimizes
 which is strictly convex on the space of tables that are centered along the same axes as y. At its
 minimum the model's counts are y - kappa lambda: equal to what was measured, up to a slack that each
 cell pays for. A small kappa makes the model follow a cell. It is the standard deviation of the
-cell's noise, times 1.5 standard deviations over the count where that is below 1 (and at least
-0.02): cells well above their noise are followed closely, the others only as far as they agree.
+cell's noise, times that deviation over the count where it is below 1 (and at least 0.1): cells
+well above their noise are followed closely, the others only as far as they agree.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incrowd.anonymize.synthetic.descent import Point, minimize
+from incrowd.anonymize.synthetic.centered import make_centered_solver
+from incrowd.anonymize.synthetic.descent import Point, Precondition, minimize
 from incrowd.anonymize.synthetic.domain import Columns, Domain, Levels
+from incrowd.anonymize.synthetic.margins import CliqueMargins
 from incrowd.anonymize.synthetic.measurement import Estimate, OneWay, center, pool_one_way
 from incrowd.anonymize.synthetic.model import Model, Structure
 from incrowd.arrays import Codes, Floats
 
-FOLLOWED = 1.5
-LEAST_SLACK = 0.02
+FOLLOWED = 1.0
+LEAST_SLACK = 0.1
 Parameters = dict[tuple[Columns, Levels], Floats]
 
 
@@ -120,8 +122,10 @@ def fit(
     one_ways = pool(structure.domain, [*estimates, *pooled], rows)
     evidence = gather_evidence(structure, estimates, one_ways, rows)
     objective = _Objective(structure, evidence, rows, before)
-    start = objective.start(parameters or {})
-    point, reached = minimize(objective.evaluate, start, objective.project, gap=gap, steps=steps)
+    start = objective.project(objective.start(parameters or {}))
+    point, reached = minimize(
+        objective.evaluate, start, objective.precondition, gap=gap, steps=steps
+    )
     marginals, _ = structure.calibrate(objective.potentials(point.x))
     shares = [
         _share_leaves(structure, marginals, column, one_ways[column].leaves, rows)
@@ -149,9 +153,13 @@ class _Objective:
         self._maps = [self._level_maps(item) for item in evidence]
         # Tables of the same columns are put on a clique, and read from it, together.
         self._groups: dict[int, dict[Columns, list[int]]] = {}
-        for number, first in enumerate(evidence):
-            at = structure.home(first.columns)
-            self._groups.setdefault(at, {}).setdefault(first.columns, []).append(number)
+        for number, one in enumerate(evidence):
+            at = structure.home(one.columns)
+            self._groups.setdefault(at, {}).setdefault(one.columns, []).append(number)
+        self._margins = {
+            at: CliqueMargins(structure.tree.cliques[at], structure.shapes[at], list(tables))
+            for at, tables in self._groups.items()
+        }
 
     def _level_maps(self, one: Evidence) -> list[tuple[int, Codes, Codes]]:
         """For each axis that is coarser than in the model: its runs, and the group of each part."""
@@ -174,39 +182,51 @@ class _Objective:
                 self._table(result, number)[...] = center(self._table(x, number), first.centered)
         return result
 
+    def precondition(self, curvature: Floats) -> Precondition:
+        """The map from a gradient to the best centered step, were the curvature all there is."""
+        inverse = 1 / curvature
+        solvers = [
+            make_centered_solver(self._table(inverse, number), one.centered)
+            for number, one in enumerate(self._evidence)
+        ]
+
+        def solve(gradient: Floats) -> Floats:
+            step = np.empty_like(gradient)
+            for number, solver in enumerate(solvers):
+                self._table(step, number)[...] = solver(self._table(gradient, number))
+            return step
+
+        return solve
+
     def potentials(self, x: Floats) -> list[Floats]:
         """The potentials of all cliques."""
-        structure = self._structure
-        result = [np.zeros(shape) for shape in structure.shapes]
+        found = [np.zeros(shape) for shape in self._structure.shapes]
         for at, tables in self._groups.items():
+            sums: dict[Columns, Floats] = {}
             for columns, numbers in tables.items():
-                total: Floats | None = None
                 for number in numbers:
                     table = self._table(x, number)
                     for axis, _, parents in self._maps[number]:
                         table = np.take(table, parents, axis=axis)
-                    total = table if total is None else total + table
-                assert total is not None
-                result[at] += structure.expand(total, columns, at)
-        return result
+                    sums[columns] = sums[columns] + table if columns in sums else table
+            found[at] = self._margins[at].put(sums)
+        return found
 
     def evaluate(self, x: Floats) -> Point:
         """The objective at x, which is centered."""
         marginals, log_sum = self._structure.calibrate(self.potentials(x))
         expected = np.empty(len(x))
         for at, tables in self._groups.items():
-            clique = self._structure.tree.cliques[at]
+            margins = self._margins[at].read(marginals[at])
             for columns, numbers in tables.items():
-                without = tuple(axis for axis, c in enumerate(clique) if c not in columns)
-                margin = marginals[at].sum(axis=without)
                 for number in numbers:
-                    table = margin
+                    table = margins[columns]
                     for axis, runs, _ in self._maps[number]:
                         table = np.add.reduceat(table, runs, axis=axis)
                     self._table(expected, number)[...] = table
         expected *= self._rows
         penalty = self._slack * x
-        value = self._rows * log_sum - float(x @ self._counts) + 0.5 * float(x @ penalty)
+        value = self._rows * log_sum - float(np.einsum("i,i->", x, self._counts - 0.5 * penalty))
         gradient = self.project(expected - self._counts + penalty)
         return Point(x, value, gradient, expected + self._slack)
 

@@ -104,16 +104,19 @@ class Released:
     def is_surprising(self, one: Measurement) -> bool:
         """Whether a measured table differs from the model by more than its noise.
 
-        The sum of squares, in units of the noise, has the mean and half the variance of the
-        degrees of freedom where the model is right.
+        Where the model is right, a residual's square, in units of the noise, has the mean of
+        a cell's degrees of freedom and twice its square as variance, or so. Cells of which the
+        model expects less than the noise count for less: what they say is mostly noise.
         """
-        residual = one.cells - self.model.table(one.columns, one.levels) * self.model.rows
-        axes = one.centered
+        expected = self.model.table(one.columns, one.levels) * self.model.rows
+        residual, axes = one.cells - expected, one.centered
         residual = center(residual, axes) if axes else residual - residual.mean()
         shape = enumerate(residual.shape)
         freedom = math.prod(size - 1 if axis in axes else size for axis, size in shape)
-        squares = float((residual**2).sum()) * one.precision
-        return bool(squares - freedom >= SURPRISE * math.sqrt(2 * freedom))
+        weights = np.minimum(expected * math.sqrt(one.precision), 1.0)
+        gain = freedom / residual.size
+        excess = float((weights * (residual**2 * one.precision - gain)).sum())
+        return bool(excess >= SURPRISE * gain * math.sqrt(2 * float((weights**2).sum())))
 
     def fits(self, columns: Columns, levels: Levels, most: int) -> bool:
         """Whether a model that also holds a table has at most so many cells."""

@@ -24,7 +24,7 @@ from incrowd.anonymize.synthetic.choice import (
 from incrowd.anonymize.synthetic.domain import Columns, Levels
 from incrowd.anonymize.synthetic.measurement import measure
 from incrowd.anonymize.synthetic.released import Released
-from incrowd.arrays import Counts
+from incrowd.arrays import Counts, Places
 from incrowd.privacy.information import InformationBudget
 from incrowd.privacy.randomness import Randomness
 
@@ -82,10 +82,7 @@ class Stage:
         ]
         self._candidates = fresh if self._choices else []
         self._scores = Scores(released.domain, bench.tables, self._candidates)
-        finest: dict[Columns, float] = {}
-        for item in self._candidates:
-            finest[item.columns] = max(finest.get(item.columns, 0.0), item.need)
-        self._mean_need = float(np.mean(list(finest.values()))) if finest else 1.0
+        self._mean_need = 0.0
 
     def run(self, *, batch: int, cells: int, grow: bool) -> None:
         """Make the choices, in rounds; the model stays within so many cells.
@@ -107,12 +104,12 @@ class Stage:
     def _run_round(self, choices: int, planned: int, cells: int) -> int | None:
         """Choose and measure; return how many tables were kept, None if no candidate fitted."""
         each = self._left / planned
-        parts = [
-            each * relative_part(candidate.need, self._mean_need) for candidate in self._candidates
-        ]
+        self._scores.expect(self._released.model)
+        all_needs = self._find_needs(each**-0.5)
+        parts = [each * relative_part(need, self._mean_need) for need in all_needs]
         pairs = zip(self._candidates, parts, strict=True)
-        deviations = [math.sqrt(item.gain / part) for item, part in pairs]
-        scores = self._scores.compute(self._candidates, deviations, self._released.model)
+        deviations = [math.sqrt(one.gain / part) for one, part in pairs]
+        scores = self._scores.compute(self._candidates, deviations)
         weights = self._weigh()
         waiting = np.arange(len(self._candidates))
         kept, needs = 0, []
@@ -124,7 +121,7 @@ class Stage:
             self._left -= float(
                 self._bench.measure(self._released, chosen.columns, chosen.levels, part)
             )
-            needs.append(chosen.need)
+            needs.append(all_needs[place])
             if self._released.is_surprising(self._released.measurements[-1]):
                 self._released.hold(chosen.columns, chosen.levels)
                 kept += 1
@@ -149,32 +146,48 @@ class Stage:
         ]
         return kept
 
-    def _choose(
-        self, scores: Counts, weights: Counts, waiting: np.ndarray, cells: int
-    ) -> int | None:
+    def _find_needs(self, deviation: float) -> list[float]:
+        """How much information each candidate wants, by the cells that noise leaves visible."""
+        needs = [
+            one.need_of(self._scores.count_visible(one, deviation * math.sqrt(one.gain)))
+            for one in self._candidates
+        ]
+        if not self._mean_need:
+            largest: dict[Columns, float] = {}
+            for one, need in zip(self._candidates, needs, strict=True):
+                largest[one.columns] = max(largest.get(one.columns, 0.0), need)
+            self._mean_need = float(np.mean(list(largest.values())))
+        return needs
+
+    def _choose(self, scores: Counts, weights: Counts, waiting: Places, cells: int) -> int | None:
         """The place of a candidate, chosen privately among those whose model is small enough."""
-        known: dict[tuple[Columns, Levels], bool] = {}
         released = self._released
 
-        def fits_at(columns: Columns, levels: Levels) -> bool:
-            pairs = zip(columns, levels, strict=True)
-            key = columns, tuple(min(released.levels[column], level) for column, level in pairs)
-            if key not in known:
-                known[key] = released.fits(columns, levels, cells)
-            return known[key]
-
         def fits(at: int) -> bool:
-            result = self._candidates[int(waiting[at])]
-            return fits_at(result.columns, result.levels)
+            one = self._candidates[int(waiting[at])]
+            return released.fits(one.columns, one.levels, cells)
 
         place = choose_fitting(
             scores[waiting],
             weights[waiting],
             epsilon=self._bench.choice_epsilon,
             fits=fits,
+            alike=self._number_models(waiting),
             bits=self._bench.bits,
         )
         return None if place is None else int(waiting[place])
+
+    def _number_models(self, waiting: Places) -> Counts:
+        """A number for each candidate; those of one number would make the same model."""
+        numbers: dict[tuple[Columns, Levels], int] = {}
+        found = np.empty(len(waiting), dtype=np.int64)
+        levels = self._released.levels
+        for at, place in enumerate(waiting):
+            one = self._candidates[place]
+            pairs = zip(one.columns, one.levels, strict=True)
+            key = one.columns, tuple(min(levels[column], level) for column, level in pairs)
+            found[at] = numbers.setdefault(key, len(numbers))
+        return found
 
     def _weigh(self) -> Counts:
         """What each candidate's score is multiplied by."""

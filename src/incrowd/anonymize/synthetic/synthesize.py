@@ -35,12 +35,14 @@ from itertools import combinations
 import numpy as np
 
 from incrowd.anonymize.synthetic.allocation import (
+    MODEL_CELLS,
     ONE_WAY_NEED,
     PAIR_SHARE,
     TOTAL_SHARE,
     TRIPLE_SHARE,
     count_choices,
     fill_up,
+    limit_cells,
     share_one_ways,
 )
 from incrowd.anonymize.synthetic.choice import (
@@ -65,7 +67,6 @@ from incrowd.privacy.events import Event
 from incrowd.privacy.information import InformationBudget, InformationPlan, plan_information
 from incrowd.privacy.randomness import Randomness
 
-MODEL_CELLS = 2**17
 TABLE_CELLS = 2**16
 COUNTED_CELLS = 2**26  # of all pairs together
 TRIPLE_CELLS = (2048, 256)
@@ -156,6 +157,7 @@ def measure_tables(
         target,
     )
     _measure_first(bench, released, required)
+    cells = limit_cells(released.model.rows, plan.information)
     left = float(bench.budget.left)
     if len(domain) > 1:
         most = min(TABLE_CELLS, COUNTED_CELLS // math.comb(len(domain), 2))
@@ -166,7 +168,7 @@ def measure_tables(
             choices=choices.pairs,
             information=PAIR_SHARE * left,
         )
-        pairs.run(batch=choices.batch, cells=MODEL_CELLS, grow=True)
+        pairs.run(batch=choices.batch, cells=cells, grow=True)
     if len(domain) > 2:
         triples = Stage(
             bench,
@@ -175,7 +177,7 @@ def measure_tables(
             choices=choices.triples,
             information=TRIPLE_SHARE * left,
         )
-        triples.run(batch=choices.batch, cells=MODEL_CELLS, grow=False)
+        triples.run(batch=choices.batch, cells=cells, grow=False)
     _top_up(bench, released)
     return released
 

