@@ -76,7 +76,7 @@ class Setting:
         return [*self.halves[0], *self.halves[1]]
 
     def make_spec(self) -> SpecFile:
-        """The sample's spec for the columns used, at the level of values."""
+        """Return the sample's spec for the columns used, at the level of values."""
         spec = parse_spec(SPECS["census"])
         ages = [str(age) for age in range(15, 95, self.years)]
         spec = spec.with_entry(("columns", "age", "hierarchy"), {"order": {"values": ages}})
@@ -91,7 +91,7 @@ class Setting:
         return spec.with_entry(("release",), SAFE | {"levels": dict.fromkeys(self.names, 0)})
 
     def make_tables(self, seed: int) -> dict[str, pl.DataFrame]:
-        """The original, the control, and the releases."""
+        """Return the original, the control, and the releases."""
         whole = make_demo_table("census", rows=3 * ROWS, seed=seed).to_frame()
         whole = whole.with_columns(
             pl.col("age") // self.years * self.years, pl.col("height").round().cast(pl.Int64)
@@ -169,7 +169,7 @@ class CountedTables:
         return _convert_to_positions(self.counted, self.counted.frequencies)
 
     def view_release(self, release: pl.DataFrame) -> AttackerView:
-        """A release as an attacker sees it."""
+        """Return a release as an attacker sees it."""
         shown = read_labels(open_table(release), self.counted.names, weighted=False)
         *_, covers = locate_tuples(self.counted, self.counted.axes, shown)
         table = shown.frequencies
@@ -215,7 +215,7 @@ def _count_each_once(table: Frequencies) -> Frequencies:
 def infer_secret(
     seen: AttackerView, secret: int, targets: People, control: People, rng: np.random.Generator
 ) -> Estimate:
-    """The secret of a random one of the nearest rows, as Anonymeter takes that of the nearest."""
+    """Guess the secret of a random one of the nearest rows, as Anonymeter does."""
     known = [at for at in range(len(seen.names)) if at != secret]
     part, at = seen.select_columns(known)
     table = np.zeros((len(part), len(seen.covers[secret].labels)), dtype=np.int64)
@@ -242,7 +242,7 @@ def infer_secret(
 def estimate_by_anonymeter(
     python: Path, folder: Path, frames: dict[str, pl.DataFrame], job: dict[str, Any]
 ) -> Any:
-    """What Anonymeter says, by release and risk."""
+    """Return what Anonymeter says, by release and risk."""
     for name, frame in frames.items():
         frame.write_csv(folder / f"{name}.csv")
     (folder / "job.json").write_text(json.dumps(job))

@@ -53,7 +53,7 @@ NOISY: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def make_attack_spec(subject: BenchmarkTable, way: dict[str, Any]) -> SpecFile:
-    """The subject's spec for a way to publish; (k,ε) has a noisy column."""
+    """Return the subject's spec for a way to publish; (k,ε) has a noisy column."""
     changes: dict[tuple[str | int, ...], Any] = {
         ("columns", SECRETS[subject.name], "role"): "sensitive",
         ("release",): way,
@@ -65,7 +65,7 @@ def make_attack_spec(subject: BenchmarkTable, way: dict[str, Any]) -> SpecFile:
 
 
 def attack_releases(subject: BenchmarkTable) -> dict[str, AttackReport]:
-    """What was tried against each way to publish half of the table."""
+    """Return what was tried against each way to publish half of the table."""
     frame = subject.table.to_frame()
     order = np.random.default_rng(1).permutation(len(frame))
     half = len(frame) // 2
@@ -88,7 +88,7 @@ def attack_releases(subject: BenchmarkTable) -> dict[str, AttackReport]:
 
 
 def group_estimates(found: dict[str, AttackReport]) -> dict[str, dict[str, Estimate]]:
-    """The estimates of each attack, by way to publish."""
+    """Return the estimates of each attack, by way to publish."""
     rows: dict[str, dict[str, Estimate]] = {}
     for way, tried in found.items():
         for first in tried.estimates:

@@ -43,7 +43,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 def make_audit_spec(way: dict[str, Any]) -> SpecFile:
-    """A small spec for a way to publish."""
+    """Return a small spec for a way to publish."""
     noisy = NOISY if way.get("method") == "k-epsilon" else {}
     return load_spec({"columns": {**COLUMNS, **noisy}, "release": way})
 

@@ -44,7 +44,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 def make_release(spec: SpecFile, counted: CountedTable) -> MethodResult:
-    """A release, nothing of it written."""
+    """Return a release, nothing of it written."""
     return make_method(spec).make(counted, MakeContext(SystemRandomness(), local_engine()))
 
 
@@ -116,7 +116,7 @@ def _make_pair(counted: CountedTable, product: Product) -> TablePair:
 
 
 def compute_marginal_errors(pair: TablePair) -> list[float]:
-    """The mean total variation of all one-, two- and three-way marginals."""
+    """Return the mean total variation of all one-, two- and three-way marginals."""
     return [
         float(
             np.mean(

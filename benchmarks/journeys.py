@@ -143,7 +143,7 @@ class JourneyRunner:
         return step
 
     def load_spec(self, spec: str) -> Any:
-        """A spec, to be changed in place."""
+        """Return a spec, to be changed in place."""
         return self.yaml.load(self.folder / spec)
 
     def save_spec(self, entries: Any, spec: str) -> None:
@@ -151,7 +151,7 @@ class JourneyRunner:
         self.yaml.dump(entries, self.folder / spec)
 
     def run_journey(self) -> Journey:
-        """The whole way."""
+        """Return the whole way."""
         if not self.draft_spec():
             return self.told
         self.set_roles()
@@ -330,7 +330,7 @@ def set_entry(spec: Any, path: str, value: Any) -> None:
 
 
 def run_trial(trial: Trial, program: str, *, size: bool) -> Journey:
-    """A trial from its file to its releases; a fault of this script is a finding, too."""
+    """Return a trial from its file to its releases; a fault of this script is a finding, too."""
     folder = Path(tempfile.mkdtemp(prefix="journey-"))
     walk = None
     try:
@@ -352,7 +352,7 @@ HEAD = (
 
 
 def format_journey(told: dict[str, Any]) -> str:
-    """A table in one line."""
+    """Return a table in one line."""
     releases = told["releases"]
     cells = "".join(f"{format_release(releases.get(method)):>15}" for method in METHODS)
     spent = [told["seconds"].get(step) for step in ("init", "check")]
@@ -383,7 +383,7 @@ def format_faults(told: dict[str, Any]) -> str:
 
 
 def list_notes(every: list[dict[str, Any]]) -> Iterator[str]:
-    """What was edited, and what failed, with the messages."""
+    """Return what was edited, and what failed, with the messages."""
     for told in every:
         yield from (f"edit     {told['name']}: {edit}" for edit in told["edits"])
     for told in every:

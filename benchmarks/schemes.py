@@ -52,20 +52,20 @@ class BenchmarkTable:
     left_out: str = ""
 
     def change_release(self, **changes: Any) -> SpecFile:
-        """The spec with other entries under ``release``."""
+        """Return the spec with other entries under ``release``."""
         spec = self.spec
         for name, value in changes.items():
             spec = spec.with_entry(("release", name), value)
         return spec
 
     def drop_one_column(self) -> BenchmarkTable:
-        """The same with eight columns."""
+        """Return the same with eight columns."""
         dropped = self.spec.with_entry(("columns", self.left_out), {"role": "drop"})
         return BenchmarkTable(self.name, self.table, dropped)
 
 
 def load_benchmark_tables(data: Path | None) -> list[BenchmarkTable]:
-    """The sample tables, and Adult."""
+    """Return the sample tables, and Adult."""
     benchmark_tables = [
         BenchmarkTable(
             "census",

@@ -205,7 +205,7 @@ def publish_k_anonymous(frame: DataFrame, levels: dict[str, int], least: int) ->
 
 
 def publish_noisy(frame: DataFrame, levels: dict[str, int], least: int) -> DataFrame:
-    """The same with noise on the heights, as wide as those of the class."""
+    """Return the same with noise on the heights, as wide as those of the class."""
     from pyspark.sql import functions as F  # noqa: N812
 
     rows = frame.select(*_alias_columns(recode_columns(levels)), "party", "height")
@@ -248,11 +248,11 @@ class StepTimer:
         self._at: list[tuple[str, float]] = [("open", time.perf_counter())]
 
     def __call__(self, name: str) -> None:
-        """A step begins."""
+        """Call a step begins."""
         self._at.append((name, time.perf_counter()))
 
     def sum_seconds(self) -> dict[str, float]:
-        """The seconds of each, when the last has ended."""
+        """Return the seconds of each, when the last has ended."""
         ends = [*(at for _, at in self._at[1:]), time.perf_counter()]
         result: dict[str, float] = {}
         for (name, begun), end in zip(self._at, ends, strict=True):
@@ -278,7 +278,7 @@ class ProcessorClock:
             time.sleep(0.5)
 
     def measure_used(self) -> float:
-        """The seconds so far; they never become fewer."""
+        """Return the seconds so far; they never become fewer."""
         stats = {}
         for path in Path("/proc").glob("[0-9]*/stat"):
             with suppress(OSError):
@@ -305,7 +305,7 @@ def measure_time(
 
 
 def start_session(master: str) -> tuple[SparkSession, float]:
-    """A session at a master, and how long it took to start and to run a first query."""
+    """Return a session at a master, and how long it took to start and to run a first query."""
     from incrowd.engine.source import spark_engine
 
     start = time.perf_counter()
@@ -366,7 +366,7 @@ def run_measurements(arguments: argparse.Namespace) -> None:
 
 
 def print_run(run: RunMeasurements) -> None:
-    """A line for one way on one table, and one for its steps."""
+    """Print a line for one way on one table, and one for its steps."""
     times = [run.ours, run.by_hand, run.ours_cpu, run.by_hand_cpu]
     ours, hand, ours_cpu, hand_cpu = map(statistics.median, times)
     rows = f"{run.released[0]:,} and {run.released[1]:,}"
@@ -381,7 +381,7 @@ def print_run(run: RunMeasurements) -> None:
 
 @contextmanager
 def start_cluster(workers: int) -> Iterator[tuple[str, dict[str, str]]]:
-    """A cluster: its address, and the environment of a process that connects."""
+    """Return a cluster: its address, and the environment of a process that connects."""
     from support import cluster
 
     cluster.MEMORY = MEMORY
@@ -434,7 +434,7 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def parse_options() -> argparse.Namespace:
-    """What the command line says."""
+    """Return what the command line says."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
     parser.add_argument("--workers", type=int, nargs="+", default=[2])

@@ -28,7 +28,7 @@ from incrowd.curate.demo_tables import SPECS, make_demo_table
 
 
 def wait_until_settled(browser: StudioBrowser, path: str) -> float:
-    """The seconds until a page has nothing to follow."""
+    """Return the seconds until a page has nothing to follow."""
     start = time.perf_counter()
     while "data-follow" in browser.get(path).text:
         time.sleep(0.02)
@@ -36,7 +36,7 @@ def wait_until_settled(browser: StudioBrowser, path: str) -> float:
 
 
 def start_studio(folder: Path, state: Path) -> tuple[RunningStudio, float]:
-    """A studio, and the seconds until its first page was there."""
+    """Return a studio, and the seconds until its first page was there."""
     begun = time.perf_counter()
     running = RunningStudio(folder, state)
     browser = running.open_browser()
@@ -45,7 +45,7 @@ def start_studio(folder: Path, state: Path) -> tuple[RunningStudio, float]:
 
 
 def list_clicks(spec: str) -> dict[str, list[tuple[str, dict[str, str]]]]:
-    """What is clicked, by name: for each the room and the form, in turn with what undoes it."""
+    """Return what is clicked, by name: room and form, in turn with what undoes it."""
     column, other = re.findall(r"^  (\w+): \{role: quasi", spec, re.M)[:2]
     result = re.search(r"^  (\w+):.*intervals: \{from: (\d+), to: (\d+)", spec, re.M)
     assert result is not None
@@ -90,7 +90,7 @@ def print_page_times(browser: StudioBrowser, work: str, spec: str, repeat: int) 
 
 
 def open_demo_table(running: RunningStudio, kind: str, rows: int) -> tuple[StudioBrowser, str]:
-    """A sample table of so many rows with its spec, opened; its browser, and where it is."""
+    """Return a sample table of so many rows with its spec, opened; its browser, and where it is."""
     make_demo_table(kind, rows=rows).write(running.folder / f"{kind}.parquet")
     (running.folder / f"{kind}.yaml").write_text(SPECS[kind], encoding="utf-8")
     browser = running.open_browser()

@@ -59,7 +59,7 @@ class Result:
 
 
 def load(path: Path, rows: int) -> tuple[Domain, Codes]:
-    """A table of the folder, and the rows of it that are synthesized."""
+    """Return a table of the folder, and the rows of it that are synthesized."""
     with np.load(path, allow_pickle=True) as file:
         codes, levels = file["codes"].astype(np.int32), list(file["levels"])
     order = np.random.default_rng(12345).permutation(len(codes))
@@ -92,7 +92,7 @@ def run_independent(domain: Domain, codes: Codes, epsilon: float, seed: int) -> 
 
 
 def run_peer(python: Path, name: str, domain: Domain, codes: Codes, epsilon: float) -> Result:
-    """A mechanism of dpmm, in an environment of its own."""
+    """Return a mechanism of dpmm, in an environment of its own."""
     with tempfile.TemporaryDirectory() as folder:
         given, made = Path(folder, "given.npz"), Path(folder, "made.npz")
         sizes = [column.sizes[0] for column in domain.columns]
@@ -110,7 +110,7 @@ def run_peer(python: Path, name: str, domain: Domain, codes: Codes, epsilon: flo
 
 
 def list_tables(domain: Domain, ways: int, most: int = 400) -> list[tuple[int, ...]]:
-    """The tables of so many columns, or some of them."""
+    """Return the tables of so many columns, or some of them."""
     every = list(combinations(range(len(domain)), ways))
     if len(every) <= most:
         return every
@@ -119,7 +119,7 @@ def list_tables(domain: Domain, ways: int, most: int = 400) -> list[tuple[int, .
 
 
 def measure_distance(domain: Domain, one: Codes, other: Codes, ways: int) -> float:
-    """The mean total variation distance of tables of so many columns."""
+    """Return the mean total variation distance of tables of so many columns."""
     distance = []
     for columns in list_tables(domain, ways):
         shape = domain.shape(columns, (0,) * ways)
@@ -135,7 +135,7 @@ def measure_distance(domain: Domain, one: Codes, other: Codes, ways: int) -> flo
 
 
 def measure_ranges(domain: Domain, one: Codes, other: Codes) -> float:
-    """The mean error of the share of rows in random boxes over two columns."""
+    """Return the mean error of the share of rows in random boxes over two columns."""
     rng = np.random.default_rng(1)
     if len(domain) < 2:
         return math.nan
@@ -154,7 +154,7 @@ def measure_ranges(domain: Domain, one: Codes, other: Codes) -> float:
 def list_runs(
     python: Path | None,
 ) -> Iterator[tuple[str, Callable[[Domain, Codes, float, int], Result]]]:
-    """What is compared."""
+    """Return what is compared."""
     yield "ours", run_ours
     yield "independent", run_independent
     if python is not None:

@@ -65,7 +65,7 @@ SOURCES = (
 
 
 def encode(frame: Any, source: Source) -> tuple[Any, list[list[Any]]]:
-    """The codes of a table, and the levels of each column."""
+    """Return the codes of a table, and the levels of each column."""
     codes, levels = [], []
     for name in source.columns or tuple(frame.columns):
         if name in source.steps:
@@ -83,7 +83,7 @@ def encode(frame: Any, source: Source) -> tuple[Any, list[list[Any]]]:
 
 
 def _join_neighbors(leaves: int, ordered: bool) -> list[Any]:
-    """The leaves, and for numbers each level with two neighbors of the one below joined."""
+    """Return the leaves, and for numbers each level with two neighbors of the one below joined."""
     neighbors = [np.arange(leaves)]
     while ordered and leaves > 8 and neighbors[-1].max() >= 7:
         neighbors.append(np.where(np.arange(leaves) == leaves - 1, 2**20, neighbors[-1] // 2))
@@ -92,7 +92,7 @@ def _join_neighbors(leaves: int, ordered: bool) -> list[Any]:
 
 
 def read_adult(folder: Path) -> tuple[Any, list[list[Any]]]:
-    """The Adult table with hierarchies in ARX form: ``adult.csv``, ``adult_hierarchy_NAME.csv``."""
+    """Read ``adult.csv`` with its hierarchies in ARX form, ``adult_hierarchy_NAME.csv``."""
     with (folder / "adult.csv").open(encoding="utf-8") as file:
         head, *rows = csv.reader(file, delimiter=";")
     codes, levels = [], []

@@ -30,7 +30,7 @@ class NotebookCellDirective(PythonDirective):
     option_spec: ClassVar[dict[str, Any]] = {}
 
     def render_result(self, done: BlockResult) -> list[nodes.Node]:
-        """Printed text; then the value, in HTML if it has that; then figures."""
+        """Return printed text; then the value, in HTML if it has that; then figures."""
         drawn = _collect_figures()
         rich = getattr(type(done.value), "_repr_html_", None)
         text = done.output if rich is None and not drawn else done.printed
@@ -43,7 +43,7 @@ class NotebookCellDirective(PythonDirective):
 
 
 def _collect_figures() -> list[str]:
-    """The figures that a cell has left open, as pictures with what their titles say."""
+    """Return the figures that a cell has left open, as pictures with what their titles say."""
     plots = sys.modules.get("matplotlib.pyplot")
     if plots is None:
         return []
@@ -65,7 +65,7 @@ def _collect_figures() -> list[str]:
 
 
 def convert_notebook(notebook: str, name: str) -> str:
-    """A notebook as a page: its cells in order, and a link to the notebook itself."""
+    """Return a notebook as a page: its cells in order, and a link to the notebook itself."""
     parts = []
     for cell in json.loads(notebook)["cells"]:
         source = "".join(cell["source"])

@@ -23,7 +23,7 @@ _SCROLLS = re.compile(r'<pre>|<div class="(?:table-wrapper[^"]*|rich)">')
 
 
 def format_formulas(text: str) -> Iterator[nodes.Node]:
-    """A text with its exponents and indices as such."""
+    """Return a text with its exponents and indices as such."""
     end = 0
     for item in _RAISED.finditer(text):
         yield nodes.Text(text[end : item.start()] + (item["base"] or ""))

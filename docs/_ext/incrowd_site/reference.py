@@ -201,7 +201,7 @@ class ErrorsDirective(_GeneratedDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """A table."""
+        """Return a table."""
         module, _, name = self.arguments[0].partition(":")
         file = import_module(module.split(".", maxsplit=1)[0]).__file__
         assert file is not None
@@ -330,7 +330,7 @@ class FindingsDirective(_GeneratedDirective):
 
 
 def _format_template(text: str) -> str:
-    """A sentence of the catalog with the names of its values in capitals."""
+    """Return a sentence of the catalog with the names of its values in capitals."""
     parts = []
     for before, field, spec, _ in Formatter().parse(text):
         name = field or ""
@@ -342,7 +342,7 @@ def _format_template(text: str) -> str:
 
 
 def _find_ancestors(name: str, classes: Mapping[str, ast.ClassDef]) -> set[str]:
-    """A class and all that it derives from, by name."""
+    """Return a class and all that it derives from, by name."""
     bases = [ast.unparse(kind) for kind in classes[name].bases] if name in classes else []
     return {name}.union(*(_find_ancestors(base, classes) for base in bases))
 
@@ -368,7 +368,7 @@ def _check_public_names(app: Sphinx, env: BuildEnvironment) -> None:
 
 
 def _list_members(value: Any) -> Iterator[tuple[str, Any]]:
-    """What has to say what it is: the object and, of a class, what it defines for its users."""
+    """Return what needs a docstring: the object and the public members of a class."""
     yield "", value
     if not isinstance(value, type):
         return
@@ -382,7 +382,7 @@ def _list_members(value: Any) -> Iterator[tuple[str, Any]]:
 def _resolve_public_name(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.TextElement
 ) -> nodes.reference | None:
-    """A name by itself, or by where it is defined, leads to its one entry in the reference."""
+    """Resolve a name, alone or qualified, to its one entry in the reference."""
     target = node.get("reftarget", "").rsplit(".", 1)[-1]
     domain = env.get_domain("py")
     if node.get("refdomain") != "py" or not isinstance(domain, PythonDomain):
@@ -401,7 +401,7 @@ def _resolve_public_name(
 def _escape_bars(
     _app: Sphinx, _what: str, _name: str, _o: Any, _options: Any, lines: list[str]
 ) -> None:
-    """A bar in a docstring is a bar: docutils would take |x| for something to be replaced."""
+    """Escape bars in a docstring: docutils would take |x| for a substitution."""
     lines[:] = [re.sub(r"(?<!\\)\|", r"\\|", line) for line in lines]
 
 
@@ -409,7 +409,7 @@ def _restore_aliases(
     _app: Sphinx, _what: str, _name: str, _o: Any, _options: Any, signature: str | None,
     returns: str | None,
 ) -> tuple[str, str | None] | None:  # fmt: skip
-    """A kind that has a name, by its name: inside a union autodoc shows how it looked it up."""
+    """Return a type by its name: inside a union autodoc shows how it looked it up."""
     if signature is None:
         return None
     result = signature.replace("<factory>", "...")  # which is no Python

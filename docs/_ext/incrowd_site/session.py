@@ -99,7 +99,7 @@ class Session:
         shutil.rmtree(self._root, ignore_errors=True)
 
     def write_file(self, path: str, text: str) -> None:
-        """A file of the page's folder; a path that leads out of it is refused."""
+        """Write a file of the page's folder; a path that leads out of it is refused."""
         target = (self.folder / path).resolve()
         if not target.is_relative_to(self.folder):
             raise ValueError(f"'{path}' is not below the folder of the page")
@@ -196,7 +196,7 @@ class Session:
 
 
 def _wrap_line(line: str) -> str:
-    """A line in as many as a terminal needs for it, broken between words where there are any."""
+    """Wrap a line as a terminal does, between words where there are any."""
     if len(line.rstrip("\n")) <= WIDTH:
         return line
     parts = textwrap.wrap(
@@ -206,7 +206,7 @@ def _wrap_line(line: str) -> str:
 
 
 def split_commands(text: str) -> list[str]:
-    r"""The commands of a console block; a line that ends with ``\`` goes on.
+    r"""Return the commands of a console block; a line that ends with ``\`` goes on.
 
     >>> commands("$ incrowd plan \\\n    --epsilon 1\n$ ls")
     ['incrowd plan \\\n    --epsilon 1', 'ls']
@@ -228,7 +228,10 @@ def split_commands(text: str) -> list[str]:
 
 
 def _parse_plain_call(line: str) -> list[str] | None:
-    """The arguments of a call of ``incrowd`` in which a shell has nothing to do; else None."""
+    """Return the arguments of a call of ``incrowd`` in which a shell has nothing to do.
+
+    Else None.
+    """
     joined = line.replace("\\\n", " ")
     if not joined.startswith("incrowd ") or "spark" in joined:
         return None

@@ -37,7 +37,7 @@ def _product(made: MethodResult) -> RowsProduct:
 
 
 def measure_accuracy(product: RowsProduct) -> Accuracy | None:
-    """What a classifier learns from the rows, of the target or else of the first sensitive column.
+    """Train a classifier on the rows, for the target or else the first sensitive column.
 
     A release that is paid for must not fail by it.
     """
@@ -57,7 +57,7 @@ def measure_accuracy(product: RowsProduct) -> Accuracy | None:
 
 
 def compare_methods(made: MethodResult) -> OtherMethods:
-    """What counts of whole rows, and k-anonymity, would have kept of the same columns.
+    """Return what counts of whole rows, and k-anonymity, would have kept of the same columns.
 
     At their finest values: a row is kept that stands in a group which the method publishes more
     often than not.

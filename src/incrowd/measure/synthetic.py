@@ -140,7 +140,7 @@ def evaluate_synthetic(
 
 
 def _share(table: Frequencies, places: Sequence[int], sizes: Sequence[int]) -> Floats:
-    """The share of each combination of some columns' values."""
+    """Return the share of each combination of some columns' values."""
     cell = np.ravel_multi_index([table.codes[:, at] for at in places], [sizes[at] for at in places])
     counts = np.bincount(
         cell, table.counts, minlength=int(np.prod([sizes[at] for at in places]))
@@ -171,7 +171,7 @@ def _pairs(
 
 
 def _values(original: CountedTable, shares: Sequence[tuple[Floats, Floats]]) -> list[ValueShare]:
-    """The values of enough people whose shares differ most."""
+    """Return the values of enough people whose shares differ most."""
     rows, value_shares = original.frequencies.total, []
     for name, hierarchy, (before, after) in zip(
         original.names, original.hierarchies, shares, strict=True

@@ -83,7 +83,7 @@ def build_guarantee_profile(epsilon: float, delta: float) -> Profile:
 
 
 def of_bounded_range(epsilon: float) -> Profile:
-    """The profile of the worst mechanism whose privacy losses span at most epsilon.
+    """Return the profile of the worst mechanism whose privacy losses span at most epsilon.
 
     Claim: (1 - e^((x - epsilon) / 2))^2 / (1 - e^-epsilon) at every x from 0 to epsilon, either
     way, and 0 beyond; no smaller one holds. (Dong, Durfee, Rogers 2020.)

@@ -78,7 +78,7 @@ def select_candidate(
 
 
 def choose(scores: Counts, *, epsilon: Fraction, bits: Randomness) -> int:
-    """The place of a candidate, with probability proportional to exp(epsilon score), exactly.
+    """Choose a candidate with probability proportional to exp(epsilon score), exactly.
 
     A candidate is drawn uniformly and kept with probability exp(-epsilon gap), its gap being what
     it lacks of the best score; the first that is kept is named. No gap is too large to be named.

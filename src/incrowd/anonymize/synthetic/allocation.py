@@ -42,14 +42,14 @@ class ChoiceCounts:
 
 
 def count_choices(columns: int) -> ChoiceCounts:
-    """The choices of a synthesis of so many columns: a dozen rounds, of a third of the columns."""
+    """Return the number of choices: a dozen rounds, of a third of the columns each."""
     batch = -(-columns // 3)
     pairs = min(ROUNDS * batch, columns * (columns - 1))
     return ChoiceCounts(pairs, 2 * batch if columns > 2 else 0, batch)
 
 
 def share_one_ways(columns: int, rows: float, information: float) -> float:
-    """The share of the information that one-way tables get at first.
+    """Return the share of the information that one-way tables get at first.
 
     With few rows, or many columns, relations between columns cost more than they tell: an error of
     a one-way table enters every pair with its column.
@@ -72,13 +72,13 @@ def limit_choices(most: int, information: float, rows: float, columns: int) -> i
 
 
 def limit_cells(rows: float, information: float) -> int:
-    """The most cells of a model: more of them where there is enough information to fill them."""
+    """Return the largest number of cells of a model; it grows with the information."""
     strength = rows * information**0.5
     return int(MODEL_CELLS * min(max(strength / _ENOUGH_FOR_A_MODEL, 1.0), LARGEST_GROWTH))
 
 
 def relative_part(need: float, mean: float) -> float:
-    """The part of one table, over the mean part."""
+    """Return the part of one table, over the mean part."""
     return min(max(need / mean, LEAST_PART), LARGEST_PART)
 
 

@@ -13,7 +13,7 @@ _RIDGE = 1e-12
 
 
 def make_centered_solver(inverse: Floats, axes: Sequence[int]) -> Callable[[Floats], Floats]:
-    """The map from a table g to the centered table s that minimizes s (s / inverse) / 2 - g s.
+    """Return the map from a table g to the centered s of least s (s / inverse) / 2 - g s.
 
     Args:
         inverse: a positive weight for each cell, one over its curvature.

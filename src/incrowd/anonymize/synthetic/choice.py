@@ -41,7 +41,10 @@ class CountTable(Protocol):
     """The private table: it counts some columns at some levels."""
 
     def __call__(self, columns: Columns, levels: Levels) -> Counts:
-        """The counts, with an axis for each column, along its positions; of none, all rows."""
+        """Return the counts, with an axis for each column, along its positions.
+
+        Of none, all rows.
+        """
         ...
 
 
@@ -65,7 +68,7 @@ class Candidate:
 
 
 def make_candidate(domain: Domain, columns: Columns, levels: Levels) -> Candidate:
-    """The candidate of some columns at some levels."""
+    """Return the candidate of some columns at some levels."""
     shape = domain.shape(columns, levels)
     return Candidate(columns, levels, math.prod(shape), gain(shape))
 
@@ -73,7 +76,7 @@ def make_candidate(domain: Domain, columns: Columns, levels: Levels) -> Candidat
 def limit_levels(
     domain: Domain, columns: Columns, most: int, levels: Levels | None = None
 ) -> Levels | None:
-    """The levels at which a table has at most so many cells: the largest column goes up first.
+    """Return levels at which a table has at most so many cells, largest column first.
 
     Begins at ``levels``, or at the leaves; None if even the coarsest table is too large.
     """
@@ -132,7 +135,7 @@ class PrivateTables:
         self._kept[columns] = levels, table.astype(np.int32) if small else table
 
     def get(self, columns: Columns, levels: Levels) -> Counts:
-        """The counts of some columns at some levels."""
+        """Return the counts of some columns at some levels."""
         if columns in self._kept:
             finest, table = self._kept[columns]
             if all(low <= level for low, level in zip(finest, levels, strict=True)):
@@ -164,13 +167,13 @@ class Scores:
         }
 
     def count_visible(self, one: Candidate, deviation: float) -> float:
-        """The cells of a candidate that can be told from noise of some deviation; public."""
+        """Return the cells of a candidate that can be told from noise of some deviation; public."""
         finest = self._finest[one.columns]
         table = self._domain.roll_up(self._expected[one.columns], one.columns, finest, one.levels)
         return float(np.minimum(table / deviation, 1.0).sum())
 
     def compute(self, candidates: Sequence[Candidate], deviations: Sequence[float]) -> Counts:
-        """The score of each candidate, were it measured with noise of the given deviation."""
+        """Compute the score of each candidate for noise of the given deviation."""
         result = np.empty(len(candidates), dtype=np.int64)
         differences: dict[Columns, Counts] = {}
         for number, (one, deviation) in enumerate(zip(candidates, deviations, strict=True)):
@@ -186,17 +189,17 @@ class Scores:
 
 
 def expected_counts(model: Model, columns: Columns, levels: Levels) -> Counts:
-    """What a released model expects of each cell, in whole numbers."""
+    """Return what a released model expects of each cell, in whole numbers."""
     return np.rint(model.table(columns, levels) * model.rows).astype(np.int64)
 
 
 def score_difference(difference: Counts) -> int:
-    """The rows by which counts exceed what is expected, cell by cell."""
+    """Return the rows by which counts exceed what is expected, cell by cell."""
     return int(np.maximum(difference, 0).sum())
 
 
 def noise_penalty(cells: float, deviation: float) -> int:
-    """What a score loses for noise: a share of the rows by which noise alone exceeds."""
+    """Return what a score loses for noise: a share of the rows by which noise alone exceeds."""
     return round(NOISE_PENALTY * 0.5 * _MEAN_DEVIATION * deviation * cells)
 
 
@@ -209,7 +212,7 @@ def choose_fitting(
     bits: Randomness,
     alike: Counts | None = None,
 ) -> int | None:
-    """The place of a candidate that fits, chosen privately; None if none does.
+    """Return the place of a candidate that fits, chosen privately; None if none does.
 
     Args:
         scores: whole numbers that a row raises by 0 or 1.

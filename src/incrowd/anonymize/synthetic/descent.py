@@ -95,7 +95,7 @@ def minimize(
 
 
 def _find_step(gradient: Floats, pairs: deque[_Pair], first: Precondition, scale: float) -> Floats:
-    """The inverse second derivative, as far as it is known, times the gradient."""
+    """Return the inverse second derivative, as far as it is known, times the gradient."""
     step = gradient.copy()
     scratch = np.empty_like(step)
     shares = []
@@ -110,14 +110,14 @@ def _find_step(gradient: Floats, pairs: deque[_Pair], first: Precondition, scale
 
 
 def _dot(one: Floats, other: Floats) -> float:
-    """The inner product, on one core: threads cost more than they save, and change the sum."""
+    """Return the inner product, on one core: threads cost time and change the sum."""
     return float(np.einsum("i,i->", one, other))
 
 
 def _search_line(
     evaluate: Callable[[Floats], Point], here: Point, step: Floats, slope: float
 ) -> Point | None:
-    """The first point along a step, ever shorter, at which the function has fallen enough."""
+    """Shorten a step until the function falls enough, and return that point."""
     length = 1.0
     for _ in range(_TRIES):
         moved = evaluate(here.x - length * step)

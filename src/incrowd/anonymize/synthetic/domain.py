@@ -59,11 +59,11 @@ class Column:
         return tuple(np.flatnonzero(np.diff(group, prepend=-1)) for group in self.groups)
 
     def parents(self, low: int, high: int) -> Codes:
-        """The group at level ``high`` of each group at level ``low``."""
+        """Return the group at level ``high`` of each group at level ``low``."""
         return self.groups[high][self.starts[low]]
 
     def runs(self, low: int, high: int) -> Codes:
-        """The first group at level ``low`` of each group at level ``high``."""
+        """Return the first group at level ``low`` of each group at level ``high``."""
         return self.groups[low][self.starts[high]]
 
     @cached_property
@@ -75,7 +75,7 @@ class Column:
 
 
 def make_column(levels: Sequence[npt.ArrayLike], codes: npt.ArrayLike | None = None) -> Column:
-    """A column from the group of each leaf at each level, the leaves themselves first.
+    """Return a column from the group of each leaf at each level, the leaves themselves first.
 
     Levels that merge nothing, or everything, carry no information and are left out.
 
@@ -105,7 +105,10 @@ def make_column(levels: Sequence[npt.ArrayLike], codes: npt.ArrayLike | None = N
 
 
 def column_of(hierarchy: Hierarchy, *, null: bool = True, outside: bool = True) -> Column:
-    """A column of a closed hierarchy; null and what is outside the domain are leaves if asked."""
+    """Return a column of a closed hierarchy.
+
+    Null and what is outside the domain are leaves if asked.
+    """
     if hierarchy.open:
         requirement = "be closed: list the values, or declare bounds"
         raise ParameterError("hierarchy", requirement, "an open domain")
@@ -136,22 +139,22 @@ class Domain:
         return len(self.columns)
 
     def shape(self, columns: Columns, levels: Levels) -> tuple[int, ...]:
-        """The shape of a table."""
+        """Return the shape of a table."""
         pairs = zip(columns, levels, strict=True)
         return tuple(self.columns[column].sizes[level] for column, level in pairs)
 
     def cells(self, columns: Columns, levels: Levels) -> int:
-        """The number of cells of a table."""
+        """Return the number of cells of a table."""
         return math.prod(self.shape(columns, levels))
 
     def tops(self, columns: Columns) -> Levels:
-        """The coarsest level of each column."""
+        """Return the coarsest level of each column."""
         return tuple(self.columns[column].height - 1 for column in columns)
 
     def roll_up(
         self, table: npt.NDArray[Number], columns: Columns, low: Levels, high: Levels
     ) -> npt.NDArray[Number]:
-        """A table at coarser levels."""
+        """Return a table at coarser levels."""
         for axis, (column, start, end) in enumerate(zip(columns, low, high, strict=True)):
             if start != end:
                 table = np.add.reduceat(table, self.columns[column].runs(start, end), axis=axis)
@@ -212,7 +215,7 @@ class TableCounter:
         self._rows = len(codes) if self._counts is None else int(self._counts.sum())
 
     def __call__(self, columns: Columns, levels: Levels) -> Counts:
-        """The counts of some columns at some levels; of no column, the number of rows."""
+        """Return the counts of some columns at some levels; of no column, the number of rows."""
         if not columns:
             return np.array(self._rows, dtype=np.int64)
         shape = self._domain.shape(columns, levels)

@@ -134,6 +134,6 @@ class _ExcessTables:
 
 
 def _fall(excess: Floats) -> Floats:
-    """What is beyond a row of an excess, less what is beyond it with a row fewer."""
+    """Return what is beyond a row of an excess, less what is beyond it with a row fewer."""
     result: Floats = np.maximum(np.abs(excess) - 1, 0) - np.maximum(np.abs(excess - 1) - 1, 0)
     return result

@@ -45,7 +45,7 @@ class Evidence:
 
 
 def pool(domain: Domain, estimates: Sequence[Estimate], rows: float) -> list[OneWay]:
-    """What is known of each column, from its own table and the margins of others.
+    """Return what is known of each column, from its own table and the margins of others.
 
     A margin is of use if the other axes are not centered: their sums would be 0.
     """
@@ -69,7 +69,7 @@ def pool(domain: Domain, estimates: Sequence[Estimate], rows: float) -> list[One
 def gather_evidence(
     structure: Structure, estimates: Sequence[Estimate], one_ways: Sequence[OneWay], rows: float
 ) -> list[Evidence]:
-    """The tables that a model of this structure is fitted to.
+    """Return the tables that a model of this structure is fitted to.
 
     Pairs are centered along both axes and triples along theirs: what is taken off is in the
     one-ways, pooled.
@@ -183,7 +183,7 @@ class _Objective:
         return result
 
     def precondition(self, curvature: Floats) -> Precondition:
-        """The map from a gradient to the best centered step, were the curvature all there is."""
+        """Return the map from a gradient to the best centered step for this curvature."""
         inverse = 1 / curvature
         solvers = [
             make_centered_solver(self._table(inverse, number), one.centered)
@@ -199,7 +199,7 @@ class _Objective:
         return solve
 
     def potentials(self, x: Floats) -> list[Floats]:
-        """The potentials of all cliques."""
+        """Return the potentials of all cliques."""
         found = [np.zeros(shape) for shape in self._structure.shapes]
         for at, tables in self._groups.items():
             sums: dict[Columns, Floats] = {}
@@ -213,7 +213,7 @@ class _Objective:
         return found
 
     def evaluate(self, x: Floats) -> Point:
-        """The objective at x, which is centered."""
+        """Return the objective at x, which is centered."""
         marginals, log_sum = self._structure.calibrate(self.potentials(x))
         expected = np.empty(len(x))
         for at, tables in self._groups.items():
@@ -246,7 +246,7 @@ class _Objective:
         return x
 
     def by_table(self, x: Floats) -> Parameters:
-        """The parameters of each table."""
+        """Return the parameters of each table."""
         return {
             (item.columns, item.levels): self._table(x, number).copy()
             for number, item in enumerate(self._evidence)
@@ -254,7 +254,7 @@ class _Objective:
 
 
 def _slack(one: Evidence, rows: float, before: Model | None) -> Floats:
-    """The kappa of each cell; see the module."""
+    """Return the kappa of each cell; see the module."""
     if before is None:
         return one.deviation
     counts = before.table(one.columns, one.levels) * rows
@@ -269,7 +269,7 @@ def _share_leaves(
     leaves: Floats,
     rows: float,
 ) -> Floats:
-    """The probability of each leaf given its group at the column's level.
+    """Return the probability of each leaf given its group at the column's level.
 
     In each group: the numbers of at least 0 that are nearest to the leaves' estimates and sum to
     what the model gives the group.
@@ -290,7 +290,7 @@ def _share_leaves(
 
 
 def _nearest_shares(estimates: Floats, total: float) -> Floats:
-    """The nonnegative numbers of a given sum that are nearest to estimates, over their sum."""
+    """Return the nearest nonnegative numbers of a given sum, over their sum."""
     if total <= 1e-9 or len(estimates) == 1:
         return np.full(len(estimates), 1 / len(estimates))
     falling = np.sort(estimates)[::-1]

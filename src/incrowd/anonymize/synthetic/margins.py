@@ -40,7 +40,7 @@ class CliqueMargins:
         return table.reshape([self._sizes[x] if x in columns else 1 for x in inside])
 
     def put(self, tables: Mapping[Columns, Floats]) -> Floats:
-        """The sum of all tables, each repeated along the columns that it lacks."""
+        """Return the sum of all tables, each repeated along the columns that it lacks."""
         total = np.zeros([self._sizes[column] for column in self._clique])
         for way, wanted in self._ways.items():
             if way == self._clique:
@@ -54,7 +54,7 @@ class CliqueMargins:
         return total
 
     def read(self, table: Floats) -> dict[Columns, Floats]:
-        """The sums of a clique's table over all columns but the wanted ones."""
+        """Return the sums of a clique's table over all columns but the wanted ones."""
         found = {}
         for way, wanted in self._ways.items():
             part = table if way == self._clique else table.sum(axis=_axes(self._clique, way))

@@ -70,12 +70,12 @@ class Measurement:
 
 
 def centered_axes(shape: Sequence[int]) -> tuple[int, ...]:
-    """The axes of a table that are centered."""
+    """Return the axes of a table that are centered."""
     return tuple(axis for axis, size in enumerate(shape) if 2 <= size <= CENTERED)
 
 
 def center(table: Floats, axes: Sequence[int]) -> Floats:
-    """A table without its means along some axes."""
+    """Return a table without its means along some axes."""
     for axis in axes:
         # Sums cost a third of what means do, and this is called for every table at every step.
         table = table - np.add.reduce(table, axis=axis, keepdims=True) / table.shape[axis]
@@ -83,12 +83,12 @@ def center(table: Floats, axes: Sequence[int]) -> Floats:
 
 
 def gain(shape: Sequence[int]) -> float:
-    """The variance of a cell's noise, over that of the table without centering."""
+    """Return the variance of a cell's noise, over that of the table without centering."""
     return math.prod(1 - 1 / shape[axis] for axis in centered_axes(shape))
 
 
 def make_query(table: Counts) -> tuple[Counts, int]:
-    """The whole-number query of a table, and the squared length by which a row moves it."""
+    """Return the whole-number query of a table, and the squared length by which a row moves it."""
     squared_length = 1
     for axis in centered_axes(table.shape):
         size = table.shape[axis]
@@ -130,7 +130,7 @@ class Estimate:
 
 
 def combine(measurements: Sequence[Measurement]) -> Estimate:
-    """The mean of measurements of one table, weighted by their precision."""
+    """Return the mean of measurements of one table, weighted by their precision."""
     first = measurements[0]
     precision = sum(measurement.precision for measurement in measurements)
     cells = sum(

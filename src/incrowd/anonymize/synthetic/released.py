@@ -68,7 +68,7 @@ class Released:
         self._aside.add((columns, levels))
 
     def estimates(self) -> dict[Key, Estimate]:
-        """The tables that the model holds, all measurements of each as one."""
+        """Return the tables that the model holds, all measurements of each as one."""
         by_key: dict[Key, list[Measurement]] = {}
         for item in self.measurements:
             by_key.setdefault((item.columns, item.levels), []).append(item)
@@ -77,7 +77,7 @@ class Released:
         }
 
     def count_rows(self, estimates: Iterable[Estimate] = ()) -> float:
-        """The estimated number of rows, from its own measurement and tables that tell it."""
+        """Return the estimated number of rows, from its own measurement and tables that tell it."""
         totals = [
             combine([measurement]) for measurement in self.measurements if not measurement.columns
         ]

@@ -57,14 +57,14 @@ def draw_rows(model: Model, count: int, rng: np.random.Generator) -> Codes:
 
 
 def _group_rows(rows: Codes, columns: Sequence[int], sizes: Sequence[int]) -> Places:
-    """The number of each row's combination of some columns."""
+    """Return the number of each row's combination of some columns."""
     if not columns:
         return np.zeros(len(rows), dtype=np.int64)
     return np.ravel_multi_index([rows[:, column] for column in columns], sizes).astype(np.int64)
 
 
 def _draw_groups(groups: Places, table: Floats, others: Codes, rng: np.random.Generator) -> Places:
-    """A value for each row: those of group g in proportion to ``table[g]``."""
+    """Return a value for each row: those of group g in proportion to ``table[g]``."""
     sizes = np.bincount(groups, minlength=len(table))
     present = np.flatnonzero(sizes)
     dealt = []
@@ -78,7 +78,10 @@ def _draw_groups(groups: Places, table: Floats, others: Codes, rng: np.random.Ge
 
 
 def _order_rows(groups: Places, others: Codes, rng: np.random.Generator) -> Places:
-    """The rows by group, then by other columns, the last one first; ties are broken at random."""
+    """Return the rows by group, then by other columns, the last one first.
+
+    Ties are broken at random.
+    """
     key = groups
     for part in others.T[::-1]:  # one number for all, while 64 bits hold it: one sort, not many
         size = int(part.max(initial=0)) + 1

@@ -160,7 +160,7 @@ class Stage:
         return needs
 
     def _choose(self, scores: Counts, weights: Counts, waiting: Places, cells: int) -> int | None:
-        """The place of a candidate, chosen privately among those whose model is small enough."""
+        """Choose privately among the candidates whose model is small enough."""
         released = self._released
 
         def fits(at: int) -> bool:
@@ -178,7 +178,7 @@ class Stage:
         return None if place is None else int(waiting[place])
 
     def _number_models(self, waiting: Places) -> Counts:
-        """A number for each candidate; those of one number would make the same model."""
+        """Return a number for each candidate; those of one number would make the same model."""
         numbers: dict[tuple[Columns, Levels], int] = {}
         found = np.empty(len(waiting), dtype=np.int64)
         levels = self._released.levels
@@ -190,7 +190,7 @@ class Stage:
         return found
 
     def _weigh(self) -> Counts:
-        """What each candidate's score is multiplied by."""
+        """Return what each candidate's score is multiplied by."""
         target = self._bench.target
         weights = [
             TARGET_WEIGHT if target is not None and target in candidate.columns else 1

@@ -90,7 +90,7 @@ class Synthesis:
 
 
 def plan_synthesis(columns: int, *, epsilon: float, delta: float) -> InformationPlan:
-    """The budget of a synthesis of so many columns within (epsilon, delta)."""
+    """Return the budget of a synthesis of so many columns within (epsilon, delta)."""
     choices = count_choices(columns).total
     return plan_information(epsilon=epsilon, delta=delta, choices=choices)
 

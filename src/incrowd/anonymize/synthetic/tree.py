@@ -19,7 +19,7 @@ Graph = tuple[int, ...]  # for each column the set of its neighbors, as bits
 
 
 def make_graph(size: int, tables: Iterable[Columns]) -> Graph:
-    """The graph that joins the columns of each table."""
+    """Return the graph that joins the columns of each table."""
     neighbors = [0] * size
     for columns in tables:
         together = sum(1 << column for column in columns)
@@ -29,13 +29,13 @@ def make_graph(size: int, tables: Iterable[Columns]) -> Graph:
 
 
 def add_table(graph: Graph, columns: Columns) -> Graph:
-    """The graph with the columns of one more table joined."""
+    """Return the graph with the columns of one more table joined."""
     added = make_graph(len(graph), [columns])
     return tuple(before | more for before, more in zip(graph, added, strict=True))
 
 
 def list_bits(bits: int) -> list[int]:
-    """The members of a set of bits, ascending."""
+    """Return the members of a set of bits, ascending."""
     result = []
     while bits:
         low = bits & -bits
@@ -45,7 +45,7 @@ def list_bits(bits: int) -> list[int]:
 
 
 def triangulate(graph: Graph, sizes: Sequence[int]) -> list[Columns]:
-    """The maximal cliques of a triangulation of the graph, by eliminating columns.
+    """Return the maximal cliques of a triangulation of the graph, by eliminating columns.
 
     The next column is the one whose clique has the fewest cells. That is as good, measured on real
     tables, as joining the fewest pairs of neighbors anew, and takes a tenth of the time.
@@ -73,7 +73,7 @@ def triangulate(graph: Graph, sizes: Sequence[int]) -> list[Columns]:
 
 
 def count_cells(cliques: Iterable[Columns], sizes: Sequence[int]) -> int:
-    """The cells of all cliques together."""
+    """Return the cells of all cliques together."""
     return sum(math.prod(sizes[column] for column in clique) for clique in cliques)
 
 
@@ -112,7 +112,10 @@ class JunctionTree:
 
 
 def build_tree(cliques: Sequence[Columns]) -> JunctionTree:
-    """The tree of cliques with the largest separators (Kruskal); empty ones join its parts."""
+    """Return the tree of cliques with the largest separators (Kruskal).
+
+    Empty ones join its parts.
+    """
     members = [sum(1 << column for column in clique) for clique in cliques]
     edges = sorted(
         (

@@ -173,7 +173,7 @@ class _Scores:
         self._residuals = [self._residual(item, table) for item in measured]
 
     def compute(self, people: Codes, *, present: bool) -> Floats:
-        """The score of each person, who is in the table or not."""
+        """Return the score of each person, who is in the table or not."""
         result = np.zeros(len(people))
         for first, residuals in zip(self._tables, self._residuals, strict=True):
             cells = self._cells(first, people)
@@ -202,7 +202,7 @@ class _Scores:
 
 
 def _query(table: Floats, axes: Sequence[int]) -> Floats:
-    """A table times its size, less its sums, along some axes."""
+    """Return a table times its size, less its sums, along some axes."""
     for axis in axes:
         table = table.shape[axis] * table - table.sum(axis=axis, keepdims=True)
     return table

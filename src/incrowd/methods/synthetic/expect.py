@@ -29,7 +29,7 @@ class SyntheticExpectation(Expectation):
     size: int | None = None
 
     def summarize(self) -> str:
-        """The shortest that can be said, in one sentence."""
+        """Return the shortest that can be said, in one sentence."""
         if self.size is None:
             return f"Expected: counts of single values within ±{self._rows} rows (95 %)."
         return (

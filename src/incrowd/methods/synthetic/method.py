@@ -143,7 +143,7 @@ class Synthetic:
         return PlannedRelease(self._declared, (limits,), likely, 1.0)
 
     def count(self, table: Table) -> CountedTable | RemoteCountedTable:
-        """The distinct tuples of all columns; where they are, if they are too many."""
+        """Return the distinct tuples of all columns; where they are, if they are too many."""
         return count_local_or_remote(table, self._declared)
 
     def measure(self, counted: CountedTable, context: MakeContext) -> list[Measurement]:
@@ -178,7 +178,7 @@ class Synthetic:
 
 
 def _modeled(spec: Spec) -> dict[str, Column]:
-    """The columns that rows are drawn for; or the reason why not."""
+    """Return the columns that rows are drawn for; or the reason why not."""
     if spec.unconfirmed_entries:
         listed = "; ".join(
             f"{name}: {', '.join(e)}" for name, e in spec.unconfirmed_entries.items()

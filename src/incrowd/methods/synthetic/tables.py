@@ -35,7 +35,7 @@ class SpreadCounter:
         self._columns = columns
 
     def __call__(self, columns: Columns, levels: Levels) -> Counts:
-        """The counts of some columns at some levels; of no column, the number of rows."""
+        """Return the counts of some columns at some levels; of no column, the number of rows."""
         if not columns:
             top = self._columns.domain.tops((0,))
             return np.array(self((0,), top).sum(), dtype=np.int64)

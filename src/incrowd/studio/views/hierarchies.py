@@ -83,7 +83,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         return RedirectResponse(_make_address(work, name, level), status_code=303)
 
     async def import_file(request: Request) -> Response:
-        """A file in ARX form that is dropped on a column."""
+        """Return a file in ARX form that is dropped on a column."""
         work, desk = studio.get_open_spec(request), studio.get_workspace(request)
 
         def import_rows(work: OpenSpec, name: str, path: Path) -> None:

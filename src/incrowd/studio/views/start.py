@@ -63,7 +63,10 @@ def routes(studio: Studio) -> list[BaseRoute]:
         )
 
     async def receive_upload(request: Request) -> Response:
-        """What is dropped: a table, or a spec; it is written as it comes, whatever its size."""
+        """Return what is dropped: a table, or a spec.
+
+        It is written as it comes, whatever its size.
+        """
         desk = studio.get_workspace(request)
         target = desk.make_upload_path(request.query_params.get("name", ""))
         try:
