@@ -234,7 +234,7 @@ def _join_surrogates(text: str) -> str:
     except ValueError:
         return text
 
-    def joined(found: re.Match[str]) -> str:
+    def join_pair(found: re.Match[str]) -> str:
         if found[1] is None:  # a backslash
             return found[0]
         halves = bytes.fromhex(found[1] + found[2])
@@ -242,7 +242,7 @@ def _join_surrogates(text: str) -> str:
 
     half = r"\\u({}[0-9a-fA-F]{{2}})"
     pairs = half.format("[dD][89abAB]") + half.format("[dD][c-fC-F]")
-    return re.sub(rf"\\\\|{pairs}", joined, text).replace("\x7f", "\\x7F")
+    return re.sub(rf"\\\\|{pairs}", join_pair, text).replace("\x7f", "\\x7F")
 
 
 def read_spec_file(path: Path) -> SpecFile:
