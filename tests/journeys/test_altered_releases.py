@@ -79,7 +79,9 @@ def test_a_changed_value_is_found(classes: Path, tmp_path: Path) -> None:
     shutil.copytree(classes, tmp_path / "copy")
     text = (classes / "data.csv").read_text()
     (tmp_path / "copy" / "data.csv").write_text(text.replace("female", "Person", 1))
-    assert verify(tmp_path / "copy") == ["The file 'data.csv' was changed: its hash does not fit."]
+    assert verify(tmp_path / "copy") == [
+        "The file 'data.csv' was changed: its hash does not match."
+    ]
 
 
 def smaller(frame: pl.DataFrame) -> pl.DataFrame:
@@ -93,7 +95,7 @@ def smaller(frame: pl.DataFrame) -> pl.DataFrame:
 
 def test_a_class_smaller_than_k_is_found(classes: Path, tmp_path: Path) -> None:
     (found,) = verify(resealed(classes, tmp_path / "copy", smaller))
-    assert found == "1 class(es) are smaller than k = 5; the smallest has 4 row(s)."
+    assert found == "1 class is smaller than k = 5; the smallest has 4 rows."
 
 
 @pytest.mark.parametrize("label", ["1800-1850", "1950-1940", "1950-", "nineteen", "**"])
@@ -102,7 +104,7 @@ def test_labels_outside_the_hierarchy_are_found(classes: Path, tmp_path: Path, l
         return frame.with_columns(birth_year=pl.lit(label))
 
     found = verify(resealed(classes, tmp_path / "copy", changed))
-    assert found == [f"'{label}' in column 'birth_year' is no value of its hierarchy."]
+    assert found == [f"'{label}' in column 'birth_year' is not a label of its hierarchy."]
 
 
 def test_a_raised_k_is_found(classes: Path, tmp_path: Path) -> None:
@@ -399,7 +401,7 @@ def columns_of_another(known: Certificate, _: Path) -> dict[str, Any]:
 
 
 EVENTS, PARAMETERS = "events are not those of", "parameters are not those of the events"
-NOT_TRUE, STATEMENT = "The guarantee is not true", "statement does not say"
+NOT_TRUE, STATEMENT = "The guarantee is not true", "statement differs"
 
 
 @pytest.mark.parametrize(
@@ -429,7 +431,7 @@ NOT_TRUE, STATEMENT = "The guarantee is not true", "statement does not say"
         (file_replaced, "not those of the scheme"),
         (file_added, "'data-5.csv' is not covered"),
         (file_of_all_added, "'data.csv' is not covered"),
-        (numbers_of_another, "the certificate says"),
+        (numbers_of_another, "the certificate states"),
         (columns_of_another, "not those of the scheme"),
     ],
 )

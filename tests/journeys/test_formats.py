@@ -15,7 +15,7 @@ from incrowd.release.certificate import FORMAT
 from incrowd.release.verify import read_certificate
 
 FOLDERS = sorted(path for path in FORMATS.glob("*/*") if path.is_dir())
-FALSE = {"seeded": "NOT private", "rehearsal": "This is a rehearsal"}
+FALSE = {"seeded": "NOT private", "rehearsal": "This is a dry run"}
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)

@@ -139,7 +139,7 @@ def test_fields_change_the_spec_and_buttons_change_levels(browser: Browser) -> N
         ("age", {"do": "kind", "kind": "magic"}, "no hierarchy of the kind"),
         ("age", {"do": "import", "file": "../../secret.csv"}, "is outside"),
         ("age", {"do": "import", "file": "none.csv"}, "Cannot read the hierarchy"),
-        ("age", {"do": "paste", "rows": "a;x;*\na;y;*"}, "in the hierarchy twice"),
+        ("age", {"do": "paste", "rows": "a;x;*\na;y;*"}, "both list the value"),
         ("town", {"do": "group", "then": "put", "name": "x"}, "Select values"),
         ("town", {"do": "group", "level": "9", "member": "Ulm", "name": "x"}, "no such level"),
         ("zip", {"do": "ladder", "length": "0", "hide": "right"}, "greater than or equal to 1"),
