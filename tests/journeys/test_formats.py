@@ -55,7 +55,7 @@ def test_keys_of_a_statement_are_unique_and_texts_are_not_empty() -> None:
 def test_another_format_is_named(tmp_path: Path) -> None:
     (tmp_path / "certificate.json").write_text(f'{{"format":{FORMAT + 1},"new":[]}}\n')
     (problem,) = verify(tmp_path)
-    assert problem.startswith(f"The certificate is of format {FORMAT + 1}, and this version")
+    assert problem.startswith(f"The certificate has format {FORMAT + 1}; this version")
     for text in ('{"format":0}\n', "{}\n"):
         (tmp_path / "certificate.json").write_text(text)
         (problem,) = verify(tmp_path)
